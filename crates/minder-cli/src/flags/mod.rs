@@ -1,0 +1,33 @@
+//! The flags as they are typed. A flag is a field with its documentation beside it; help is printed from here.
+
+mod doctor;
+mod run;
+
+pub(crate) use self::{
+    doctor::DoctorFlags,
+    run::{Leak, RunFlags},
+};
+
+use clap::{Parser, Subcommand};
+
+/// Run thousands of commands, see every byte of their output, know what each cost.
+#[derive(Debug, Parser)]
+#[command(
+    name = "minder",
+    version,
+    max_term_width = 100,
+    after_help = "Try: minder run 'wc -c {}' ::: *.txt"
+)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run a command for each argument, several at once.
+    Run(Box<RunFlags>),
+    /// Show what this machine offers: ways to wait, to start and to end children, and its limits.
+    Doctor(DoctorFlags),
+}

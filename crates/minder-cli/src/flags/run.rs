@@ -1,0 +1,96 @@
+//! Flags of `minder run`.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+
+/// See [`crate::verbs::run`].
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "minder run [FLAGS] COMMAND… ::: ARGUMENT…\n       … | minder run [FLAGS] COMMAND…",
+    after_help = crate::exit::HELP,
+    after_long_help = after_help()
+)]
+pub(crate) struct RunFlags {
+    /// Run at most N jobs at once; 0: as many as there are descriptors for [default: one a processor]
+    #[arg(short = 'j', long, visible_short_alias = 'P', value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+
+    /// Show a progress bar on the terminal.
+    #[arg(long)]
+    pub(crate) bar: bool,
+
+    /// Say nothing on stderr but errors.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// The shell for a command that is one string with blanks or shell characters.
+    ///
+    /// It is called as `SHELL -c LINE`, and has to quote as POSIX says: sh, dash, bash, ksh, zsh, busybox …
+    #[arg(long, value_name = "PATH")]
+    pub(crate) shell: Option<OsString>,
+
+    /// What to do when a job has ended but something that it started holds its output open.
+    #[arg(long, value_name = "HOW", default_value = "close")]
+    pub(crate) leak: Leak,
+
+    /// How many seconds jobs have to end after Ctrl-C, before they are killed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) grace: u64,
+
+    /// The wait mechanism; `minder doctor` lists them.
+    #[arg(long, value_name = "NAME", env = "MINDER_BACKEND")]
+    pub(crate) backend: Option<String>,
+
+    /// Run without the two guardian processes. `kill -9` of minder then leaves its jobs running.
+    #[arg(long)]
+    pub(crate) no_guard: bool,
+
+    /// The command, then `:::` and the arguments; without `:::`, each line of standard input is an argument.
+    ///
+    /// Several words are run directly, without a shell. One string with blanks or shell characters is a shell line. `{}`
+    /// stands for the argument; where there is none, the argument comes last.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) words: Vec<OsString>,
+}
+
+/// What to do with an output that stays open after its job's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Leak {
+    /// Close it after 100 ms of silence, and say so.
+    Close,
+    /// Read it to its end.
+    Wait,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  minder run 'wc -c {}' ::: *.txt             one string: a shell line, with values quoted
+  minder run gzip -9 {} ::: *.log             several words: run directly, without a shell
+  ls *.log | minder run -j4 gzip -9           each line of standard input is an argument
+  minder run -j4 --bar ./test.sh {} ::: a b   a bar on the terminal
+
+Placeholders:
+  {}   the argument        {.}  without its extension     {#}  the job's number, from 1
+  {/}  its last part       {//} its folder                {%}  the job's slot, 1 to N
+  {/.} its last part without extension                    {1}  the first column
+
+No value becomes shell code. In a shell line, values are handed to the shell as
+positional parameters; where a value could not stay a value (in backticks, in
+here-documents, in program text for another shell …) the line is refused, with the
+reason.
+
+Output comes job by job: each job's when it ends, stdout and stderr kept apart, byte
+for byte. Jobs have an empty standard input and a process group of their own. Output
+that does not fit into memory waits in private files (TMPDIR).
+
+Ctrl-C once starts nothing more and asks the jobs to end (TERM); twice kills them.
+When minder itself is killed, also by `kill -9`, everything that it started dies
+within a second. Not so: processes that became another user's (sudo), work that was
+handed to a server that was running before (docker, systemd-run, at, ssh's far
+side), and what is left when both of minder's guardians are killed in one moment.";
+
+/// The long help's end: examples, what is promised and what not, exit statuses.
+fn after_help() -> String {
+    format!("{EXAMPLES}\n\n{}", crate::exit::HELP)
+}

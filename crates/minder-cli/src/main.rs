@@ -1,0 +1,7 @@
+//! The command `minder`. Everything is in the library beside it, so that tests can call it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    minder_cli::main(std::env::args_os())
+}

@@ -1,0 +1,109 @@
+//! What people read: messages, the bar, the last lines.
+
+mod progress;
+mod summary;
+
+pub(crate) use self::{
+    progress::Progress,
+    summary::{Summary, Tally},
+};
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use minder::os::{Standard, standard};
+use minder::{Events, Interest, Poller, Token};
+
+use crate::exit;
+
+/// Says one line to the person, on stderr. Whoever closed it does not want to hear.
+pub(crate) fn say(line: &str) {
+    // One write, so that lines of several threads or programs do not mix.
+    let _ = io::stderr().write_all(format!("minder: {line}\n").as_bytes());
+}
+
+/// Says one line unless that would have to wait: for those who have something better to do than to wait for somebody who
+/// does not read.
+pub(crate) fn say_if_heard(line: &str) {
+    if would_be_heard().unwrap_or(true) {
+        say(line);
+    }
+}
+
+fn would_be_heard() -> Option<bool> {
+    let stderr = standard(Standard::Error).ok()?;
+    let poller = Poller::new().ok()?;
+    // What cannot be watched, such as a file, makes nobody wait.
+    poller.add(&stderr, Token(0), Interest::WRITABLE).ok()?;
+    let mut events = Events::new();
+    poller.wait(&mut events, Some(Instant::now())).ok()?;
+    Some(events.iter().next().is_some())
+}
+
+/// An error with what was tried, as one line. Errors of the library name their cause themselves.
+pub(crate) fn explain(error: &anyhow::Error) -> String {
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        parts.push(cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), reason));
+        if let Some(error) = cause.downcast_ref::<minder::Error>() {
+            let exhausted = error.kind() == minder::ErrorKind::Exhausted;
+            let cure = if exhausted { " (`minder doctor` shows the limits)" } else { "" };
+            return parts.join(": ") + cure;
+        }
+    }
+    parts.join(": ")
+}
+
+/// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on device`.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+/// Prints data on stdout. A closed stdout ends it quietly.
+pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
+    let mut out = BufWriter::new(standard(Standard::Output)?);
+    let result = print(&mut out).and_then(|()| Ok(out.flush()?));
+    match result {
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::from(exit::BROKEN_PIPE)),
+        Err(error) if error.is::<io::Error>() => Err(error.context("cannot write to standard output")),
+        result => result.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A duration as people write it: `42 ms`, `1.42 s`, `18.2 s`, `4 min 7 s`, `2 h 5 min`.
+pub(crate) fn time(time: std::time::Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 => format!("{} ms", time.as_millis()),
+        1..10 => format!("{:.2} s", time.as_secs_f64()),
+        10..100 => format!("{:.1} s", time.as_secs_f64()),
+        100..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `1 job`, `2 jobs`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    #[test]
+    fn durations_are_written_as_people_do() {
+        let texts =
+            [42, 1_420, 18_240, 247_000, 7_500_000].map(|millis| super::time(Duration::from_millis(millis)));
+        assert_eq!(texts, ["42 ms", "1.42 s", "18.2 s", "4 min 7 s", "2 h 5 min"]);
+    }
+}

@@ -1,0 +1,81 @@
+//! How a value is written in a message: as a shell would read it, control characters escaped.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+
+/// Writes `value` as one word outside of quotes.
+pub(super) fn bare(value: &OsStr) -> String {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./:@%+,=^".contains(b) || !b.is_ascii();
+    match printable(value) {
+        Some(text) if !text.is_empty() && text.as_bytes().iter().all(plain) => text.to_owned(),
+        Some(text) if !text.contains('\'') => format!("'{text}'"),
+        Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
+        None => escaped(value),
+    }
+}
+
+/// Writes `value` as it stands inside double quotes.
+pub(super) fn in_double_quotes(value: &OsStr) -> String {
+    let Some(text) = printable(value) else {
+        return format!("\"{}\"", escaped(value));
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '"' | '$' | '`' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Writes `value` as it stands inside single quotes.
+pub(super) fn in_single_quotes(value: &OsStr) -> String {
+    match printable(value) {
+        Some(text) => text.replace('\'', r"'\''"),
+        None => format!("'{}'", escaped(value)),
+    }
+}
+
+/// Writes the template's own text; only what could disturb a terminal is escaped.
+pub(super) fn text(bytes: &[u8], out: &mut String) {
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+}
+
+fn printable(value: &OsStr) -> Option<&str> {
+    value.to_str().filter(|text| !text.chars().any(char::is_control))
+}
+
+/// `$'…'`, in which every byte can be written.
+fn escaped(value: &OsStr) -> String {
+    let mut out = String::from("$'");
+    for chunk in value.as_encoded_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => out.push_str("\\n"),
+                '\t' => out.push_str("\\t"),
+                '\r' => out.push_str("\\r"),
+                '\'' | '\\' => out.extend(['\\', c]),
+                c if c.is_control() => {
+                    // As octal: unlike `\x`, it ends after three digits in every shell.
+                    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                        let _ = write!(out, "\\{byte:03o}");
+                    }
+                }
+                c => out.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\{byte:03o}");
+        }
+    }
+    out.push('\'');
+    out
+}

@@ -1,0 +1,414 @@
+//! What a word of a shell line is made of: quotes, backslashes and `$`.
+
+use super::evaluators::{PROCESS, Word};
+use super::scan::{Forbidden, Quote, Scanner};
+use super::{Error, Placeholder};
+
+const ARITHMETIC: Forbidden =
+    Forbidden { place: "in arithmetic, which evaluates the value", cure: "write `$(expr {} + 1)`" };
+const PARAMETER: Forbidden =
+    Forbidden { place: "in `${…}`, which would read it as its own", cure: "write `v={}; … \"${v…}\"`" };
+const BACKTICKS: Forbidden =
+    Forbidden { place: "in backticks, where quoting cannot be followed", cure: "write `$(…)`" };
+const ANSI: Forbidden =
+    Forbidden { place: "in `$'…'`, where not every shell ends the quotes alike", cure: "write `$'…'{}`" };
+const TRANSLATED: Forbidden =
+    Forbidden { place: "in `$\"…\"`, which is translated before it is expanded", cure: "write `\"…\"`" };
+
+impl Scanner<'_> {
+    /// Reads one word up to a blank or an operator.
+    pub(super) fn word(&mut self) -> Result<Word, Error> {
+        let mut word = Word::default();
+        let from = self.at;
+        loop {
+            if let Some(placeholder) = self.placeholder(Quote::Bare)? {
+                word.value(placeholder);
+                continue;
+            }
+            match self.peek(0) {
+                None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')') => break,
+                Some(b'<' | b'>') if self.peek(1) == Some(b'(') => self.process(&mut word)?,
+                Some(b'<' | b'>') => break,
+                Some(b'\'') => self.single(&mut word)?,
+                Some(b'"') => self.double(&mut word)?,
+                Some(b'\\') => self.escape(&mut word, Quote::Bare)?,
+                Some(b'$') => self.dollar(&mut word, Quote::Bare)?,
+                Some(b'`') => self.backticks(&mut word, Quote::Bare)?,
+                Some(byte) => {
+                    word.text.push(byte);
+                    self.copy(1);
+                }
+            }
+        }
+        self.one_line(from)?;
+        match word.holds {
+            // In zsh, `=name` is the path of the program `name`.
+            Some(placeholder) if self.korn && self.source[from] == b'=' => Err(Error::refused(format!(
+                "`{placeholder}` stands in a word that begins with `=`, which zsh expands: write `'='`"
+            ))),
+            _ => Ok(word),
+        }
+    }
+
+    fn single(&mut self, word: &mut Word) -> Result<(), Error> {
+        let from = self.at;
+        self.copy(1);
+        loop {
+            if let Some(placeholder) = self.placeholder(Quote::Single)? {
+                word.value(placeholder);
+                continue;
+            }
+            match self.peek(0) {
+                None => return Err(self.open("a single quote", from)),
+                Some(b'\'') => break,
+                Some(byte) => word.text.push(byte),
+            }
+            self.copy(1);
+        }
+        self.copy(1);
+        Ok(())
+    }
+
+    fn double(&mut self, word: &mut Word) -> Result<(), Error> {
+        let from = self.at;
+        self.copy(1);
+        loop {
+            if let Some(placeholder) = self.placeholder(Quote::Double)? {
+                word.value(placeholder);
+                continue;
+            }
+            match self.peek(0) {
+                None => return Err(self.open("a double quote", from)),
+                Some(b'"') => break,
+                Some(b'\\') => self.escape(word, Quote::Double)?,
+                Some(b'$') => self.dollar(word, Quote::Double)?,
+                Some(b'`') => self.backticks(word, Quote::Double)?,
+                Some(byte) => {
+                    word.text.push(byte);
+                    self.copy(1);
+                }
+            }
+        }
+        self.copy(1);
+        Ok(())
+    }
+
+    fn escape(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
+        match self.peek(1) {
+            None => return Err(Error::syntax("the line ends in a backslash: leave it out, or quote it")),
+            Some(b'\n') if quote == Quote::Bare => return self.joined(),
+            Some(b'\n') => {}
+            Some(_) if Placeholder::at(&self.rest()[1..]).is_some() => {
+                return Err(Error::refused(
+                    "a placeholder follows a backslash: leave the backslash out, or write `\\\\` for one before the value",
+                ));
+            }
+            Some(byte) => {
+                if quote == Quote::Double && !b"$`\"\\".contains(&byte) {
+                    word.text.push(b'\\');
+                }
+                word.text.push(byte);
+            }
+        }
+        self.copy(2);
+        Ok(())
+    }
+
+    fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
+        match self.peek(1) {
+            Some(b'(') if self.peek(2) == Some(b'(') => {
+                word.expansion();
+                self.copy(3);
+                self.arithmetic("$((…))")
+            }
+            Some(b'(') => {
+                self.copy(1);
+                self.substitution(word, "`$(`")
+            }
+            Some(b'{') => {
+                word.expansion();
+                self.parameter(word, quote)
+            }
+            Some(b'\'') if quote == Quote::Bare => self.ansi(word),
+            Some(b'"') if quote == Quote::Bare => {
+                self.copy(1);
+                self.forbidden.push(TRANSLATED);
+                self.double(word)?;
+                self.forbidden.pop();
+                Ok(())
+            }
+            Some(b'[') => Err(Error::refused(
+                "`$[` is arithmetic in some shells and text in others: write `$((…))`, or `\\$[` for the text",
+            )),
+            Some(b'\\') if self.peek(2) == Some(b'\n') => {
+                Err(Error::syntax("a backslash joins two lines after a `$`: write them as one"))
+            }
+            Some(byte @ (b'1'..=b'9' | b'@' | b'*' | b'#')) => {
+                self.own_parameter(&[byte])?;
+                word.expansion();
+                self.copy(2);
+                Ok(())
+            }
+            Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
+                let rest = &self.rest()[1..];
+                let length = name_length(rest);
+                self.named(word, &rest[..length]);
+                self.copy(1 + length);
+                Ok(())
+            }
+            Some(byte @ (b'0' | b'?' | b'!' | b'$' | b'-')) => {
+                // All but `$0` are numbers or letters of the shell's own.
+                word.gap.get_or_insert(word.text.len());
+                if byte == b'0' {
+                    self.named(word, b"0");
+                }
+                self.copy(2);
+                Ok(())
+            }
+            _ => {
+                word.text.push(b'$');
+                self.copy(1);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes a variable; those that name a shell count as one.
+    fn named(&mut self, word: &mut Word, name: &[u8]) {
+        word.expansion();
+        self.holding(name);
+        if matches!(name, b"SHELL" | b"BASH" | b"0") {
+            word.text.extend_from_slice(b"sh");
+        }
+    }
+
+    /// Notes the variables into which shells put arguments of their own accord.
+    fn holding(&mut self, name: &[u8]) {
+        self.effect.stores |= matches!(name, b"_" | b"BASH_ARGV" | b"argv");
+    }
+
+    /// Refuses the line's own positional parameters outside of functions.
+    fn own_parameter(&self, name: &[u8]) -> Result<(), Error> {
+        if self.functions > 0 {
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(name);
+        Err(Error::refused(format!(
+            "`${name}` would be minder's own parameter: write `{{}}` or `{{1}}` for the value, or `\\${name}` for the text"
+        )))
+    }
+
+    /// `(` and what follows, as commands; the byte before it is copied already.
+    fn substitution(&mut self, word: &mut Word, what: &str) -> Result<(), Error> {
+        let (from, before) = (self.at - 1, self.seen.len());
+        self.deeper()?;
+        word.expansion();
+        self.copy(1);
+        self.substitutions += 1;
+        self.commands_in_parentheses(what, from)?;
+        self.substitutions -= 1;
+        self.nesting -= 1;
+        if let Some(placeholder) = self.since(before) {
+            word.value(placeholder);
+            word.nested = true;
+        }
+        Ok(())
+    }
+
+    /// `<(…)` and `>(…)`.
+    fn process(&mut self, word: &mut Word) -> Result<(), Error> {
+        self.copy(1);
+        self.substitution(word, "`<(`")?;
+        word.text.extend_from_slice(PROCESS);
+        Ok(())
+    }
+
+    /// Arithmetic up to its `))`; the opening is copied already.
+    pub(super) fn arithmetic(&mut self, what: &str) -> Result<(), Error> {
+        let from = self.at;
+        self.deeper()?;
+        self.forbidden.push(ARITHMETIC);
+        let mut open = 0;
+        let mut word = Word::default();
+        loop {
+            self.placeholder(Quote::Bare)?;
+            match self.peek(0) {
+                None => return Err(self.open(&format!("`{what}`"), from)),
+                Some(b')') if open == 0 => break,
+                Some(b')') => open -= 1,
+                Some(b'(') => open += 1,
+                Some(b'\'' | b'"' | b'`' | b'\\') => {
+                    return Err(Error::refused(format!(
+                        "quotes inside `{what}` are read differently by different shells: leave them out"
+                    )));
+                }
+                Some(b'$') => {
+                    self.effect.evaluates = true;
+                    self.dollar(&mut word, Quote::Double)?;
+                    continue;
+                }
+                Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
+                    let name = &self.rest()[..name_length(self.rest())];
+                    self.effect.evaluates = true;
+                    self.holding(name);
+                    self.copy(name.len());
+                    continue;
+                }
+                Some(_) => {}
+            }
+            self.copy(1);
+        }
+        if self.peek(1) != Some(b')') {
+            return Err(Error::refused(format!(
+                "`{what}` does not end in `))`: write `( (` with a blank for nested commands"
+            )));
+        }
+        self.copy(2);
+        self.forbidden.pop();
+        self.nesting -= 1;
+        Ok(())
+    }
+
+    /// `${…}`.
+    fn parameter(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
+        let from = self.at;
+        let header = &self.rest()[2..];
+        self.own_parameter_in_braces(header)?;
+        if let Some((placeholder, _)) =
+            Placeholder::at(&self.rest()[1..]).filter(|_| header.first() != Some(&b'#'))
+        {
+            return Err(Error::refused(format!(
+                "`${placeholder}` is an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"
+            )));
+        }
+        self.effect.evaluates |= evaluates(header);
+        self.named_in_braces(word, header);
+        self.deeper()?;
+        self.copy(2);
+        self.forbidden.push(PARAMETER);
+        loop {
+            self.placeholder(Quote::Bare)?;
+            match self.peek(0) {
+                None => return Err(self.open("`${`", from)),
+                Some(b'}') => break,
+                Some(b'\'' | b'"') if quote == Quote::Double => {
+                    return Err(Error::refused(
+                        "quotes inside `\"${…}\"` are read differently by different shells: use a variable for the inner text",
+                    ));
+                }
+                Some(b'\'') => self.single(&mut Word::default())?,
+                Some(b'"') => self.double(&mut Word::default())?,
+                Some(b'\\') => self.escape(&mut Word::default(), Quote::Double)?,
+                Some(b'$') => self.dollar(&mut Word::default(), quote)?,
+                Some(b'`') => self.backticks(&mut Word::default(), quote)?,
+                Some(_) => self.copy(1),
+            }
+        }
+        self.copy(1);
+        self.forbidden.pop();
+        self.nesting -= 1;
+        Ok(())
+    }
+
+    fn own_parameter_in_braces(&self, header: &[u8]) -> Result<(), Error> {
+        let inner = match header {
+            [b'#' | b'!', next, ..] if *next != b'}' => &header[1..],
+            _ => header,
+        };
+        match inner.first() {
+            Some(b'@' | b'*' | b'#' | b'1'..=b'9') => {
+                let length = header.iter().position(|&b| b == b'}').map_or(header.len(), |end| end + 1);
+                self.own_parameter(&[b"{", &header[..length]].concat())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn named_in_braces(&mut self, word: &mut Word, header: &[u8]) {
+        let name = header.strip_prefix(b"!").or(header.strip_prefix(b"#")).unwrap_or(header);
+        self.named(word, &name[..name_length(name)]);
+    }
+
+    /// `$'…'`: not POSIX. Where shells disagree on its end, it is refused.
+    fn ansi(&mut self, word: &mut Word) -> Result<(), Error> {
+        let from = self.at;
+        self.forbidden.push(ANSI);
+        self.copy(2);
+        loop {
+            self.placeholder(Quote::Single)?;
+            match self.peek(0) {
+                None => return Err(self.open("`$'`", from)),
+                Some(b'\'') => break,
+                Some(b'\\') if self.peek(1) == Some(b'\'') => {
+                    return Err(Error::refused(
+                        "`\\'` inside `$'…'` ends the quotes in some shells: write `\"'\"`",
+                    ));
+                }
+                Some(b'\\') => self.copy(1),
+                Some(_) => {}
+            }
+            self.copy(1);
+        }
+        self.copy(1);
+        self.forbidden.pop();
+        // Its text is what the shell makes of it: unknown here.
+        word.expansion();
+        Ok(())
+    }
+
+    /// Old-style substitution: its text is unescaped as the shell does, and scanned on its own.
+    fn backticks(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
+        let from = self.at;
+        let mut inner = Vec::new();
+        let mut at = self.at + 1;
+        loop {
+            match self.source.get(at) {
+                None => return Err(self.open("a backtick", from)),
+                Some(b'`') => break,
+                Some(b'\\') => {
+                    match self.source.get(at + 1) {
+                        Some(byte @ (b'`' | b'\\' | b'$')) => inner.push(*byte),
+                        Some(b'"') if quote == Quote::Double => {
+                            return Err(Error::refused(
+                                "`\\\"` in backticks in double quotes is read differently by different shells: write `$(…)`",
+                            ));
+                        }
+                        Some(byte) => inner.extend([b'\\', *byte]),
+                        None => {}
+                    }
+                    at += 2;
+                }
+                Some(byte) => {
+                    inner.push(*byte);
+                    at += 1;
+                }
+            }
+        }
+        self.deeper()?;
+        self.check_inner(&inner, BACKTICKS)?;
+        self.nesting -= 1;
+        word.expansion();
+        self.copy(at + 1 - self.at);
+        Ok(())
+    }
+}
+
+fn name_length(text: &[u8]) -> usize {
+    text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()
+}
+
+/// Says whether `${header` evaluates a value: `${!v}`, `${v@P}`, `${v:offset}`, `${a[i]}`, zsh's flags.
+fn evaluates(header: &[u8]) -> bool {
+    let name = match header {
+        [b'!', b'}', ..] => return false,
+        [b'!' | b'(' | b'=' | b'~' | b'^' | b'+', ..] => return true,
+        [b'#', rest @ ..] => rest,
+        _ => header,
+    };
+    match &name[name_length(name)..] {
+        [b'[', b'@' | b'*', b']', ..] => false,
+        [b'[' | b'@', ..] => true,
+        [b':', next, ..] => !b"-=?+".contains(next),
+        _ => false,
+    }
+}

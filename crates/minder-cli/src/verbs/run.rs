@@ -1,0 +1,164 @@
+//! `minder run`: a command for each argument, several at once.
+//!
+//! Three kinds of threads, four at most: the main thread takes signals and draws the bar; one or two equal loops start, hear
+//! and end the jobs; one reads lines where standard input is the source.
+
+mod desk;
+mod hand;
+mod input;
+mod ready;
+mod screen;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use minder::exec::{Crew, Rules};
+use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
+
+use self::desk::Desk;
+use self::hand::Shared;
+use self::input::Input;
+use self::screen::Screen;
+use crate::exit;
+use crate::plan::Plan;
+use crate::report::{Progress, Summary, Tally, explain, reason, say, say_if_heard};
+
+/// Loops that share the work: one a processor brings the most, and a third brings nothing on two.
+const LOOPS_MAX: usize = 2;
+/// Bytes of output in memory, of all jobs together. The rest waits in files.
+const BYTES_MAX: usize = 16 << 20;
+/// Descriptors that are not the jobs': streams, backends, guards, files of the program.
+const DESCRIPTORS_OWN: u64 = 40;
+/// Descriptors of one job: two outputs, the process, and two files for output that finds no room in memory.
+const DESCRIPTORS_JOB: u64 = 5;
+/// Jobs that end sooner are heard at their end.
+const LISTEN_AFTER: Duration = Duration::from_millis(2);
+/// How often stopped jobs are looked for, where there is a terminal to stop for.
+const STOPS: Duration = Duration::from_millis(250);
+
+/// Runs the plan to its end. It does not return: the guard ends the process.
+pub(crate) fn run(mut plan: Plan) -> Result<ExitCode> {
+    // The guardians are forked here, before anything is opened and any thread runs.
+    let mut guard = Guard::enter(&GuardOptions::new().guardians(plan.guardians))?;
+    if let (true, Err(why)) = (plan.guardians && !plan.quiet, guard.guardians()) {
+        say(&format!("no guardians: {why}; `kill -9` of minder would leave its jobs running"));
+    }
+    match start(&mut plan, &mut guard) {
+        Ok(End::Status(status)) => guard.leave(status),
+        Ok(End::Cancelled(ending)) => guard.die(ending),
+        Err(error) => {
+            say(&explain(&error));
+            guard.leave(exit::OTHER)
+        }
+    }
+}
+
+/// How a run ends.
+#[derive(Debug)]
+enum End {
+    /// By itself, with this status; what jobs left running lives on.
+    Status(u8),
+    /// By a signal, or since nobody reads on; what jobs left running goes with it.
+    Cancelled(Ending),
+}
+
+fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
+    let begun = Instant::now();
+    let (_, descriptors) = guard.raise_descriptors()?;
+    let most =
+        usize::try_from(descriptors.saturating_sub(DESCRIPTORS_OWN) / DESCRIPTORS_JOB).unwrap_or(usize::MAX);
+    let degree = plan.degree.unwrap_or(most).max(1);
+    let mut rules = Rules::default();
+    rules.degree = degree;
+    let crew = Arc::new(Crew::new(rules, plan.grace));
+    let input = Input::open(plan.arguments.take())?;
+    let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
+    let mut sets =
+        (0..loops).map(|_| ChildSet::new(limits(plan, loops))).collect::<minder::Result<Vec<_>>>()?;
+    let progress = Progress::new(plan.bar);
+    let screen = Screen::new(progress.clone()).context("cannot use the standard streams")?;
+    let desk = Desk::new(loops)?;
+    // No job before the guardians watch.
+    guard.armed()?;
+    input.read_on(&crew)?;
+    let shared = Shared::new(plan, &crew, &screen, &input);
+    let (tally, signal) = thread::scope(|scope| {
+        let (mut handles, mut spare) = (Vec::new(), 0);
+        for (place, set) in sets.iter_mut().enumerate().rev() {
+            let slots = degree / loops + usize::from(place < degree % loops) + spare;
+            let (shared, desk) = (&shared, &desk);
+            let work = move || desk.attend(|| shared.work(set, slots));
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(handle) => handles.push(handle),
+                // One loop does all of the work as well.
+                Err(error) => {
+                    spare = slots;
+                    desk.do_without();
+                    if place == 0 && handles.is_empty() {
+                        let why = reason(&error);
+                        shared
+                            .fail(format!("cannot start a thread: {why} (`minder doctor` shows the limits)"));
+                    }
+                }
+            }
+        }
+        let signal = desk.serve(guard, &shared, &progress, begun);
+        let parts = handles.into_iter().map(thread::ScopedJoinHandle::join);
+        (add_up(parts, &shared), signal)
+    });
+    progress.clear();
+    let mut summary =
+        Summary { counts: crew.counts(), tally, elapsed: begun.elapsed(), adopted: guard.adopted() };
+    if signal.is_some() {
+        // What is left running goes with the run.
+        summary.adopted.clear();
+        summary.tally.left_running = 0;
+    }
+    Ok(close(&shared, &summary, signal))
+}
+
+fn limits(plan: &Plan, loops: usize) -> Limits {
+    let mut limits = Limits::default();
+    limits.children_max = usize::MAX;
+    limits.bytes_max = BYTES_MAX / loops;
+    limits.leak_after = plan.leak_after;
+    limits.listen_after = LISTEN_AFTER;
+    limits.backend = plan.backend;
+    limits.notice_stops = minder::os::has_terminal().then_some(STOPS);
+    limits
+}
+
+fn add_up(parts: impl Iterator<Item = thread::Result<Tally>>, shared: &Shared<'_>) -> Tally {
+    let mut tally = Tally::default();
+    for part in parts {
+        match part {
+            Ok(part) => tally.merge(part),
+            Err(_) => shared.fail("a part of minder panicked; this is a defect of minder".to_owned()),
+        }
+    }
+    tally
+}
+
+/// Says what there is to say, and how to end.
+fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End {
+    if let Some(signal) = signal {
+        if !shared.plan.quiet {
+            summary.lines().iter().for_each(|line| say_if_heard(line));
+        }
+        return End::Cancelled(Ending::Signal(signal));
+    }
+    if shared.screen.is_closed() {
+        return End::Cancelled(Ending::Status(exit::BROKEN_PIPE));
+    }
+    if let Some(fatal) = shared.take_failure() {
+        say(&fatal);
+        return End::Cancelled(Ending::Status(exit::OTHER));
+    }
+    if !shared.plan.quiet && (summary.is_wanted() || shared.plan.bar) {
+        summary.lines().iter().for_each(|line| say(line));
+    }
+    End::Status(exit::of_failed(summary.counts.failed))
+}

@@ -1,0 +1,44 @@
+//! Standard streams that do not block: whoever shares them with us may have set them so, for all that share them.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use minder::{Events, Interest, Poller, Token};
+
+/// One read, waited for.
+pub(super) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(buffer) {
+            Err(error) => patient(file, Interest::READABLE, error)?,
+            read => return read,
+        }
+    }
+}
+
+/// Writes all of it, waiting as often as it takes.
+pub(super) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match file.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => rest = &rest[count..],
+            Err(error) => patient(file, Interest::WRITABLE, error)?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits if waiting helps; gives the error back if not.
+fn patient(file: &File, interest: Interest, error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::WouldBlock => {
+            // Rare enough that nothing is kept from time to time.
+            let poller = Poller::new()?;
+            poller.add(file, Token(0), interest)?;
+            poller.wait(&mut Events::new(), None)?;
+            Ok(())
+        }
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,47 @@
+//! Waits for descriptors that are no children: readiness, by the best mechanism of the machine or one of choice.
+
+#![expect(clippy::print_stdout, reason = "an example says what it saw")]
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use minder::{ErrorKind, Events, Interest, Poller, Token};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut seen = Vec::new();
+    for name in minder::backends() {
+        let poller = Poller::with_backend(name)?;
+        let (mut reader, mut writer) = std::io::pipe()?;
+        match poller.add(&reader, Token(7), Interest::READABLE) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                println!("poller: `{name}` watches no pipes of others; this example needs Unix");
+                return Ok(());
+            }
+            added => added?,
+        }
+        // Nothing is there: the wait lasts until its deadline, and no shorter.
+        let mut events = Events::new();
+        let deadline = Instant::now() + Duration::from_millis(10);
+        assert_eq!(poller.wait(&mut events, Some(deadline))?, 0);
+        assert!(Instant::now() >= deadline);
+
+        // Something is there, and it stays news until it is read.
+        writer.write_all(b"news")?;
+        for _ in 0..2 {
+            assert_eq!(poller.wait(&mut events, None)?, 1);
+            assert!(events.iter().all(|ready| ready.token == Token(7) && ready.readable));
+        }
+        reader.read_exact(&mut [0; 4])?;
+
+        // Any thread can end a wait.
+        let waker = poller.waker();
+        let other = std::thread::spawn(move || waker.wake());
+        poller.wait(&mut events, None)?;
+        assert!(events.woken());
+        other.join().map_err(|_| "the other thread panicked")??;
+        poller.delete(&reader)?;
+        seen.push(name);
+    }
+    println!("poller: the same by {}", seen.join(" and "));
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Hears many children through one wait, on one thread.
+
+#![expect(clippy::print_stdout, reason = "an example says what it saw")]
+
+use std::collections::HashMap;
+
+use minder::{ChildSet, Command, Event, Limits, SpawnOptions, Stdio, Token};
+
+const CHILDREN: usize = 20;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(number) = std::env::args().nth(1) {
+        println!("I am number {number}");
+        return Ok(());
+    }
+    let mut set = ChildSet::new(Limits::default())?;
+    let mut texts: HashMap<Token, Vec<u8>> = HashMap::new();
+    for number in 0..CHILDREN {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(number.to_string()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+        texts.insert(set.spawn(&command, SpawnOptions::default())?, Vec::new());
+    }
+    let mut done = 0;
+    // Without a deadline the wait ends when no child is left.
+    while let Some(event) = set.next(None)? {
+        match event {
+            Event::Output(token, _stream, bytes) => texts.entry(token).or_default().extend_from_slice(&bytes),
+            Event::Done(_token, outcome) => {
+                assert!(outcome.exit.status.success(), "a child says {}", outcome.exit.status);
+                done += 1;
+            }
+            _ => (),
+        }
+    }
+    let mut heard: Vec<_> = texts.into_values().map(String::from_utf8).collect::<Result<_, _>>()?;
+    heard.sort();
+    assert_eq!((done, heard.len()), (CHILDREN, CHILDREN));
+    assert!(heard.iter().all(|text| text.starts_with("I am number ")));
+
+    println!("set: {done} children heard, the first of them: {}", heard[0].trim_end());
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! What to run: plain data, without a word to the operating system.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A program, its arguments, and what it finds when it starts.
+///
+/// Plain data: cloning is cheap beside a spawn, and one command can be started many times from any thread. Nothing is
+/// inherited by accident: a child has the three standard streams that are named here and no other descriptor or
+/// handle, no blocked signal, and the soft descriptor limit that its user had.
+///
+/// The program is looked up once a start: a name with a slash is used as it is; any other name is searched for in
+/// the `PATH` of this process (never in the current folder, unless `PATH` names it).
+///
+/// ```
+/// # #[cfg(unix)] {
+/// let mut child = minder::Command::new("true").spawn()?;
+/// assert!(child.wait()?.status.success());
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub(crate) program: OsString,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Env,
+    pub(crate) current_dir: Option<PathBuf>,
+    pub(crate) stdin: Stdio,
+    pub(crate) stdout: Stdio,
+    pub(crate) stderr: Stdio,
+    pub(crate) group: Group,
+    pub(crate) die_with_parent: bool,
+}
+
+/// Changes to the environment that the child inherits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Env {
+    /// Whether it starts from nothing instead of from ours.
+    pub(crate) clear: bool,
+    /// In order; `None` removes.
+    pub(crate) changes: Vec<(OsString, Option<OsString>)>,
+}
+
+/// Where one of a child's standard streams comes from or goes to.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Stdio {
+    /// An empty input; an output that vanishes (`/dev/null`, `NUL`).
+    Null,
+    /// Ours.
+    #[default]
+    Inherit,
+    /// A pipe, whose other end a [`ChildSet`](crate::ChildSet), [`Pump`](crate::Pump) or [`Child`](crate::Child) holds.
+    Piped,
+    /// An open file. It is used as it is, with its position; it stays open here.
+    File(Arc<File>),
+}
+
+impl From<File> for Stdio {
+    fn from(file: File) -> Self {
+        Self::File(Arc::new(file))
+    }
+}
+
+/// Which process group, session or terminal a child starts in.
+///
+/// A child that is to be killed with everything that it started needs a group of its own.
+///
+/// - Windows has no process groups: `New` and `Session` both mean a job object of its own (and a new console process
+///   group, so that Ctrl-Break can be sent to it); `Terminal` is not supported yet.
+/// - NetBSD and OpenBSD: `Terminal` is not supported. Unix other than Linux and macOS: neither is `Session`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Group {
+    /// The parent's: Ctrl-C at the terminal reaches the child directly; its tree cannot be killed as a whole.
+    Inherit,
+    /// A process group of its own, in the parent's session.
+    #[default]
+    New,
+    /// A session of its own, without a controlling terminal.
+    Session,
+    /// A session of its own on a new pseudo-terminal of this size. The three streams are that terminal, whatever the
+    /// command says of them; what the child writes is one merged stream and arrives as [`Stream::Stdout`](crate::Stream::Stdout).
+    Terminal(Size),
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Lines.
+    pub rows: u16,
+    /// Characters a line.
+    pub columns: u16,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
+impl Command {
+    /// Makes a command that runs `program` without arguments, in our folder, with our environment and streams, in a
+    /// process group of its own.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            env: Env::default(),
+            current_dir: None,
+            stdin: Stdio::Inherit,
+            stdout: Stdio::Inherit,
+            stderr: Stdio::Inherit,
+            group: Group::New,
+            die_with_parent: false,
+        }
+    }
+
+    /// Adds one argument. It reaches the program as it is: no shell, no splitting.
+    pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds several arguments.
+    pub fn args(&mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable in the child's environment.
+    pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
+        self.env.changes.push((key.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Removes a variable from the child's environment.
+    pub fn env_remove(&mut self, key: impl AsRef<OsStr>) -> &mut Self {
+        self.env.changes.push((key.as_ref().to_owned(), None));
+        self
+    }
+
+    /// Starts the child's environment from nothing; variables set before are forgotten.
+    pub fn env_clear(&mut self) -> &mut Self {
+        self.env = Env { clear: true, changes: Vec::new() };
+        self
+    }
+
+    /// Sets the folder that the child starts in. A relative program path is resolved in that folder on Unix.
+    pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Self {
+        self.current_dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Sets the standard input.
+    pub fn stdin(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
+        self.stdin = stdio.into();
+        self
+    }
+
+    /// Sets the standard output.
+    pub fn stdout(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
+        self.stdout = stdio.into();
+        self
+    }
+
+    /// Sets the standard error.
+    pub fn stderr(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
+        self.stderr = stdio.into();
+        self
+    }
+
+    /// Sets the group, session or terminal of the child.
+    pub fn group(&mut self, group: Group) -> &mut Self {
+        self.group = group;
+        self
+    }
+
+    /// Asks the system to kill the child when the *thread* that started it ends.
+    ///
+    /// A second line of defence for programs whose spawning thread lives as long as they do. It covers the child alone,
+    /// not what it starts, and a set-user-id program takes it off (prctl(2), `PR_SET_PDEATHSIG`).
+    ///
+    /// - Linux: `PR_SET_PDEATHSIG` with `SIGKILL`. Other Unix: no effect. Windows: always so, through the job object.
+    pub fn die_with_parent(&mut self, yes: bool) -> &mut Self {
+        self.die_with_parent = yes;
+        self
+    }
+
+    /// The program, as it was given.
+    pub fn get_program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// The arguments, without the program.
+    pub fn get_args(&self) -> impl ExactSizeIterator<Item = &OsStr> {
+        self.args.iter().map(OsString::as_os_str)
+    }
+}

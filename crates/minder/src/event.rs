@@ -1,0 +1,171 @@
+//! What can happen: tokens, interests, ends of children, pieces of output.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::chunk::Chunk;
+
+/// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a [`Poller`](crate::Poller).
+///
+/// A set hands out tokens and never uses one twice. With a poller the caller chooses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+impl Token {
+    /// A small number, free to index a table with: no two *live* children of one set share it.
+    pub fn index(self) -> usize {
+        (self.0 & 0xffff_ffff) as usize
+    }
+}
+
+/// What to be told of: that a source can be read, that it can be written, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct Interest(u8);
+
+impl Interest {
+    /// A read would not block: there are bytes, the end of file, or an error.
+    pub const READABLE: Self = Self(1);
+    /// A write would not block: there is room, or an error.
+    pub const WRITABLE: Self = Self(2);
+    /// Both.
+    pub const BOTH: Self = Self(3);
+
+    /// Whether reading is asked for.
+    pub fn is_readable(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Whether writing is asked for.
+    pub fn is_writable(self) -> bool {
+        self.0 & 2 != 0
+    }
+}
+
+/// One of a child's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stream {
+    /// Standard output, or all output of a child on a pseudo-terminal.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Status {
+    /// It ended by itself with this code: 0 to 255 on Unix; the 32 bits of the code on Windows.
+    Exited(i32),
+    /// A signal ended it (Unix).
+    Signaled {
+        /// The signal's number.
+        signal: i32,
+        /// Whether it left a core file.
+        core_dumped: bool,
+    },
+    /// It ended, but somebody else in this process took its status first, or the system keeps none (`SIGCHLD` ignored).
+    Unknown,
+}
+
+impl Status {
+    /// Whether the child said that all went well: it exited, with code 0.
+    pub fn success(self) -> bool {
+        self == Self::Exited(0)
+    }
+
+    /// The exit code, where there is one.
+    pub fn code(self) -> Option<i32> {
+        match self {
+            Self::Exited(code) => Some(code),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) if *code < 0 => write!(f, "exit {code:#010x}"),
+            Self::Exited(code) => write!(f, "exit {code}"),
+            Self::Signaled { signal, core_dumped: false } => write!(f, "signal {signal}"),
+            Self::Signaled { signal, core_dumped: true } => write!(f, "signal {signal}, core dumped"),
+            Self::Unknown => f.write_str("unknown status: somebody else reaped it"),
+        }
+    }
+}
+
+/// What a child used, with the descendants that it waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// The largest resident set, in bytes.
+    ///
+    /// - Unix: at least that of the process that started the child (measured: `/bin/echo` started by a host of 300 MB
+    ///   reports 309 MB), since the child begins in its parent's memory. Not a child's figure in a big host.
+    pub max_rss: Option<u64>,
+}
+
+/// The end of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// How it ended.
+    pub status: Status,
+    /// What it used; `None` where somebody else reaped it.
+    pub usage: Option<Usage>,
+}
+
+/// Everything that is known of a child when all of it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Its end.
+    pub exit: Exit,
+    /// Whether its pipes were closed by us, since something that it left behind still held them, silently.
+    pub leaked: bool,
+    /// Whether members of its process group live on (a daemon, a background job).
+    pub left_running: bool,
+    /// Bytes of output that were dropped, by the caller's choice, when memory was full.
+    pub dropped: u64,
+}
+
+/// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::Pump).
+///
+/// For one child they come in this order: `Output` and `Eof` of each stream, in the order of the bytes; `Exited`
+/// whenever it exits, be it before its last bytes were read; `Done` last, after everything else.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Bytes that a child wrote.
+    Output(Token, Stream, Chunk),
+    /// The child's standard input takes bytes again.
+    Writable(Token),
+    /// Nothing more comes from this stream.
+    Eof(Token, Stream),
+    /// The child stopped, by this signal (job control). `SIGTTIN` and `SIGTTOU` mean that it wants the terminal.
+    Stopped(Token, i32),
+    /// The child's process ended. What it started may live on, and its output may not be over.
+    Exited(Token, Exit),
+    /// The child is over: it exited, and its outputs ended or were given up. The token is void now.
+    Done(Token, Outcome),
+    /// A [`Waker`](crate::Waker) was used.
+    Woken,
+}
+
+impl Event {
+    /// The child that this is about; `None` for a wake.
+    pub fn token(&self) -> Option<Token> {
+        match self {
+            Self::Output(token, ..)
+            | Self::Writable(token)
+            | Self::Eof(token, _)
+            | Self::Stopped(token, _)
+            | Self::Exited(token, _)
+            | Self::Done(token, _) => Some(*token),
+            Self::Woken => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The schedule by hand, and against a model.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn rules(change: impl FnOnce(&mut Rules)) -> Rules {
+    let mut rules = Rules::default();
+    change(&mut rules);
+    rules
+}
+
+fn start<J: std::fmt::Debug>(schedule: &mut Schedule<J>, now: Instant) -> (Start, J) {
+    match schedule.next(now) {
+        Next::Start(start, job) => (start, job),
+        other => panic!("nothing starts: {other:?}"),
+    }
+}
+
+#[test]
+fn slots_are_the_lowest_free() {
+    let mut schedule = Schedule::new(rules(|rules| rules.degree = 3));
+    let now = Instant::now();
+    (0..5).for_each(|job| _ = schedule.offer(job, &[], 0));
+    let started: Vec<_> = (0..3).map(|_| start(&mut schedule, now)).collect();
+    assert_eq!(started.iter().map(|(start, _)| start.slot).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(schedule.next(now), Next::Full);
+    schedule.ended(started[1].0, 1, Verdict::Succeeded, now);
+    assert_eq!(start(&mut schedule, now).0.slot, 2);
+}
+
+#[test]
+fn a_failed_job_comes_again_after_a_growing_pause() {
+    let retry = Retry { attempts_max: 3, pause: Duration::from_secs(1), ..Retry::default() };
+    let mut schedule = Schedule::new(rules(|rules| rules.retry = retry));
+    let mut now = Instant::now();
+    schedule.offer('x', &[], 0);
+    schedule.close();
+    for (attempt, pause) in [(1, 1), (2, 2)] {
+        let (begun, job) = start(&mut schedule, now);
+        assert_eq!(begun.attempt, attempt);
+        schedule.ended(begun, job, Verdict::Failed, now);
+        assert_eq!(schedule.next(now), Next::Later(now + Duration::from_secs(pause)));
+        now += Duration::from_secs(pause);
+    }
+    let (begun, job) = start(&mut schedule, now);
+    schedule.ended(begun, job, Verdict::Failed, now);
+    assert_eq!((schedule.next(now), schedule.is_over()), (Next::Over, true));
+    assert_eq!(schedule.counts(), Counts { offered: 1, failed: 1, retried: 2, ..Counts::default() });
+}
+
+#[test]
+fn cost_decides_where_it_is_asked_for() {
+    for (order, expected) in [(Order::Shortest, "bac"), (Order::Longest, "cab"), (Order::Given, "abc")] {
+        let mut schedule = Schedule::new(rules(|rules| (rules.order, rules.degree) = (order, 9)));
+        for (job, cost) in [('a', 5), ('b', 1), ('c', 9)] {
+            schedule.offer(job, &[], cost);
+        }
+        let got: String = (0..3).map(|_| start(&mut schedule, Instant::now()).1).collect();
+        assert_eq!(got, expected, "{order:?}");
+    }
+}
+
+#[test]
+fn dependents_wait_and_are_skipped_with_their_own_dependents() {
+    let mut schedule = Schedule::new(rules(|rules| rules.degree = 9));
+    let now = Instant::now();
+    let first = schedule.offer("first", &[], 0);
+    let second = schedule.offer("second", &[first], 0);
+    schedule.offer("third", &[second], 0);
+    schedule.close();
+    let (begun, job) = start(&mut schedule, now);
+    assert_eq!(schedule.next(now), Next::Empty);
+    schedule.ended(begun, job, Verdict::Succeeded, now);
+    let (begun, job) = start(&mut schedule, now);
+    assert_eq!(job, "second");
+    schedule.ended(begun, job, Verdict::Failed, now);
+    assert!(schedule.is_over());
+    assert_eq!(
+        schedule.counts(),
+        Counts { offered: 3, succeeded: 1, failed: 1, skipped: 1, ..Counts::default() }
+    );
+}
+
+#[test]
+fn halting_starts_nothing_more() {
+    let halt = Halt { on: HaltOn::Failed, count: 1, now: true };
+    let mut schedule = Schedule::new(rules(|rules| (rules.halt, rules.degree) = (Some(halt), 2)));
+    let now = Instant::now();
+    (0..9).for_each(|job| _ = schedule.offer(job, &[], 0));
+    let (first, second) = (start(&mut schedule, now), start(&mut schedule, now));
+    assert!(!schedule.ended(first.0, first.1, Verdict::Succeeded, now));
+    assert!(schedule.ended(second.0, second.1, Verdict::Failed, now), "those that run are to be ended");
+    assert_eq!((schedule.next(now), schedule.is_over()), (Next::Over, true));
+}
+
+proptest! {
+    /// Whatever happens: never more than the degree at once, every job to exactly one end, every slot once.
+    #[test]
+    fn every_job_comes_to_one_end(
+        degree in 1usize..6,
+        jobs in 0u64..40,
+        attempts_max in 1u32..4,
+        after in prop::collection::vec((1u64..40, 1u64..40), 0..12),
+        fates in prop::collection::vec(0u8..4, 1..200),
+    ) {
+        let retry = Retry { attempts_max, ..Retry::default() };
+        let mut schedule = Schedule::new(rules(|rules| (rules.degree, rules.retry) = (degree, retry)));
+        let now = Instant::now();
+        for job in 1..=jobs {
+            let on: Vec<u64> = after.iter().filter(|(_, to)| *to == job).map(|(from, _)| *from).collect();
+            schedule.offer(job, &on, 0);
+        }
+        schedule.close();
+        let mut running: Vec<(Start, u64)> = Vec::new();
+        let mut starts = 0;
+        for &fate in fates.iter().cycle() {
+            match schedule.next(now) {
+                Next::Start(start, job) => {
+                    starts += 1;
+                    prop_assert!(running.iter().all(|(other, _)| other.slot != start.slot));
+                    prop_assert!(start.slot as usize <= degree && start.job == job);
+                    if fate == 3 { schedule.put_back(start, job) } else { running.push((start, job)) }
+                }
+                Next::Over if running.is_empty() => break,
+                _ => {
+                    prop_assert!(!running.is_empty(), "nothing runs and nothing starts");
+                    let (start, job) = running.swap_remove(usize::from(fate) % running.len());
+                    let verdict = if fate == 0 { Verdict::Failed } else { Verdict::Succeeded };
+                    schedule.ended(start, job, verdict, now);
+                }
+            }
+            prop_assert!(running.len() <= degree);
+            prop_assert!(starts < 10_000, "it does not end");
+            if fates.iter().all(|fate| *fate == 3) { break }
+        }
+        let counts = schedule.counts();
+        if schedule.is_over() {
+            prop_assert_eq!(counts.succeeded + counts.failed + counts.skipped, jobs);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What differs between systems in the public interface, and the little that a command needs of its system.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use self::unix as system;
+#[cfg(windows)]
+use self::windows as system;
+
+pub use self::system::News;
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+
+/// One of this process's standard streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    /// Standard input.
+    Input,
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// A standard stream of this process as a file without a buffer: every write is one system call, and no byte waits
+/// for a newline.
+///
+/// # Errors
+/// When the stream is closed, or no descriptor is free.
+pub fn standard(which: Standard) -> io::Result<File> {
+    system::standard(which)
+}
+
+/// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants the terminal, which
+/// belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU` (it writes or changes modes).
+pub fn wants_terminal(signal: i32) -> bool {
+    system::wants_terminal(signal)
+}
+
+/// Whether this process has a controlling terminal. Without one, a child that wants it gets an error and is not stopped.
+pub fn has_terminal() -> bool {
+    system::has_terminal()
+}
+
+/// Bytes as an argument for a program.
+///
+/// - Unix: any bytes. Windows: what is no UTF-8 is replaced.
+pub fn argument(bytes: Vec<u8>) -> OsString {
+    system::argument(bytes)
+}
+
+/// Bytes that were cut from an [`OsStr`] at ASCII characters only, as one again.
+///
+/// - Unix: exact. Windows: a lone surrogate in what was cut is replaced; the standard library has no safe way back.
+pub fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
+    system::os_str(bytes)
+}

@@ -1,0 +1,55 @@
+//! Windows: handles as sources and as news.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::windows::io::{AsHandle, BorrowedHandle};
+
+use super::Standard;
+use crate::Source;
+
+impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
+    fn from(source: &'a H) -> Self {
+        Self(source.as_handle())
+    }
+}
+
+/// A handle that is signalled when there is news. Wait for it in any loop; never reset it.
+pub type News<'a> = BorrowedHandle<'a>;
+
+/// See [`super::standard`].
+pub(super) fn standard(which: Standard) -> io::Result<File> {
+    let copy = match which {
+        Standard::Input => io::stdin().as_handle().try_clone_to_owned(),
+        Standard::Output => io::stdout().as_handle().try_clone_to_owned(),
+        Standard::Error => io::stderr().as_handle().try_clone_to_owned(),
+    };
+    copy.map(File::from)
+}
+
+/// See [`super::wants_terminal`].
+pub(super) fn wants_terminal(_signal: i32) -> bool {
+    false
+}
+
+/// See [`super::has_terminal`].
+pub(super) fn has_terminal() -> bool {
+    false
+}
+
+/// See [`super::argument`].
+pub(super) fn argument(bytes: Vec<u8>) -> OsString {
+    match String::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned().into(),
+    }
+}
+
+/// See [`super::os_str`].
+pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => Cow::Borrowed(OsStr::new(text)),
+        Cow::Owned(text) => Cow::Owned(text.into()),
+    }
+}

@@ -1,0 +1,217 @@
+//! The ends of one child, kept apart: it exited, its outputs ended or fell silent, nobody of its tree is left.
+
+use std::time::{Duration, Instant};
+
+use super::kid::Kid;
+use super::{
+    Blow, ChildSet, Due, Error, Event, Fresh, INTERVAL_MIN, KILL_LOOK, KILL_PATIENCE, Living, Notice, Report,
+    Result, Stream, Token,
+};
+use crate::event::Outcome;
+use crate::sys::pipe::Progress;
+
+/// From this age on (twice it, at most) the outputs of a young child are listened to, silent or not.
+const LISTEN_MAX: Duration = Duration::from_millis(16);
+/// How many reads of one stream follow an exit at once.
+const DRAIN_READS: usize = 4;
+
+impl ChildSet {
+    /// A process may have ended.
+    pub(super) fn exited(&mut self, token: Token, report: &Report) -> Result<()> {
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        let id = kid.process.pid();
+        let exit = kid.process.progress(&mut self.port, report);
+        let Some(exit) = exit.map_err(|error| Error::new("take the end of", error).on(id.to_string()))?
+        else {
+            return Ok(());
+        };
+        kid.exit = Some(exit);
+        self.notices.push_back(Notice::Exited(token));
+        // What it wrote last is mostly there already, and so are the ends of its outputs: that saves a wait.
+        let mut result = Ok(());
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            for _ in 0..DRAIN_READS {
+                match self.readable(token, stream, None) {
+                    Ok(Progress::Bytes(_)) => (),
+                    Ok(_) => break,
+                    Err(error) => {
+                        result = result.and(Err(error));
+                        break;
+                    }
+                }
+            }
+        }
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        if kid.outs.iter().any(|out| out.reader.is_some())
+            && let Err(error) = self.listen_to_outputs(token)
+        {
+            self.look_later(token, INTERVAL_MIN);
+            result = result.and(Err(Error::new("hear a child", error)));
+        }
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        if kid.outs.iter().any(|out| out.reader.is_some()) {
+            let now = Instant::now();
+            kid.busy_at = Some(now);
+            if let Some(after) = self.limits.leak_after {
+                self.timers.push(now + after, token, Due::Leak);
+            }
+        }
+        self.check_over(token);
+        result
+    }
+
+    /// Queues the end of a child that exited and whose outputs ended.
+    pub(super) fn check_over(&mut self, token: Token) {
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        if kid.is_over() && !std::mem::replace(&mut kid.draining, true) {
+            self.notices.push_back(Notice::Drain(token));
+        }
+    }
+
+    /// The next event of a child that is over: its last bytes, the ends of its streams, its own end.
+    pub(super) fn drain(&mut self, token: Token) -> Result<Option<Event>> {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let Some(kid) = self.kids.get_mut(token) else { break };
+            let out = &mut kid.outs[stream as usize];
+            if let Some(bytes) = out.kept.pop_front() {
+                return Ok(Some(Event::Output(token, stream, bytes)));
+            }
+            if out.spilled() {
+                // No bound is needed here: one piece at a time is in the caller's hands.
+                if self.bring_back(token, stream)? {
+                    return self.drain(token);
+                }
+            } else if std::mem::take(&mut out.owes_eof) {
+                return Ok(Some(Event::Eof(token, stream)));
+            }
+        }
+        self.notices.pop_front();
+        let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
+        kid.close(&mut self.port);
+        // Only now: its exit was told, and until here it held the number of its group, which may be killed late.
+        kid.process.reap();
+        let left_running = kid.tree.left_running();
+        let Some(exit) = kid.exit else { return Ok(None) };
+        let Kid { leaked, dropped, .. } = kid;
+        Ok(Some(Event::Done(token, Outcome { exit, leaked, left_running, dropped })))
+    }
+
+    /// Does what is due.
+    pub(super) fn expire(&mut self, now: Instant) -> Result<()> {
+        let mut living = None;
+        while let Some((token, due)) = self.timers.pop(now) {
+            match due {
+                Due::Leak => self.leak(token, now)?,
+                Due::Killing => self.kill_on(token, now, &mut living)?,
+                Due::Deadline(how) => {
+                    if self.kids.get(token).is_some_and(|kid| !kid.draining) {
+                        // As below, for a child that became another user's.
+                        let _ = self.kill(token, how);
+                    }
+                }
+            }
+        }
+        if self.timers.look_at_fresh(now) {
+            self.look_at_fresh(now)?;
+        }
+        if self.timers.look_for_stops(now, self.kids.len() > 0) {
+            self.look_for_stops();
+        }
+        Ok(())
+    }
+
+    /// Looks at the outputs of a young child after this time, instead of listening to them.
+    pub(super) fn look_later(&mut self, token: Token, pause: Duration) {
+        let due = Instant::now() + pause;
+        self.fresh.push(Fresh { token, due, pause });
+        self.timers.fresh_at(due);
+    }
+
+    /// Reads what young children wrote. One that talks is listened to from here on; one that is silent is looked at
+    /// again after twice the time, and in the end listened to as well: most that are going to end soon have ended then.
+    fn look_at_fresh(&mut self, now: Instant) -> Result<()> {
+        let mut result = Ok(());
+        for fresh in std::mem::take(&mut self.fresh) {
+            let Fresh { token, due, pause } = fresh;
+            if due > now {
+                self.fresh.push(fresh);
+                self.timers.fresh_at(due);
+                continue;
+            }
+            let mut silent = pause < LISTEN_MAX;
+            for stream in [Stream::Stdout, Stream::Stderr] {
+                let read = self.readable(token, stream, None);
+                silent &= matches!(read, Ok(Progress::Nothing | Progress::Eof));
+                result = result.and(read.map(drop));
+            }
+            let Some(kid) = self.kids.get(token) else { continue };
+            if silent && kid.exit.is_none() {
+                self.look_later(token, pause * 2);
+            } else if let Err(error) = self.listen_to_outputs(token) {
+                // The system watches no more: it is tried again, and no other is forgotten.
+                self.look_later(token, pause);
+                result = result.and(Err(Error::new("hear a child", error)));
+            }
+        }
+        result
+    }
+
+    /// Closes the outputs of a child that exited and is silent.
+    pub(super) fn leak(&mut self, token: Token, now: Instant) -> Result<()> {
+        let (Some(kid), Some(after)) = (self.kids.get_mut(token), self.limits.leak_after) else {
+            return Ok(());
+        };
+        if kid.draining || kid.outs.iter().all(|out| out.reader.is_none()) {
+            return Ok(());
+        }
+        // A child that is held is not silent: it is we who do not listen. Who is being killed lets go by dying.
+        let silent_at = kid.busy_at.unwrap_or(now) + after;
+        if silent_at > now || kid.killing.is_some() || kid.outs.iter().any(|out| out.held) {
+            self.timers.push(silent_at.max(now + after), token, Due::Leak);
+            return Ok(());
+        }
+        // When we come late, what was written meanwhile may not be read yet: that is no silence.
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let progress = self.readable(token, stream, None);
+            let held = self.kids.get(token).is_some_and(|kid| kid.outs[stream as usize].held);
+            if held || !matches!(progress, Ok(Progress::Nothing | Progress::Eof)) {
+                self.timers.push(now + after, token, Due::Leak);
+                return progress.map(drop);
+            }
+        }
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        kid.leaked = kid.outs.iter().any(|out| out.reader.is_some());
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            self.ended(token, stream);
+        }
+        Ok(())
+    }
+
+    /// Looks at a tree that is being killed: insists when it is time, and lets go when nobody is left.
+    pub(super) fn kill_on(&mut self, token: Token, now: Instant, living: &mut Option<Living>) -> Result<()> {
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        let Some(insist_at) = kid.killing else { return Ok(()) };
+        let alive = kid.exit.is_none() || kid.tree.is_alive(living.get_or_insert_with(Living::now));
+        if !alive || now > insist_at + KILL_PATIENCE {
+            kid.killing = None;
+            self.check_over(token);
+            return Ok(());
+        }
+        self.timers.push(now + KILL_LOOK, token, Due::Killing);
+        if now >= insist_at {
+            // Whom we may not kill any more, we wait for: that is no reason to end the wait for the others.
+            kid.process.check();
+            let _ = kid.tree.strike(&kid.process, Blow::Insist);
+        }
+        Ok(())
+    }
+
+    /// Finds the children that were stopped since the last look.
+    pub(super) fn look_for_stops(&mut self) {
+        for token in self.kids.tokens() {
+            let stopped =
+                self.kids.get(token).filter(|kid| kid.exit.is_none()).and_then(|kid| kid.process.stopped());
+            self.notices.extend(stopped.map(|signal| Notice::Stopped(token, signal)));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a set may take, and what is to happen when it has taken that.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::child::Kill;
+use crate::{Error, ErrorKind, Result};
+
+/// The bounds of a set. Every queue and every wait in it has one of these.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The most children that may live at once. Default: 65,536. The system's limit on descriptors comes earlier on
+    /// most machines: a child with two piped outputs takes three.
+    pub children_max: usize,
+    /// The most bytes of output held in memory, by the set and by the caller's chunks together. Default: 16 MiB.
+    /// Each child that is held may exceed it by one read, so that none waits for ever.
+    pub bytes_max: usize,
+    /// The most bytes of output held in memory for one child. Default: 1 MiB.
+    pub child_bytes_max: usize,
+    /// The size of one read. Default: 64 KiB, the size of a pipe; more brings nothing (measured).
+    pub buffer_bytes: usize,
+    /// How old a child is before its outputs are first looked at, and how long until the second look; then the time
+    /// doubles, and from 32 ms on, or from its first byte, it is listened to. One that ends sooner is heard at its end, by
+    /// fewer system calls. Default: zero, it is listened to at once.
+    pub listen_after: Duration,
+    /// How long an output may be silent after its child's exit before it is closed and the child marked as *leaked*;
+    /// `None` waits for its end. Default: 100 ms.
+    pub leak_after: Option<Duration>,
+    /// How often to look for children that were stopped (job control); `None` does not look. Default: `None`.
+    pub notice_stops: Option<Duration>,
+    /// The folder for spill files. Default: `None`, the system's folder for temporary files.
+    pub spill_dir: Option<PathBuf>,
+    /// The wait backend's name; `None` takes the best.
+    pub backend: Option<&'static str>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            children_max: 65_536,
+            bytes_max: 16 << 20,
+            child_bytes_max: 1 << 20,
+            buffer_bytes: 64 << 10,
+            listen_after: Duration::ZERO,
+            leak_after: Some(Duration::from_millis(100)),
+            notice_stops: None,
+            spill_dir: None,
+            backend: None,
+        }
+    }
+}
+
+/// What to do with output for which there is no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WhenFull {
+    /// Stop reading the child until the caller drops chunks. The child blocks when its pipe is full: back-pressure.
+    #[default]
+    Hold,
+    /// Write it to a file without a name, for us alone, and hand it over, in order, when there is room.
+    Spill,
+    /// Drop the oldest bytes that were not handed over yet, and count them in [`Outcome::dropped`](crate::Outcome::dropped).
+    DropOldest,
+}
+
+/// When output is handed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// As it comes.
+    #[default]
+    Live,
+    /// All of it when the child is over, just before its [`Event::Done`](crate::Event::Done).
+    AtEnd,
+}
+
+/// How a set treats one child.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct SpawnOptions {
+    /// What to do with output for which there is no room.
+    pub when_full: WhenFull,
+    /// When output is handed over.
+    pub delivery: Delivery,
+    /// When the child's time is over, and how it is ended then.
+    pub deadline: Option<(Instant, Kill)>,
+}
+
+impl SpawnOptions {
+    /// Sets what to do with output for which there is no room.
+    #[must_use]
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.when_full = when_full;
+        self
+    }
+
+    /// Sets when output is handed over.
+    #[must_use]
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Ends the child at `deadline`, in this way.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Instant, how: Kill) -> Self {
+        self.deadline = Some((deadline, how));
+        self
+    }
+
+    /// A child that is held until its output is taken, while its output is taken when it ends, would never end.
+    pub(super) fn check(self) -> Result<()> {
+        if self.delivery == Delivery::AtEnd && self.when_full == WhenFull::Hold {
+            let why = "output that is kept until the end cannot be held back: choose Spill or DropOldest";
+            return Err(Error::own(ErrorKind::InvalidInput, "start a child", why));
+        }
+        Ok(())
+    }
+}

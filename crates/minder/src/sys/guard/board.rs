@@ -1,0 +1,117 @@
+//! One page that the three processes of a guarded run share: what each has to know when another is gone.
+//!
+//! Memory outlives its writer and needs no reader at hand, unlike a pipe: the outer guardian learns the runner's status
+//! here even when it was stopped while the others ended.
+#![expect(unsafe_code, reason = "shared memory")]
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+/// All fields start at zero, which says "not yet".
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Board {
+    runner: AtomicI32,
+    armed: AtomicU32,
+    stopped: AtomicU32,
+    /// [`SAID`] and the exit status, once the runner ends in order.
+    leave: AtomicU32,
+    /// [`SAID`] and the runner's wait status, once it is reaped.
+    status: AtomicU32,
+    left_count: AtomicU32,
+    left_first: AtomicI32,
+}
+
+/// Tells a status of 0 from none; wait statuses use 16 bits.
+const SAID: u32 = 1 << 31;
+
+impl Board {
+    /// A board shared with every process forked from now on. It is never unmapped: its users are processes.
+    pub(super) fn new() -> io::Result<&'static Board> {
+        let (read_write, shared) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new anonymous mapping, placed by the kernel, touches no memory that exists.
+        let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<Board>(), read_write, shared, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: page-aligned, zeroed, never unmapped, and all fields are atomics, for which all-zero is valid.
+        Ok(unsafe { &*page.cast::<Board>() })
+    }
+
+    pub(super) fn set_runner(&self, pid: Pid) {
+        self.runner.store(pid.as_raw_nonzero().get(), SeqCst);
+    }
+
+    pub(super) fn runner(&self) -> Option<Pid> {
+        Pid::from_raw(self.runner.load(SeqCst))
+    }
+
+    pub(super) fn arm(&self) -> io::Result<()> {
+        self.armed.store(1, SeqCst);
+        futex::wake(&self.armed, futex::Flags::empty(), 1)?;
+        Ok(())
+    }
+
+    /// Waits until [`Board::arm`]; whether it came in time.
+    pub(super) fn wait_armed(&self, timeout: Duration) -> io::Result<bool> {
+        let deadline = std::time::Instant::now() + timeout;
+        while self.armed.load(SeqCst) == 0 {
+            let rest = deadline.saturating_duration_since(std::time::Instant::now());
+            if rest.is_zero() {
+                return Ok(false);
+            }
+            let rest = Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
+            match futex::wait(&self.armed, futex::Flags::empty(), 0, Some(&rest)) {
+                Ok(()) => {}
+                Err(e) if [rustix::io::Errno::INTR, rustix::io::Errno::AGAIN].contains(&e) => {}
+                Err(rustix::io::Errno::TIMEDOUT) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn set_stopped(&self, stopped: bool) {
+        self.stopped.store(stopped.into(), SeqCst);
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped.load(SeqCst) != 0
+    }
+
+    pub(super) fn set_leave(&self, status: u8) {
+        self.leave.store(SAID | u32::from(status), SeqCst);
+    }
+
+    /// The exit status of a run that ends in order: nobody sweeps.
+    pub(super) fn leave(&self) -> Option<u8> {
+        let word = self.leave.load(SeqCst);
+        (word & SAID != 0).then_some(word.to_le_bytes()[0])
+    }
+
+    pub(super) fn set_status(&self, raw: i32) {
+        self.status.store(SAID | raw.cast_unsigned(), SeqCst);
+    }
+
+    pub(super) fn status(&self) -> Option<i32> {
+        let word = self.status.load(SeqCst);
+        (word & SAID != 0).then_some((word & !SAID).cast_signed())
+    }
+
+    pub(super) fn set_left(&self, count: u32, first: i32) {
+        self.left_first.store(first, SeqCst);
+        self.left_count.store(count, SeqCst);
+    }
+
+    /// How many processes could not be ended, and the first of them.
+    pub(super) fn left(&self) -> (u32, i32) {
+        (self.left_count.load(SeqCst), self.left_first.load(SeqCst))
+    }
+}

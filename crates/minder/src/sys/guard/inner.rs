@@ -1,0 +1,168 @@
+//! The inner guardian: parent of the runner, in a session of its own, the one whom no group or session kill reaches.
+//!
+//! Orphans go to their nearest living ancestor that is a subreaper. A kill of the user's group hits the outer guardian
+//! and the runner together, so only an ancestor outside of that group can inherit the jobs.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getppid, kill_process, pidfd_open,
+    set_parent_process_death_signal, setsid, wait,
+};
+use rustix::time::Timespec;
+
+use super::Faults;
+use super::board::Board;
+use super::mask::{self, Mask};
+use super::process::{
+    NeverReturns, close_inherited, forbid_core, read_signal, rename, signalfd, wake_at_end_of,
+};
+use super::sweep::Sweep;
+use super::tree::Tree;
+
+/// What the inner guardian has of the two others.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) board: &'static Board,
+    pub(super) outer: Pid,
+    pub(super) runner: Pid,
+    /// Never written: while a guardian holds it, the runner sees no end of file.
+    pub(super) relay: OwnedFd,
+    /// Tells the outer guardian of news.
+    pub(super) kick: OwnedFd,
+    /// Ends with the runner.
+    pub(super) runner_life: OwnedFd,
+    /// Never written: it ends with us.
+    pub(super) own_life: OwnedFd,
+    pub(super) faults: Faults,
+}
+
+/// Guards until the end.
+pub(super) fn run(inner: Inner) -> ! {
+    let _never = NeverReturns;
+    // Deaf to all that can be blocked: a machine that shuts down sends SIGTERM to everybody, and the run wants its time
+    // to end in order.
+    let _ = Mask::full().block();
+    if !inner.faults.late.is_zero() {
+        let late = inner.faults.late;
+        let late = Timespec { tv_sec: late.as_secs().cast_signed(), tv_nsec: late.subsec_nanos().into() };
+        let _ = rustix::thread::nanosleep(&late);
+    }
+    // The order is the proof.
+    // 1. Out of the user's group and session: from here on a kill of those leaves us alive. The runner was forked before,
+    //    so it stays in them and may read the terminal.
+    let _ = setsid();
+    // 2. Have the kernel wake us, should we be stopped when the outer guardian dies.
+    let _ = set_parent_process_death_signal(Some(Signal::CONT));
+    // 3. Hold the outer guardian. If it died before step 2 or 3, our parent is another by now.
+    let held = if inner.faults.no_pidfd { None } else { pidfd_open(inner.outer, PidfdFlags::empty()).ok() };
+    // 4. A stranger to `pkill`, `$(…)`, core dumps and busy mounts.
+    forbid_core();
+    let _ = rustix::process::chdir(c"/");
+    rename(c"run-guardian", &format!("run-guardian of {}", inner.runner.as_raw_nonzero()));
+    let Ok(signals) = signalfd(&Mask::empty().with(libc::SIGCHLD).with(libc::SIGCONT)) else {
+        mask::end_by(libc::SIGKILL)
+    };
+    let life = [&inner.runner_life, &inner.own_life];
+    let mut keep = [
+        inner.relay.as_raw_fd(),
+        inner.kick.as_raw_fd(),
+        life[0].as_raw_fd(),
+        life[1].as_raw_fd(),
+        signals.as_raw_fd(),
+        -1,
+    ];
+    keep[5] = held.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+    close_inherited(&mut keep, true);
+    // 5. Have the kernel wake us, should we be stopped when the runner dies.
+    let _ = wake_at_end_of(&inner.runner_life);
+    // 6. The runner may start jobs.
+    if getppid() == Some(inner.outer) {
+        let _ = inner.board.arm();
+    }
+    loop {
+        inner.look_at_runner(&signals);
+        if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
+            inner.end(&signals);
+        }
+        let _ = inner.wait(&signals, held.as_ref());
+        while read_signal(signals.as_fd()).is_some() {}
+    }
+}
+
+impl Inner {
+    fn kick(&self) {
+        let _ = rustix::io::write(&self.kick, &1_u64.to_ne_bytes());
+    }
+
+    /// Sleeps until a child changed, or the outer guardian is gone.
+    fn wait(&self, signals: &OwnedFd, held: Option<&OwnedFd>) -> io::Result<()> {
+        let signals = PollFd::new(signals, PollFlags::IN);
+        match held {
+            Some(held) => poll(&mut [signals, PollFd::new(held, PollFlags::IN)], None)?,
+            // The parent-death signal wakes us; the second is for a kernel that loses it.
+            None => poll(&mut [signals], Some(&Timespec { tv_sec: 1, tv_nsec: 0 }))?,
+        };
+        Ok(())
+    }
+
+    /// Takes all news of children; strangers that were adopted are only reaped.
+    fn look_at_runner(&self, signals: &OwnedFd) {
+        let all = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
+        loop {
+            match wait(all) {
+                Ok(Some((pid, status))) if pid == self.runner => self.runner_changed(status, signals),
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    fn runner_changed(&self, status: WaitStatus, signals: &OwnedFd) {
+        if status.stopping_signal() == Some(libc::SIGTSTP) {
+            // The shell waits for the outer guardian, so that one has to stop too.
+            self.board.set_stopped(true);
+            self.kick();
+        } else if status.continued() {
+            // First the word, then the signal: see `outer::stop`.
+            self.board.set_stopped(false);
+            self.wake_outer();
+        } else if status.exited() || status.signaled() {
+            self.board.set_status(status.as_raw());
+            self.end(signals);
+        }
+    }
+
+    /// Only while it is our parent, so that the pid cannot be another's.
+    fn wake_outer(&self) {
+        if getppid() == Some(self.outer) {
+            let _ = kill_process(self.outer, Signal::CONT);
+        }
+    }
+
+    /// The runner or the outer guardian is gone.
+    fn end(&self, signals: &OwnedFd) -> ! {
+        if self.board.leave().is_some() {
+            // In order: daemons live on.
+            mask::exit_now(0);
+        }
+        let mut sweep = Sweep {
+            tree: Tree::new(self.faults.no_children_file),
+            spared: &[],
+            reaps: true,
+            wake: Some(signals.as_fd()),
+            no_pidfd: self.faults.no_pidfd,
+        };
+        let left = sweep.run();
+        self.board.set_left(left.count, left.first);
+        mask::end_by(libc::SIGKILL)
+    }
+}
+
+/// Whether the process behind a pidfd has ended.
+fn readable(held: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&now)), Ok(1))
+}

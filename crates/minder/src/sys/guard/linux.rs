@@ -1,0 +1,238 @@
+//! The guard on Linux: two guardians round the runner, which watch each other.
+//!
+//! The process that was started becomes the outer guardian; it forks the inner one, which forks the runner. Only the
+//! runner returns from [`Guard::enter`]. The documentation of [`crate::Guard`] says what that is worth; here is who sees
+//! which death. Whoever sees one may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
+//!
+//! | dies | seen by | how | woken by |
+//! | --- | --- | --- | --- |
+//! | outer | inner | its pidfd, its parent | parent-death signal |
+//! | inner | outer | SIGCHLD | the end of a pipe that only the inner holds, with `F_SETSIG` |
+//! | runner | inner | SIGCHLD | the end of a pipe that only the runner holds, with `F_SETSIG` |
+//! | both guardians | runner | end of file on the relay | parent-death signal |
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
+};
+
+use super::board::Board;
+use super::inner::{self, Inner};
+use super::mask::{self, Mask};
+use super::outer::{self, Outer};
+use super::process::{self, Fork, fork, read_signal, signalfd};
+use super::signal::{Ending, Repeats, Signal};
+use super::sweep::Sweep;
+use super::tree::{self, Tree};
+use super::{Faults, Setup};
+
+/// Descriptors that a guardian opens at most: its signals, its look into `/proc`, a process that it holds.
+const GUARDIAN_DESCRIPTORS: usize = 6;
+/// How long the inner guardian may take; 1 ms is usual.
+const ARMED_MAX: Duration = Duration::from_secs(5);
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// The runner's side of the guard.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// The relay's reading end, or, alone, a signalfd.
+    signals: OwnedFd,
+    side: Side,
+    faults: Faults,
+}
+
+#[derive(Debug)]
+enum Side {
+    /// `life` is never written: it ends with the runner.
+    Guarded {
+        board: &'static Board,
+        outer: Pid,
+        inner: Pid,
+        _life: OwnedFd,
+    },
+    Alone {
+        because: &'static str,
+        repeats: Repeats,
+    },
+}
+
+impl Guard {
+    pub(crate) fn enter(setup: &Setup) -> io::Result<Guard> {
+        if ENTERED.swap(true, SeqCst) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
+        }
+        let threads = tree::threads();
+        if threads.is_some_and(|n| n > 1) {
+            return Err(io::Error::other("the guard must be entered before any thread is started"));
+        }
+        mask::hear_of_children();
+        let relayed = Mask::relayed();
+        // Children start with an empty mask whatever ours is, so what it was need not be kept.
+        relayed.block()?;
+        let because = match (setup.guardians, threads) {
+            (false, _) => "not asked for",
+            (true, None) => "`/proc` is not mounted",
+            (true, Some(_)) => match set_child_subreaper(Some(getpid())) {
+                Ok(()) => return sandwich(&relayed, &setup.faults),
+                Err(_) => "the kernel refuses to make the process a subreaper",
+            },
+        };
+        let side = Side::Alone { because, repeats: Repeats::default() };
+        Ok(Guard { signals: signalfd(&relayed)?, side, faults: setup.faults.clone() })
+    }
+
+    pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
+        match &self.side {
+            Side::Guarded { outer, inner, .. } => Ok((number(*outer), number(*inner))),
+            Side::Alone { because, .. } => Err(because),
+        }
+    }
+
+    pub(crate) fn armed(&self) -> io::Result<()> {
+        let Side::Guarded { board, .. } = &self.side else { return Ok(()) };
+        if board.wait_armed(ARMED_MAX)? {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the inner guardian does not answer"))
+    }
+
+    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+        self.signals.as_fd()
+    }
+
+    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+        loop {
+            let signal = match &mut self.side {
+                Side::Guarded { .. } => Signal::from_number(self.read_relay()?.into()),
+                Side::Alone { repeats, .. } => {
+                    let signal = Signal::from_number(read_signal(self.signals.as_fd())?);
+                    signal.filter(|signal| repeats.counts(*signal, Instant::now()))
+                }
+            };
+            if signal.is_some() {
+                return signal;
+            }
+        }
+    }
+
+    fn read_relay(&self) -> Option<u8> {
+        let mut byte = [0];
+        loop {
+            match rustix::io::read(&self.signals, &mut byte) {
+                Ok(1) => return Some(byte[0]),
+                // Both guardians are gone: nobody is left above us to sweep.
+                Ok(_) => self.end_with_tree(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    pub(crate) fn stop_self(&self) {
+        // To the process, as the terminal does: a direct copy that still waits and this one are the same.
+        mask::raise_blocked(libc::SIGTSTP);
+        let stop = Mask::empty().with(libc::SIGTSTP);
+        // Here the process stops, and goes on.
+        let _ = stop.unblock();
+        let _ = stop.block();
+    }
+
+    pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
+        let Side::Guarded { inner, .. } = &self.side else { return Vec::new() };
+        let me = getpid().as_raw_nonzero().get();
+        let mut tree = Tree::new(self.faults.no_children_file);
+        tree.refresh();
+        let mut children = Vec::new();
+        tree.children(inner.as_raw_nonzero().get(), &mut children);
+        let alive = |pid: &i32| *pid != me && tree::look(*pid).is_some_and(|look| !look.ended());
+        let named = |pid: i32| Some((pid.cast_unsigned(), tree::name(pid)?));
+        children.into_iter().filter(alive).filter_map(named).collect()
+    }
+
+    pub(crate) fn leave(self, status: u8) -> ! {
+        if let Side::Guarded { board, .. } = &self.side {
+            board.set_leave(status);
+        }
+        std::process::exit(status.into())
+    }
+
+    pub(crate) fn die(self, ending: Ending) -> ! {
+        if let Side::Alone { .. } = &self.side {
+            self.sweep_own();
+        }
+        process::forbid_core();
+        match ending {
+            Ending::Status(status) => mask::exit_now(status.into()),
+            Ending::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
+            Ending::Signal(_) => mask::exit_now(1),
+        }
+    }
+
+    fn end_with_tree(&self) -> ! {
+        self.sweep_own();
+        mask::end_by(libc::SIGKILL)
+    }
+
+    /// Kills what descends from this process by parenthood; adopted daemons are out of reach without a subreaper.
+    fn sweep_own(&self) {
+        let tree = Tree::new(self.faults.no_children_file);
+        Sweep { tree, spared: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();
+    }
+}
+
+/// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not fork the next.
+fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
+    let board = Board::new()?;
+    let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+    let (relay_reads, relay) = pipe()?;
+    let (inner_ends, inner_life) = pipe()?;
+    let (runner_ends, runner_life) = pipe()?;
+    let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    // What the guardians open later has to be free now: a guardian that cannot guard could only end by itself.
+    drop((0..GUARDIAN_DESCRIPTORS).map(|_| kick.try_clone()).collect::<io::Result<Vec<_>>>()?);
+    let outer = getpid();
+    let mut spared = Vec::new();
+    let mut tree = Tree::new(faults.no_children_file);
+    tree.refresh();
+    tree.children(outer.as_raw_nonzero().get(), &mut spared);
+    // The guardians close what they are not given; the runner drops it.
+    if let Fork::Parent(inner) = fork()? {
+        let faults = faults.clone();
+        outer::run(&Outer { board, inner, relay, kick, life: inner_ends, spared, faults }, relayed);
+    }
+    let inner = getpid();
+    // Before the runner exists, so that it cannot leave an orphan that we do not inherit.
+    set_child_subreaper(Some(inner))?;
+    if let Fork::Parent(runner) = fork()? {
+        board.set_runner(runner);
+        let faults = faults.clone();
+        inner::run(Inner {
+            board,
+            outer,
+            runner,
+            relay,
+            kick,
+            runner_life: runner_ends,
+            own_life: inner_life,
+            faults,
+        });
+    }
+    // First the wish, then the look: if the inner guardian died before the wish, our parent is another by now.
+    set_parent_process_death_signal(Some(Number::CONT))?;
+    if getppid() != Some(inner) {
+        mask::end_by(libc::SIGKILL);
+    }
+    let side = Side::Guarded { board, outer, inner, _life: runner_life };
+    Ok(Guard { signals: relay_reads, side, faults: faults.clone() })
+}
+
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().cast_unsigned()
+}

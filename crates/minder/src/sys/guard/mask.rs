@@ -1,0 +1,168 @@
+//! The relayed signals as the system numbers them; blocking, reading and raising them.
+#![expect(unsafe_code, reason = "signal sets, dispositions and masks")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use libc::c_int;
+
+use super::signal::Signal;
+
+const NUMBERS: [(Signal, c_int); 9] = [
+    (Signal::Interrupt, libc::SIGINT),
+    (Signal::Terminate, libc::SIGTERM),
+    (Signal::Hangup, libc::SIGHUP),
+    (Signal::Quit, libc::SIGQUIT),
+    (Signal::User1, libc::SIGUSR1),
+    (Signal::User2, libc::SIGUSR2),
+    (Signal::Stop, libc::SIGTSTP),
+    (Signal::Continue, libc::SIGCONT),
+    (Signal::Resize, libc::SIGWINCH),
+];
+
+impl Signal {
+    pub(super) fn number(self) -> c_int {
+        NUMBERS.iter().find(|(signal, _)| *signal == self).map_or(0, |(_, number)| *number)
+    }
+
+    pub(super) fn from_number(number: c_int) -> Option<Signal> {
+        NUMBERS.iter().find(|(_, n)| *n == number).map(|(signal, _)| *signal)
+    }
+
+    /// Whether its default action ends a process.
+    pub(super) fn ends(self) -> bool {
+        !matches!(self, Signal::Stop | Signal::Continue | Signal::Resize)
+    }
+}
+
+/// A set of signals.
+#[derive(Clone, Copy)]
+pub(super) struct Mask(pub(super) libc::sigset_t);
+
+impl Mask {
+    pub(super) fn empty() -> Mask {
+        let mut set = MaybeUninit::uninit();
+        // SAFETY: `set` has room for one set, and the call fills it.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        // SAFETY: filled by the line above; `sigemptyset` cannot fail on a valid pointer.
+        Mask(unsafe { set.assume_init() })
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn full() -> Mask {
+        let mut set = Mask::empty();
+        // SAFETY: `set.0` is an initialised set of our own.
+        unsafe { libc::sigfillset(&raw mut set.0) };
+        set
+    }
+
+    pub(super) fn with(mut self, number: c_int) -> Mask {
+        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are constants of the system.
+        unsafe { libc::sigaddset(&raw mut self.0, number) };
+        self
+    }
+
+    /// All that a guard relays, but those that this process was started to ignore: a blocked signal is queued even when
+    /// it is ignored, so taking them would undo `nohup` and `sh -c 'minder … &'`.
+    pub(super) fn relayed() -> Mask {
+        let taken = NUMBERS.iter().filter(|(_, number)| !ignored(*number));
+        taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
+    }
+
+    /// The numbers in this set, of those that can be relayed.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn numbers(self) -> impl Iterator<Item = c_int> {
+        // SAFETY: the set is initialised and only read.
+        NUMBERS.iter().map(|n| n.1).filter(move |n| unsafe { libc::sigismember(&raw const self.0, *n) } == 1)
+    }
+
+    /// Blocks these in the calling thread; returns the mask before.
+    #[cfg(target_os = "linux")]
+    pub(super) fn block(&self) -> io::Result<Mask> {
+        self.change(libc::SIG_BLOCK)
+    }
+
+    /// Lets these through in the calling thread; whatever waits is delivered before this returns.
+    pub(super) fn unblock(&self) -> io::Result<Mask> {
+        self.change(libc::SIG_UNBLOCK)
+    }
+
+    fn change(&self, how: c_int) -> io::Result<Mask> {
+        let mut before = Mask::empty();
+        // SAFETY: both point to initialised sets that outlive the call.
+        match unsafe { libc::pthread_sigmask(how, &raw const self.0, &raw mut before.0) } {
+            0 => Ok(before),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// Whether the process ignores this signal.
+fn ignored(number: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action only asks; `action` has room for the answer.
+    if unsafe { libc::sigaction(number, ptr::null(), action.as_mut_ptr()) } != 0 {
+        return false;
+    }
+    // SAFETY: zeroed, and filled by the call that has just succeeded.
+    let action = unsafe { action.assume_init() };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+/// Lets `SIGCHLD` have its default action. With it ignored, as some parents leave it, children vanish unreaped and
+/// their status with them.
+pub(super) fn hear_of_children() {
+    if ignored(libc::SIGCHLD) {
+        // Refused only for numbers that are no signals.
+        let _ = act(libc::SIGCHLD, libc::SIG_DFL);
+    }
+}
+
+/// Gives `number` back its default action.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn default_action(number: c_int) -> io::Result<()> {
+    act(number, libc::SIG_DFL)
+}
+
+/// Has `handler` run at each `number`; calls that it interrupts are restarted where the system can.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn handle(number: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
+    act(number, handler as *const () as libc::sighandler_t)
+}
+
+fn act(number: c_int, handler: libc::sighandler_t) -> io::Result<()> {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: all-zero is a valid `sigaction`: the default action, no flags, an empty mask.
+    let action = unsafe { action.assume_init_mut() };
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is initialised; the handler is SIG_DFL or one of ours, which only make async-signal-safe calls.
+    match unsafe { libc::sigaction(number, &raw const *action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sends a blocked signal to this process, where it waits until it is unblocked.
+pub(super) fn raise_blocked(number: c_int) {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: no memory is touched, and our own pid cannot be another's.
+    unsafe { libc::kill(me, number) };
+}
+
+/// Ends the process by `number`'s default action; where that is impossible (pid 1), by the status that stands for it.
+pub(super) fn end_by(number: c_int) -> ! {
+    // Fails for SIGKILL, which has no other action anyway.
+    let _ = act(number, libc::SIG_DFL);
+    raise_blocked(number);
+    let _ = Mask::empty().with(number).unblock();
+    // Pid 1 of a container cannot kill itself.
+    exit_now(128 + number)
+}
+
+/// Ends the process without running anything: no destructors, no flushing of buffers that are another process's too.
+pub(super) fn exit_now(status: c_int) -> ! {
+    // SAFETY: ends the process; nothing of it can observe what is left undone.
+    unsafe { libc::_exit(status) }
+}

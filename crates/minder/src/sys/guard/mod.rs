@@ -1,0 +1,74 @@
+//! The contract of the guard: what each system supplies to [`crate::guard`], the only code that changes the process.
+//!
+//! A system is a type `Guard` with these methods; [`linux`] has all of them, the others say what they leave out.
+//!
+//! * `enter(&Setup)`: takes the signals and, where it can, puts two guardians round the process. Once per process.
+//! * `guardians()`: the pids of the two, or why there are none.
+//! * `armed()`: returns when the guardians watch; bounded.
+//! * `source()`: what a host's own loop waits on; readable while `next_signal` has something to say.
+//! * `next_signal()`: never blocks.
+//! * `stop_self()`: stops the process as Ctrl-Z does, returns when it was continued.
+//! * `adopted()`: what jobs left behind, by pid and name.
+//! * `leave(status)` and `die(Ending)`: the two ends.
+
+mod inherited;
+mod signal;
+#[cfg(unix)]
+mod mask;
+
+#[cfg(target_os = "linux")]
+mod board;
+#[cfg(target_os = "linux")]
+mod inner;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod outer;
+#[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
+mod sweep;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::Guard;
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod other;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(crate) use other::Guard;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub(crate) use windows::Guard;
+
+#[cfg(unix)]
+pub(crate) use inherited::inherited_nofile;
+pub(crate) use inherited::raise_descriptors;
+pub use signal::{Ending, Signal};
+
+/// What a host's own loop waits on: a descriptor here.
+#[cfg(unix)]
+pub type SignalSource<'a> = std::os::fd::BorrowedFd<'a>;
+/// What a host's own loop waits on: a handle here.
+#[cfg(windows)]
+pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
+
+/// How [`Guard::enter`] goes about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) guardians: bool,
+    pub(crate) faults: Faults,
+}
+
+/// What tests take away, or make late. Never read from the environment, so that nobody can from outside.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    /// The inner guardian waits so long between its fork and its session.
+    pub(crate) late: std::time::Duration,
+    /// As if the kernel had no `/proc/PID/task/TID/children`.
+    pub(crate) no_children_file: bool,
+    /// As if the kernel had no pidfds.
+    pub(crate) no_pidfd: bool,
+}

@@ -1,0 +1,113 @@
+//! The guard on Unix systems without a subreaper: signals through a pipe, and no guardians.
+//!
+//! Without a subreaper nobody inherits what leaves its group and session, so a guardian could promise little. FreeBSD has
+//! `procctl(PROC_REAP_ACQUIRE)`, which could carry the whole design; nobody has tried it yet.
+#![expect(unsafe_code, reason = "a descriptor that a signal handler borrows")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
+use std::time::Instant;
+
+use super::Setup;
+use super::mask::{self, Mask};
+use super::signal::{Ending, Repeats, Signal};
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+/// The writing end of the one guard's pipe, which is never closed.
+static RELAY: AtomicI32 = AtomicI32::new(-1);
+
+/// The reading end of the pipe.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    signals: OwnedFd,
+    repeats: Repeats,
+}
+
+impl Guard {
+    pub(crate) fn enter(_: &Setup) -> io::Result<Guard> {
+        if ENTERED.swap(true, SeqCst) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
+        }
+        let (signals, relay) = rustix::pipe::pipe()?;
+        for end in [&signals, &relay] {
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC)?;
+            rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)?;
+        }
+        RELAY.store(relay.as_raw_fd(), SeqCst);
+        // The handler borrows it for as long as the process lives.
+        std::mem::forget(relay);
+        mask::hear_of_children();
+        for number in Mask::relayed().numbers() {
+            mask::handle(number, write_down)?;
+        }
+        Ok(Guard { signals, repeats: Repeats::default() })
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
+        Err("this system has no subreaper")
+    }
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn armed(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+        self.signals.as_fd()
+    }
+
+    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+        let mut byte = [0];
+        loop {
+            match rustix::io::read(&self.signals, &mut byte) {
+                Ok(1) => {
+                    let signal = Signal::from_number(byte[0].into());
+                    if signal.is_some_and(|signal| self.repeats.counts(signal, Instant::now())) {
+                        return signal;
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(_) | Err(_) => return None,
+            }
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn stop_self(&self) {
+        if mask::default_action(libc::SIGTSTP).is_ok() {
+            // Here the process stops, and goes on.
+            mask::raise_blocked(libc::SIGTSTP);
+            let _ = mask::handle(libc::SIGTSTP, write_down);
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn leave(self, status: u8) -> ! {
+        std::process::exit(status.into())
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn die(self, ending: Ending) -> ! {
+        match ending {
+            Ending::Status(status) => mask::exit_now(status.into()),
+            Ending::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
+            Ending::Signal(_) => mask::exit_now(1),
+        }
+    }
+}
+
+/// Runs at each relayed signal. `write` changes `errno` only when it fails, that is when the pipe holds 16 Ki signals.
+extern "C" fn write_down(number: libc::c_int) {
+    if let Ok(byte) = u8::try_from(number) {
+        // SAFETY: stored before the first handler was set, and never closed.
+        let relay = unsafe { BorrowedFd::borrow_raw(RELAY.load(SeqCst)) };
+        let _ = rustix::io::write(relay, &[byte]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The signals that a guard relays, by the names of what they ask for; plain data.
+
+use std::time::{Duration, Instant};
+
+/// What somebody asked of the run: a key on the terminal, `kill`, a terminal that went away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Signal {
+    /// `SIGINT`, Ctrl-C.
+    Interrupt,
+    /// `SIGTERM`: please end.
+    Terminate,
+    /// `SIGHUP`: the terminal is gone.
+    Hangup,
+    /// `SIGQUIT`, Ctrl-\.
+    Quit,
+    /// `SIGUSR1`.
+    User1,
+    /// `SIGUSR2`.
+    User2,
+    /// `SIGTSTP`, Ctrl-Z: stop the jobs, then call `stop_self`.
+    Stop,
+    /// `SIGCONT`: go on. It may come twice for one `fg`, and also when nothing was stopped.
+    Continue,
+    /// `SIGWINCH`: the terminal has a new size.
+    Resize,
+}
+
+impl Signal {
+    /// Whether the same signal again means something more: a second Ctrl-C is the wish to end at once.
+    const fn escalates(self) -> bool {
+        matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
+    }
+}
+
+/// How a cancelled run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// With this exit status.
+    Status(u8),
+    /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops too. Only
+    /// [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`], [`Signal::Quit`], [`Signal::User1`] and
+    /// [`Signal::User2`] end a process; for the others it is status 1.
+    Signal(Signal),
+}
+
+/// Tells a second Ctrl-C from one that arrived twice: `timeout` signals its child and then the group, a terminal
+/// and a supervisor may both pass on the same wish.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    last: Option<(Signal, Instant)>,
+}
+
+impl Repeats {
+    /// The same wish within this time is the same wish.
+    const APART: Duration = Duration::from_millis(200);
+
+    /// Whether `signal`, come at `now`, counts.
+    pub(super) fn counts(&mut self, signal: Signal, now: Instant) -> bool {
+        if !signal.escalates() {
+            return true;
+        }
+        match self.last {
+            Some((last, at)) if last == signal && now.duration_since(at) < Self::APART => false,
+            _ => {
+                self.last = Some((signal, now));
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_counts_once_within_its_time() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut repeats = Repeats::default();
+        assert!(repeats.counts(Signal::Interrupt, at(0)));
+        assert!(!repeats.counts(Signal::Interrupt, at(1)));
+        assert!(!repeats.counts(Signal::Interrupt, at(199)), "measured from the one that counted");
+        assert!(repeats.counts(Signal::Interrupt, at(200)));
+        assert!(repeats.counts(Signal::Terminate, at(201)), "another wish");
+    }
+
+    #[test]
+    fn stop_and_resize_always_count() {
+        let now = Instant::now();
+        let mut repeats = Repeats::default();
+        for signal in [Signal::Stop, Signal::Continue, Signal::Resize, Signal::User1, Signal::User2] {
+            assert!(repeats.counts(signal, now) && repeats.counts(signal, now), "{signal:?}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Who descends from whom, as `/proc` tells it.
+//!
+//! The `children` files give the children of one process; where the kernel has none, all of `/proc` is read.
+//! Paths and contents live in small buffers on the stack: this runs in the guardians, whose memory is counted, and it
+//! runs against trees that fork while we look.
+
+use std::ffi::CStr;
+use std::fmt::Arguments;
+use std::io::Write;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{CWD, Mode, OFlags, RawDir};
+
+/// Where children are looked up.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// (parent, child), sorted, when there are no `children` files.
+    scan: Option<Vec<(i32, i32)>>,
+}
+
+/// What a look at one process told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) parent: i32,
+    state: u8,
+}
+
+impl Look {
+    /// Ended, and only not reaped yet.
+    pub(super) fn ended(self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+}
+
+impl Tree {
+    pub(super) fn new(no_children_file: bool) -> Tree {
+        let me = rustix::process::getpid().as_raw_nonzero();
+        let there = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
+        Tree { scan: (no_children_file || !there).then(Vec::new) }
+    }
+
+    /// Begins a new round: what a scan saw before is old.
+    pub(super) fn refresh(&mut self) {
+        let Some(pairs) = &mut self.scan else { return };
+        pairs.clear();
+        each_number(c"/proc", |pid| {
+            if let Some(look) = look(pid) {
+                pairs.push((look.parent, pid));
+            }
+        });
+        pairs.sort_unstable();
+    }
+
+    /// Adds the children of `pid`, of all its threads.
+    pub(super) fn children(&self, pid: i32, out: &mut Vec<i32>) {
+        if let Some(pairs) = &self.scan {
+            let first = pairs.partition_point(|pair| pair.0 < pid);
+            out.extend(pairs[first..].iter().take_while(|pair| pair.0 == pid).map(|pair| pair.1));
+            return;
+        }
+        with_path(format_args!("/proc/{pid}/task"), |tasks| {
+            // The links of the directory are `.`, `..` and one a thread. Nearly every process has one thread.
+            match rustix::fs::statat(CWD, tasks, rustix::fs::AtFlags::empty()) {
+                Ok(stat) if stat.st_nlink == 3 => thread_children(pid, pid, out),
+                Ok(_) => each_number(tasks, |tid| thread_children(pid, tid, out)),
+                Err(_) => {}
+            }
+        });
+    }
+}
+
+/// Parent and state of `pid`, if there is such a process.
+pub(super) fn look(pid: i32) -> Option<Look> {
+    let mut buffer = [0; 256];
+    let text = read_stat(format_args!("/proc/{pid}/stat"), &mut buffer)?;
+    let mut fields = after_name(text)?;
+    let state = *fields.next()?.first()?;
+    Some(Look { parent: number(fields.next()?)?, state })
+}
+
+/// The short name of `pid`.
+pub(super) fn name(pid: i32) -> Option<String> {
+    let mut buffer = [0; 64];
+    let text = read_stat(format_args!("/proc/{pid}/comm"), &mut buffer)?;
+    Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
+}
+
+/// How many threads this process has.
+pub(super) fn threads() -> Option<u64> {
+    let stat = rustix::fs::stat(c"/proc/self/task").ok()?;
+    (stat.st_nlink as u64).checked_sub(2)
+}
+
+/// Where the argument strings of this process lie, from the first byte to one past the last.
+pub(super) fn argument_area() -> Option<(usize, usize)> {
+    // Fields 48 and 49 of proc_pid_stat(5); the iterator starts at field 3.
+    let mut buffer = [0; 1024];
+    let text = read_stat(format_args!("/proc/self/stat"), &mut buffer)?;
+    let mut fields = after_name(text)?.skip(45);
+    let (start, end) = (number::<usize>(fields.next()?)?, number::<usize>(fields.next()?)?);
+    // Both are 0 where the kernel hides them; no argument list is longer than a quarter of 8 MiB of stack.
+    (start != 0 && start < end && end - start <= 2 << 20).then_some((start, end))
+}
+
+/// The fields of a `stat` file after the name, which may itself contain blanks and parentheses.
+fn after_name(text: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let close = text.iter().rposition(|b| *b == b')')?;
+    Some(text.get(close + 2..)?.trim_ascii_end().split(|b| *b == b' '))
+}
+
+fn number<N: std::str::FromStr>(digits: &[u8]) -> Option<N> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn thread_children(pid: i32, tid: i32, out: &mut Vec<i32>) {
+    let Some(file) = open(format_args!("/proc/{pid}/task/{tid}/children")) else { return };
+    let mut buffer = [0; 4096];
+    let mut child = 0;
+    loop {
+        match rustix::io::read(&file, &mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(n) => {
+                // Every pid is followed by a blank; one may be cut by the end of the buffer.
+                for &byte in &buffer[..n] {
+                    if byte.is_ascii_digit() {
+                        child = child * 10 + i32::from(byte - b'0');
+                    } else if child != 0 {
+                        out.push(std::mem::take(&mut child));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls `each` with the entries of a directory that are numbers.
+fn each_number(directory: &CStr, mut each: impl FnMut(i32)) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(directory, flags, Mode::empty()) else { return };
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        if let Some(pid) = number(entry.file_name().to_bytes()) {
+            each(pid);
+        }
+    }
+}
+
+fn open(path: Arguments<'_>) -> Option<OwnedFd> {
+    with_path(path, |path| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok())?
+}
+
+fn read_stat<'a>(path: Arguments<'_>, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let file = open(path)?;
+    let n = rustix::io::read(&file, &mut *buffer).ok()?;
+    buffer.get(..n)
+}
+
+/// Writes a path to the stack and hands it on.
+fn with_path<R>(path: Arguments<'_>, then: impl FnOnce(&CStr) -> R) -> Option<R> {
+    // "/proc/", two numbers of ten digits, and the words between.
+    let mut buffer = [0; 64];
+    let mut rest = &mut buffer[..];
+    rest.write_fmt(path).ok()?;
+    Some(then(CStr::from_bytes_until_nul(&buffer).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_is_no_field() {
+        let text = b"12 (a) b (c)) S 7 12 12 0\n";
+        let fields: Vec<&[u8]> = after_name(text).unwrap().collect();
+        assert_eq!(fields[..2], [b"S".as_slice(), b"7".as_slice()]);
+    }
+
+    #[test]
+    fn finds_its_own_parent_and_arguments() {
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        let look = look(me).unwrap();
+        assert_eq!(look.parent, parent);
+        assert!(!look.ended());
+        assert!(argument_area().is_some());
+    }
+}

@@ -1,0 +1,135 @@
+//! The guard on Windows: Ctrl-C and its kin as an event, and no guardians.
+//!
+//! None are needed against a killed runner: a job object that kills on close takes its processes with the last handle,
+//! and the system closes the handles of whoever dies.
+#![expect(unsafe_code, reason = "an event and the console's handler")]
+
+use std::io;
+use std::os::windows::io::{AsHandle, BorrowedHandle, FromRawHandle, IntoRawHandle, OwnedHandle};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::SeqCst};
+use std::time::Instant;
+
+use windows_sys::Win32::Foundation::{FALSE, TRUE};
+use windows_sys::Win32::System::Console::{
+    CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT, CTRL_SHUTDOWN_EVENT,
+    SetConsoleCtrlHandler,
+};
+use windows_sys::Win32::System::Threading::{CreateEventW, ResetEvent, SetEvent};
+use windows_sys::core::BOOL;
+
+use super::Setup;
+use super::signal::{Ending, Repeats, Signal};
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+/// The one guard's event, for the handler; never closed.
+static EVENT: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(ptr::null_mut());
+/// One bit a signal that waits.
+static WAITING: AtomicU32 = AtomicU32::new(0);
+
+const BITS: [Signal; 3] = [Signal::Terminate, Signal::Interrupt, Signal::Hangup];
+
+/// The event, duplicated for the host's loop.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    event: OwnedHandle,
+    repeats: Repeats,
+}
+
+impl Guard {
+    pub(crate) fn enter(_: &Setup) -> io::Result<Guard> {
+        if ENTERED.swap(true, SeqCst) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
+        }
+        // SAFETY: no attributes, no name; manual reset, so that it stays signalled until all was read.
+        let event = unsafe { CreateEventW(ptr::null(), TRUE, FALSE, ptr::null()) };
+        if event.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: new, valid, and nobody else's.
+        let event = unsafe { OwnedHandle::from_raw_handle(event) };
+        EVENT.store(event.try_clone()?.into_raw_handle(), SeqCst);
+        // SAFETY: the handler is a function of this program and only uses the two statics, set by now.
+        if unsafe { SetConsoleCtrlHandler(Some(note), TRUE) } == FALSE {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Guard { event, repeats: Repeats::default() })
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
+        Err("job objects hold the children")
+    }
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
+    pub(crate) fn armed(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn source(&self) -> BorrowedHandle<'_> {
+        self.event.as_handle()
+    }
+
+    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+        loop {
+            // First the event, then the bits: one that comes between leaves the event set, and the next call looks again.
+            // SAFETY: the event is never closed.
+            unsafe { ResetEvent(EVENT.load(SeqCst)) };
+            let waiting = WAITING.load(SeqCst);
+            let bit = (0..BITS.len()).find(|bit| waiting & (1 << bit) != 0)?;
+            let rest = WAITING.fetch_and(!(1 << bit), SeqCst) & !(1 << bit);
+            if rest != 0 {
+                // SAFETY: as above.
+                unsafe { SetEvent(EVENT.load(SeqCst)) };
+            }
+            if self.repeats.counts(BITS[bit], Instant::now()) {
+                return Some(BITS[bit]);
+            }
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn stop_self(&self) {}
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn leave(self, status: u8) -> ! {
+        std::process::exit(status.into())
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn die(self, ending: Ending) -> ! {
+        // What a console program ends with at Ctrl-C, and the shells' word for the others.
+        const CONTROL_C_EXIT: i32 = 0xC000_013A_u32.cast_signed();
+        std::process::exit(match ending {
+            Ending::Status(status) => status.into(),
+            Ending::Signal(Signal::Interrupt) => CONTROL_C_EXIT,
+            Ending::Signal(_) => 1,
+        })
+    }
+}
+
+/// Runs on a thread of the system's. Saying TRUE to a closing console would end the process at once when this returns;
+/// the system gives about five seconds otherwise, which the run needs to end in order.
+unsafe extern "system" fn note(kind: u32) -> BOOL {
+    let bit = match kind {
+        CTRL_BREAK_EVENT => 0,
+        CTRL_C_EVENT => 1,
+        CTRL_CLOSE_EVENT | CTRL_LOGOFF_EVENT | CTRL_SHUTDOWN_EVENT => 2,
+        _ => return FALSE,
+    };
+    WAITING.fetch_or(1 << bit, SeqCst);
+    // SAFETY: stored before the handler was set, and never closed.
+    unsafe { SetEvent(EVENT.load(SeqCst)) };
+    if bit == 2 {
+        // This thread may wait as long as it likes: the process ends by itself, or is ended by the system.
+        loop {
+            std::thread::park();
+        }
+    }
+    TRUE
+}

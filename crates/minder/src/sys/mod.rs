@@ -1,0 +1,33 @@
+//! The only code that talks to the operating system, and the only code with `unsafe` in it.
+//!
+//! One folder a subject, one file a mechanism. What every system supplies, and what the layers above see of it:
+//!
+//! | folder | supplies | Linux | other Unix | Windows |
+//! | --- | --- | --- | --- | --- |
+//! | `wait` | [`Port`](wait::Port): waits for endpoints; [`Doorbell`](wait::Doorbell): wakes it from any thread | epoll, poll | poll | completion port |
+//! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
+//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | sweep | registered wait |
+//! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
+//! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
+//!
+//! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port with a token; the port
+//! then hands out [`Report`](wait::Report)s, and a report is given back to the endpoint with that token, which makes
+//! progress: bytes, the end, room. Whether the system tells of readiness or of completion is the endpoint's own affair.
+//!
+//! Everything here returns `io::Result`; the layer above adds the operation and the subject, once.
+
+pub(crate) mod wait;
+pub(crate) mod reap;
+pub(crate) mod spawn;
+pub(crate) mod pipe;
+pub(crate) mod tree;
+pub(crate) mod thread;
+pub(crate) mod probe;
+pub(crate) mod guard;
+
+use std::io;
+
+/// Whether the system lacks something that an ending child gives back: descriptors, processes, memory.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    spawn::is_exhausted(error)
+}

@@ -1,0 +1,27 @@
+//! Endpoints of a child's streams: they own what the kernel needs for one stream, and report progress.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+mod terminal;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(windows)]
+pub(crate) use self::windows::{Reader, Writer};
+#[cfg(unix)]
+pub(crate) use self::{
+    terminal::{Terminal, open_terminal},
+    unix::{Reader, Writer, pair},
+};
+
+/// How far a reader came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// This many bytes were appended to the buffer.
+    Bytes(usize),
+    /// The last byte was read before.
+    Eof,
+    /// Nothing for now; a report will come.
+    Nothing,
+}

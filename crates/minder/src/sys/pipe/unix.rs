@@ -1,0 +1,211 @@
+//! Pipes on Unix: readiness. One read a readiness, level-triggered: what is left is told again.
+
+#![expect(unsafe_code, reason = "SIGPIPE of this thread alone: sigmask and sigtimedwait")]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::Progress;
+use crate::event::Interest;
+use crate::sys::wait::{Port, Report};
+
+/// The reading end of one stream of a child.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    fd: OwnedFd,
+    armed: bool,
+}
+
+impl Reader {
+    /// Takes the reading end. It is made non-blocking: a starting sibling may hold a copy of the other end, and a
+    /// pipe that was readable at the report may be empty when it is read.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self { fd, armed: false })
+    }
+
+    /// Starts to listen: reports with `token` will come.
+    pub(crate) fn listen(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
+        if !self.armed {
+            port.add(&self.fd, token, Interest::READABLE)?;
+            self.armed = true;
+        }
+        Ok(())
+    }
+
+    /// Stops listening; the child blocks when the pipe is full.
+    pub(crate) fn hold(&mut self, port: &mut Port) -> io::Result<()> {
+        if std::mem::take(&mut self.armed) {
+            port.delete(&self.fd)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
+    pub(crate) fn read(
+        &mut self,
+        _port: &mut Port,
+        _report: &Report,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Progress> {
+        self.drain(buffer)
+    }
+
+    /// Reads what is there, without a report.
+    pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<Progress> {
+        loop {
+            return match rustix::io::read(&self.fd, rustix::buffer::spare_capacity(buffer)) {
+                Ok(0) => Ok(Progress::Eof),
+                Ok(count) => Ok(Progress::Bytes(count)),
+                Err(Errno::AGAIN) => Ok(Progress::Nothing),
+                Err(Errno::INTR) => continue,
+                // A terminal whose last user is gone.
+                Err(Errno::IO) => Ok(Progress::Eof),
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+
+    /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the descriptor, and epoll
+    /// would go on telling of it.
+    pub(crate) fn close(mut self, port: &mut Port) -> io::Result<()> {
+        self.hold(port)
+    }
+
+    /// The descriptor itself, for readers that block.
+    pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
+        rustix::io::ioctl_fionbio(&self.fd, false)?;
+        Ok(self.fd)
+    }
+}
+
+/// The writing end of a child's standard input.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    fd: OwnedFd,
+    armed: bool,
+}
+
+impl Writer {
+    /// Takes the writing end and makes it non-blocking.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self { fd, armed: false })
+    }
+
+    /// Writes as much as there is room for. When that is not all, a report with `token` comes once there is room again.
+    pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
+        let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            result => result?,
+        };
+        if written < bytes.len() && !self.armed {
+            port.add(&self.fd, token, Interest::WRITABLE)?;
+            self.armed = true;
+        }
+        Ok(written)
+    }
+
+    /// Takes the report; says whether the caller can write now.
+    pub(crate) fn ready(&mut self, port: &mut Port, _report: &Report) -> io::Result<bool> {
+        let was = self.armed;
+        self.rest(port)?;
+        Ok(was)
+    }
+
+    /// Closes the stream: the child reads the end of file.
+    pub(crate) fn close(mut self, port: &mut Port) -> io::Result<()> {
+        self.rest(port)
+    }
+
+    /// The descriptor itself, for writers that block.
+    pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
+        rustix::io::ioctl_fionbio(&self.fd, false)?;
+        Ok(self.fd)
+    }
+
+    fn rest(&mut self, port: &mut Port) -> io::Result<()> {
+        if std::mem::take(&mut self.armed) {
+            port.delete(&self.fd)?;
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Writer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A pipe: the reading and the writing end, neither of which a child inherits.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    #[cfg(not(target_vendor = "apple"))]
+    return Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?);
+    #[cfg(target_vendor = "apple")]
+    {
+        // No pipe2: a spawn on another thread in between would inherit them, but for POSIX_SPAWN_CLOEXEC_DEFAULT,
+        // which our spawner sets.
+        let (read, write) = rustix::pipe::pipe()?;
+        rustix::io::fcntl_setfd(&read, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::CLOEXEC)?;
+        Ok((read, write))
+    }
+}
+
+/// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE belongs to the
+/// host and to all its threads; the mask is this thread's own.
+fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    let pipe = set_of(libc::SIGPIPE);
+    let mut before = set_of(0);
+    // SAFETY: both sets are initialised and ours; only this thread's mask changes.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, &mut before) };
+    let pending = is_pending(libc::SIGPIPE);
+    let result = write();
+    if matches!(result, Err(Errno::PIPE)) && !pending {
+        take_pending(&pipe);
+    }
+    // SAFETY: `before` was filled in by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+    result
+}
+
+/// The set of this one signal; the empty set for 0.
+fn set_of(signal: i32) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises what it is given.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: initialised by the line above.
+    let mut set = unsafe { set.assume_init() };
+    if signal != 0 {
+        // SAFETY: the set is initialised, the number is one of the system's own.
+        unsafe { libc::sigaddset(&mut set, signal) };
+    }
+    set
+}
+
+fn is_pending(signal: i32) -> bool {
+    let mut set = set_of(0);
+    // SAFETY: the set is ours to write to.
+    unsafe { libc::sigpending(&mut set) };
+    // SAFETY: the set is initialised.
+    unsafe { libc::sigismember(&set, signal) == 1 }
+}
+
+/// Takes the pending signal of this thread, which the write just raised and the mask holds back.
+fn take_pending(set: &libc::sigset_t) {
+    #[cfg(not(any(target_vendor = "apple", target_os = "openbsd")))]
+    {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: all three point to initialised values of ours, or are null where that is allowed.
+        unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &zero) };
+    }
+    #[cfg(any(target_vendor = "apple", target_os = "openbsd"))]
+    {
+        let mut signal = 0;
+        // SAFETY: the signal is pending and blocked, so sigwait returns at once with it.
+        unsafe { libc::sigwait(set, &mut signal) };
+    }
+}

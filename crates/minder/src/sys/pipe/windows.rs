@@ -1,0 +1,564 @@
+//! Pipes on Windows: overlapped named pipes with private names, since anonymous ones know no completion.
+//!
+//! A reader asks for *nothing*: a read of no bytes is over as soon as there are some, or the end, and takes none. Then it
+//! reads what is there straight into the caller's buffer, and asks again. So completion tells of readiness, a reader that
+//! is held takes nothing more, and no child costs a buffer while it is silent. (libuv listens to its pipes on Windows in
+//! this way: `uv__pipe_queue_read` in its `src/win/pipe.c`.)
+//!
+//! A writer cannot ask for room. It hands the kernel one piece at a time, from memory of its own; while the kernel has
+//! one, there is no room.
+
+#![expect(unsafe_code, reason = "named pipes, overlapped reads and writes")]
+
+use std::cell::OnceCell;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::windows::io::{AsHandle, AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_BROKEN_PIPE, ERROR_HANDLE_EOF, ERROR_IO_PENDING, ERROR_NO_DATA,
+    ERROR_PIPE_BUSY, ERROR_PIPE_NOT_CONNECTED, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
+    STATUS_PENDING,
+};
+use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
+use windows_sys::Win32::Storage::FileSystem::{
+    CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, FILE_READ_ATTRIBUTES, OPEN_EXISTING,
+    PIPE_ACCESS_INBOUND, PIPE_ACCESS_OUTBOUND, ReadFile, SetFileCompletionNotificationModes, WriteFile,
+};
+use windows_sys::Win32::System::IO::{GetOverlappedResult, OVERLAPPED};
+use windows_sys::Win32::System::Pipes::{
+    CreateNamedPipeW, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_WAIT,
+    PeekNamedPipe,
+};
+use windows_sys::Win32::System::Threading::CreateEventW;
+
+use super::Progress;
+use crate::sys::wait::{Core, Flight, Packet, Port, Report};
+
+/// The size of a pipe, and of one piece that is written.
+const PIPE_BYTES: u32 = 64 << 10;
+/// How often another name is tried when somebody else has taken ours.
+const NAMES_MAX: u32 = 8;
+/// `FILE_SKIP_COMPLETION_PORT_ON_SUCCESS`: what is over at once queues no packet.
+const SKIP_ON_SUCCESS: u8 = 1;
+
+/// The reading end of one stream of a child.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    handle: OwnedHandle,
+    line: Option<Line>,
+    listening: bool,
+}
+
+/// What an endpoint has of its port.
+#[derive(Debug)]
+struct Line {
+    core: Arc<Core>,
+    packet: Arc<Packet>,
+}
+
+impl Line {
+    fn open(port: &Port, handle: &OwnedHandle) -> io::Result<Self> {
+        port.core().associate(handle.as_handle())?;
+        Ok(Self { core: Arc::clone(port.core()), packet: Packet::new() })
+    }
+}
+
+impl Reader {
+    /// Makes a pipe: our end, which nobody inherits, and the writing end, which a child may inherit.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
+        let (handle, theirs) = pair(PIPE_ACCESS_INBOUND, GENERIC_WRITE | FILE_READ_ATTRIBUTES)?;
+        Ok((Self { handle, line: None, listening: false }, theirs))
+    }
+
+    /// Starts to listen: reports with `token` will come.
+    pub(crate) fn listen(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
+        let line = match self.line.take() {
+            Some(line) => line,
+            None => Line::open(port, &self.handle)?,
+        };
+        line.packet.tell(token);
+        // A question that was asked before a hold may still be open; its answer will do.
+        let open = line.packet.is_flying();
+        self.line = Some(line);
+        self.listening = true;
+        if open { Ok(()) } else { self.ask() }
+    }
+
+    /// Stops listening; the child blocks when the pipe is full. A question that is open stays so: its answer takes no
+    /// bytes, and is told to nobody.
+    pub(crate) fn hold(&mut self, _port: &mut Port) -> io::Result<()> {
+        self.listening = false;
+        if let Some(line) = &self.line {
+            line.packet.mute();
+        }
+        Ok(())
+    }
+
+    /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
+    pub(crate) fn read(
+        &mut self,
+        _port: &mut Port,
+        _report: &Report,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Progress> {
+        let progress = self.drain(buffer)?;
+        let open = self.line.as_ref().is_none_or(|line| line.packet.is_flying());
+        if progress != Progress::Eof && self.listening && !open {
+            self.ask()?;
+        }
+        Ok(progress)
+    }
+
+    /// Reads what is there, without a report.
+    pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<Progress> {
+        let room = u32::try_from(buffer.capacity() - buffer.len()).unwrap_or(u32::MAX);
+        let read = match available(&self.handle) {
+            // Nothing, or the child wrote no bytes, which also answers a question.
+            Ok(0) => return Ok(Progress::Nothing),
+            Ok(count) => read_now(&self.handle, buffer, count.min(room)),
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(count) => Ok(Progress::Bytes(count)),
+            Err(error) if is_end(&error) => Ok(Progress::Eof),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Closes the stream. The packet may land later; it is told to nobody.
+    pub(crate) fn close(self, _port: &mut Port) -> io::Result<()> {
+        drop(self);
+        Ok(())
+    }
+
+    /// The handle itself, for readers that block; not once it was listened to. It is an overlapped one, which
+    /// [`std::fs::File`] knows to wait for.
+    pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
+        bare(&self.handle, self.line.as_ref())
+    }
+
+    /// Asks to be told when there are bytes, or the end.
+    fn ask(&self) -> io::Result<()> {
+        /// Where no byte is read to: the kernel wants an address nevertheless.
+        static NOWHERE: AtomicU8 = AtomicU8::new(0);
+        let Some(line) = &self.line else { return Ok(()) };
+        let handle = self.handle.as_raw_handle();
+        // SAFETY: the handle is open, `overlapped` comes from `fly`, and no byte is written to the address.
+        let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
+        // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was not told to
+        // skip packets; it uses no memory but the packet's.
+        match unsafe { line.core.fly(&line.packet, false, start) } {
+            Ok(_) => Ok(()),
+            // The end is told as everything else is: by a report.
+            Err(error) if is_end(&error) => line.core.post(&line.packet),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.packet.mute();
+            if line.packet.is_flying() {
+                line.packet.cancel(&self.handle);
+            }
+        }
+    }
+}
+
+/// The writing end of a child's standard input.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    handle: Arc<OwnedHandle>,
+    line: Option<Line>,
+    /// Whether the caller waits for room.
+    armed: bool,
+    /// Whether the outcome of the last flight is still to be looked at.
+    sent: bool,
+}
+
+impl Writer {
+    /// Makes a pipe: our end, which nobody inherits, and the reading end, which a child may inherit.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
+        let (handle, theirs) = pair(PIPE_ACCESS_OUTBOUND, GENERIC_READ)?;
+        Ok((Self { handle: Arc::new(handle), line: None, armed: false, sent: false }, theirs))
+    }
+
+    /// Writes as much as there is room for. When that is not all, a report with `token` comes once there is room again.
+    /// What was taken reaches the child even when the writer is closed at once, as long as the port is there.
+    pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
+        let line = match self.line.take() {
+            Some(line) => line,
+            None => self.open(port)?,
+        };
+        let result = self.push(&line, bytes);
+        // Nobody but us could take the packet out of the port in the meantime.
+        if let Ok(written) = result
+            && written < bytes.len()
+        {
+            line.packet.tell(token);
+            self.armed = true;
+        }
+        self.line = Some(line);
+        result
+    }
+
+    /// Takes the report; says whether the caller can write now.
+    pub(crate) fn ready(&mut self, _port: &mut Port, _report: &Report) -> io::Result<bool> {
+        let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_flying()) else { return Ok(false) };
+        line.packet.mute();
+        Ok(std::mem::take(&mut self.armed))
+    }
+
+    /// Closes the stream: the child reads the end of file, after what was written before.
+    pub(crate) fn close(self, _port: &mut Port) -> io::Result<()> {
+        drop(self);
+        Ok(())
+    }
+
+    /// The handle itself, for writers that block; not once it was written to. It is an overlapped one, which
+    /// [`std::fs::File`] knows to wait for.
+    pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
+        bare(&self.handle, self.line.as_ref())
+    }
+
+    fn open(&self, port: &Port) -> io::Result<Line> {
+        let line = Line::open(port, &self.handle)?;
+        // SAFETY: the handle is open; the call takes a number besides.
+        let answer =
+            unsafe { SetFileCompletionNotificationModes(self.handle.as_raw_handle(), SKIP_ON_SUCCESS) };
+        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(line) }
+    }
+
+    /// Writes piece after piece, until one does not fit: that one stays with the kernel.
+    fn push(&mut self, line: &Line, bytes: &[u8]) -> io::Result<usize> {
+        if line.packet.is_flying() {
+            return Ok(0);
+        }
+        if std::mem::take(&mut self.sent) {
+            line.packet.result(&self.handle)?;
+        }
+        let mut written = 0;
+        // A write of no bytes would look like the end of file to many a reader; it cannot come about here.
+        for piece in bytes.chunks(PIPE_BYTES as usize) {
+            line.packet.mute();
+            let flight = self.send(line, piece)?;
+            written += piece.len();
+            if flight == Flight::Aloft {
+                self.sent = true;
+                break;
+            }
+        }
+        Ok(written)
+    }
+
+    fn send(&self, line: &Line, piece: &[u8]) -> io::Result<Flight> {
+        let mut cargo = line.packet.cargo();
+        cargo.bytes.clear();
+        cargo.bytes.extend_from_slice(piece);
+        let (start, count) = (cargo.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
+        drop(cargo);
+        let handle = self.handle.as_raw_handle();
+        // SAFETY: the handle is open, `overlapped` comes from `fly`, and `start` is the start of at least `count` bytes.
+        let start = |overlapped| unsafe { WriteFile(handle, start, count, null_mut(), overlapped) };
+        // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the line was
+        // opened. The bytes are the packet's; they are changed only here, and `push` has seen that the packet does not fly.
+        unsafe { line.core.fly(&line.packet, true, start) }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let Some(line) = &self.line else { return };
+        line.packet.mute();
+        if line.packet.is_flying() {
+            // To close the handle now would lose what the child has not read yet.
+            line.core.linger(&line.packet, Arc::clone(&self.handle));
+        }
+    }
+}
+
+/// A copy of the handle of an endpoint without a port. One that has a port is never given away: what others did with it
+/// would come out of the port, and be taken for a packet.
+fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {
+    match line {
+        None => handle.try_clone(),
+        Some(_) => Err(io::Error::from(io::ErrorKind::ResourceBusy)),
+    }
+}
+
+/// Whether the other side is gone.
+fn is_end(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(i32::cast_unsigned);
+    matches!(code, Some(ERROR_BROKEN_PIPE | ERROR_PIPE_NOT_CONNECTED | ERROR_NO_DATA | ERROR_HANDLE_EOF))
+}
+
+/// How many bytes can be read now.
+fn available(handle: &OwnedHandle) -> io::Result<u32> {
+    let mut count = 0;
+    // SAFETY: the handle is open, no bytes are asked for, and `count` outlives the call.
+    let answer =
+        unsafe { PeekNamedPipe(handle.as_raw_handle(), null_mut(), 0, null_mut(), &mut count, null_mut()) };
+    if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(count) }
+}
+
+/// Reads `count` bytes that are there into the spare room of `buffer`, which has as much.
+fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Result<usize> {
+    let spare = &mut buffer.spare_capacity_mut()[..count as usize];
+    const { assert!(std::mem::offset_of!(OVERLAPPED, Internal) == 0) };
+    let mut overlapped = OVERLAPPED { hEvent: unqueued_event()?, ..OVERLAPPED::default() };
+    let (raw, start, state) = (handle.as_raw_handle(), spare.as_mut_ptr().cast(), &raw mut overlapped);
+    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay where they are until the
+    // read is over, which is waited for below.
+    let answer = unsafe { ReadFile(raw, start, count, null_mut(), state) };
+    if answer == 0 {
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(ERROR_IO_PENDING.cast_signed()) {
+            return Err(error);
+        }
+    }
+    let mut read = 0;
+    // SAFETY: the handle is open, `state` is that of the read above.
+    let answer = unsafe { GetOverlappedResult(raw, state, &mut read, 1) };
+    if answer == 0 {
+        let error = io::Error::last_os_error();
+        // SAFETY: the status is the first field of the local above, to which the kernel may be writing.
+        let status = unsafe { state.cast::<usize>().read_volatile() };
+        if status == STATUS_PENDING as usize {
+            // The wait itself failed, and the kernel still writes to memory of our caller.
+            std::process::abort();
+        }
+        return Err(error);
+    }
+    // SAFETY: the kernel has filled in `read` bytes of the spare room, which are no more than `count`.
+    unsafe { buffer.set_len(buffer.len() + read as usize) };
+    Ok(read as usize)
+}
+
+/// This thread's event for operations that are waited for at once. Its lowest bit is set, which keeps them out of the
+/// completion port (documented with `GetQueuedCompletionStatus`).
+#[allow(
+    clippy::missing_const_for_thread_local,
+    reason = "it is const; seen from Windows the lint is mistaken"
+)]
+fn unqueued_event() -> io::Result<HANDLE> {
+    thread_local! {
+        static EVENT: OnceCell<OwnedHandle> = const { OnceCell::new() };
+    }
+    EVENT.with(|event| {
+        if event.get().is_none() {
+            // SAFETY: no attributes, no name; manual reset, as overlapped operations want it.
+            let raw = unsafe { CreateEventW(null(), 1, 0, null()) };
+            if raw.is_null() {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: the call above made it, and nobody else has it.
+            drop(event.set(unsafe { OwnedHandle::from_raw_handle(raw) }));
+        }
+        let raw = event.get().map_or(null_mut(), AsRawHandle::as_raw_handle);
+        Ok(raw.map_addr(|address| address | 1))
+    })
+}
+
+/// Makes a pipe: the server's end with this access, overlapped and ours alone; the client's end, inheritable.
+fn pair(open_mode: u32, client_access: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
+    let mut tries = 0;
+    loop {
+        let result = try_pair(&unused_name(), open_mode, client_access);
+        let taken = |error: &io::Error| {
+            // The name exists, or somebody was faster to connect: we share with nobody.
+            let code = error.raw_os_error().map(i32::cast_unsigned);
+            matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_PIPE_BUSY))
+        };
+        tries += 1;
+        match result {
+            Err(error) if taken(&error) && tries < NAMES_MAX => (),
+            result => return result,
+        }
+    }
+}
+
+fn try_pair(name: &[u16], open_mode: u32, client_access: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
+    let open_mode = open_mode | FILE_FLAG_FIRST_PIPE_INSTANCE | FILE_FLAG_OVERLAPPED;
+    let mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;
+    // SAFETY: the name ends with a zero; no attributes, so the handle is not inheritable.
+    let raw =
+        unsafe { CreateNamedPipeW(name.as_ptr(), open_mode, mode, 1, PIPE_BYTES, PIPE_BYTES, 0, null()) };
+    let server = own(raw)?;
+    let inheritable = SECURITY_ATTRIBUTES {
+        nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
+        lpSecurityDescriptor: null_mut(),
+        bInheritHandle: 1,
+    };
+    // Not overlapped: the child's runtime reads and writes as with any file.
+    // SAFETY: the name ends with a zero; the attributes outlive the call.
+    let raw =
+        unsafe { CreateFileW(name.as_ptr(), client_access, 0, &inheritable, OPEN_EXISTING, 0, null_mut()) };
+    Ok((server, own(raw)?))
+}
+
+fn own(raw: HANDLE) -> io::Result<OwnedHandle> {
+    if raw == INVALID_HANDLE_VALUE {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: one of the two calls above made it just now, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
+}
+
+/// A name that nobody has and nobody guesses, ended by a zero.
+fn unused_name() -> Vec<u16> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    // The keys of this hash are random numbers of the system's.
+    let mut guess = RandomState::new().build_hasher();
+    guess.write_u64(count);
+    let name = format!(r"\\.\pipe\minder-{}-{count}-{:016x}", std::process::id(), guess.finish());
+    name.encode_utf16().chain([0]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read, Write};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const TOKEN: u64 = 42;
+
+    /// The reports that are there now.
+    fn reports(port: &mut Port) -> Vec<Report> {
+        let mut reports = Vec::new();
+        port.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();
+        reports
+    }
+
+    fn a_reader() -> (Port, Reader, File) {
+        let (reader, theirs) = Reader::pair().unwrap();
+        (Port::open(None).unwrap(), reader, File::from(theirs))
+    }
+
+    #[test]
+    fn bytes_and_the_end_are_reported() {
+        let (mut port, mut reader, mut child) = a_reader();
+        let mut buffer = Vec::with_capacity(4);
+        reader.listen(&mut port, TOKEN).unwrap();
+        assert!(reports(&mut port).is_empty(), "nothing was written");
+        child.write_all(b"words").unwrap();
+        for (expected, text) in [(Progress::Bytes(4), "word"), (Progress::Bytes(1), "s")] {
+            let found = reports(&mut port);
+            assert_eq!(found.iter().map(|report| report.token).collect::<Vec<_>>(), [TOKEN]);
+            assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), expected);
+            assert_eq!(buffer, text.as_bytes());
+            buffer.clear();
+        }
+        drop(child);
+        let found = reports(&mut port);
+        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), Progress::Eof);
+        assert!(reports(&mut port).is_empty());
+    }
+
+    #[test]
+    fn an_end_before_listening_is_reported() {
+        let (mut port, mut reader, child) = a_reader();
+        drop(child);
+        reader.listen(&mut port, TOKEN).unwrap();
+        let found = reports(&mut port);
+        assert_eq!(reader.read(&mut port, &found[0], &mut Vec::with_capacity(9)).unwrap(), Progress::Eof);
+    }
+
+    #[test]
+    fn a_held_reader_is_silent_and_loses_nothing() {
+        let (mut port, mut reader, mut child) = a_reader();
+        let mut buffer = Vec::with_capacity(99);
+        reader.listen(&mut port, TOKEN).unwrap();
+        reader.hold(&mut port).unwrap();
+        child.write_all(b"one").unwrap();
+        assert!(reports(&mut port).is_empty(), "held");
+        reader.listen(&mut port, TOKEN + 1).unwrap();
+        let found = reports(&mut port);
+        assert_eq!((found.len(), found[0].token), (1, TOKEN + 1));
+        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), Progress::Bytes(3));
+        // Held while the question is open, and heard again before it is answered.
+        reader.hold(&mut port).unwrap();
+        reader.listen(&mut port, TOKEN).unwrap();
+        child.write_all(b"two").unwrap();
+        assert_eq!(reports(&mut port).len(), 1);
+    }
+
+    #[test]
+    fn a_reader_that_goes_takes_no_memory_and_tells_nothing() {
+        let (mut port, mut reader, mut child) = a_reader();
+        reader.listen(&mut port, TOKEN).unwrap();
+        let packet = Arc::downgrade(&reader.line.as_ref().unwrap().packet);
+        reader.close(&mut port).unwrap();
+        assert!(child.write_all(b"too late").is_err());
+        assert!(reports(&mut port).is_empty());
+        assert_eq!(packet.strong_count(), 0, "the packet has landed and is freed");
+    }
+
+    #[test]
+    fn a_writer_waits_for_room_and_lingers() {
+        let (mut writer, theirs) = Writer::pair().unwrap();
+        let (mut port, mut child) = (Port::open(None).unwrap(), File::from(theirs));
+        let bytes = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect::<Vec<_>>();
+        let mut written = writer.write(&mut port, TOKEN, &bytes).unwrap();
+        assert!((1..1_000_000).contains(&written), "{written}");
+        assert_eq!(writer.write(&mut port, TOKEN, &bytes[written..]).unwrap(), 0, "there is no room");
+        assert!(reports(&mut port).is_empty());
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            child.read_to_end(&mut all).map(|_| all)
+        });
+        while written < bytes.len() {
+            for report in reports(&mut port) {
+                assert!(writer.ready(&mut port, &report).unwrap());
+                written += writer.write(&mut port, TOKEN, &bytes[written..]).unwrap();
+            }
+        }
+        writer.close(&mut port).unwrap();
+        while !reader.is_finished() {
+            assert!(reports(&mut port).is_empty());
+        }
+        assert!(reader.join().unwrap().unwrap() == bytes);
+    }
+
+    #[test]
+    fn a_write_to_nobody_is_an_error() {
+        let (mut writer, theirs) = Writer::pair().unwrap();
+        let mut port = Port::open(None).unwrap();
+        drop(theirs);
+        let error = writer.write(&mut port, TOKEN, b"hello").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_port_that_goes_cancels_what_lingers() {
+        let (mut writer, theirs) = Writer::pair().unwrap();
+        let mut port = Port::open(None).unwrap();
+        let bytes = vec![0; 4 * PIPE_BYTES as usize];
+        writer.write(&mut port, TOKEN, &bytes).unwrap();
+        let packet = Arc::downgrade(&writer.line.as_ref().unwrap().packet);
+        drop(writer);
+        drop(port);
+        assert_eq!(packet.strong_count(), 0);
+        drop(theirs);
+    }
+
+    #[test]
+    fn the_bare_handles_block_like_files() {
+        let (reader, theirs) = Reader::pair().unwrap();
+        let mut ours = File::from(reader.into_fd().unwrap());
+        let mut child = File::from(theirs);
+        let writer = std::thread::spawn(move || child.write_all(b"plain"));
+        let mut text = String::new();
+        ours.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "plain");
+        writer.join().unwrap().unwrap();
+    }
+}

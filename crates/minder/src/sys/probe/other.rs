@@ -1,0 +1,27 @@
+//! Unix systems other than Linux.
+
+use super::unix::{descriptors, terminal, user_processes};
+use super::{Mechanism, grouped, limit};
+
+pub(crate) fn unused_backends() -> Vec<Mechanism> {
+    Vec::new()
+}
+
+/// What children are started and watched by.
+pub(crate) fn children() -> Vec<Mechanism> {
+    let linux_only = |name| Mechanism::there("children", name).absent("Linux only");
+    vec![
+        Mechanism::there("children", "posix_spawn").chosen(true),
+        linux_only("pidfd"),
+        linux_only("subreaper"),
+        terminal(),
+    ]
+}
+
+/// How far descriptors and processes reach.
+pub(crate) fn limits() -> Vec<Mechanism> {
+    let processes = user_processes().map(|most| {
+        limit("processes", Some(most), format!("{} processes (RLIMIT_NPROC of this user)", grouped(most)))
+    });
+    [Some(descriptors(2)), processes].into_iter().flatten().collect()
+}

@@ -1,0 +1,20 @@
+//! Hearing that a process ended, and taking its status.
+//!
+//! A status is *peeked* first and taken by *reap* later, after the caller was told: until then the process number
+//! stays the dead child's own and cannot name a stranger.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod pidfd;
+#[cfg(unix)]
+mod sweep;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use self::pidfd::available as pidfd_available;
+#[cfg(windows)]
+pub(crate) use self::windows::Process;
+#[cfg(unix)]
+pub(crate) use self::{sweep::Sweep, unix::Process};

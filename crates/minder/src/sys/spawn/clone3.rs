@@ -1,0 +1,444 @@
+//! `clone3` (Linux 5.5): a child that borrows our memory until it loads its program, and a pidfd from the same call.
+//!
+//! The child runs on a stack of its own while the calling thread is held by the kernel (`CLONE_VFORK`). It shares our
+//! memory, so it does nothing but system calls: no allocation, no lock, no panic. Other threads go on meanwhile.
+//!
+//! The descriptor table is copied for a child, however many descriptors are open: with 6000 open a start costs six times
+//! as much (measured). The table is therefore shared (`CLONE_FILES`), and the child cuts off all above its own few
+//! descriptors while it unshares (`close_range` with `CLOSE_RANGE_UNSHARE`, Linux 5.9). A lone start in a small host does
+//! without, since its table is small.
+
+#![expect(unsafe_code, reason = "clone3, and the system calls between it and execve")]
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+use super::unix::Request;
+use super::{Failure, Step};
+use crate::command::Group;
+use crate::sys::reap::{Process, pidfd_available};
+
+/// From this descriptor number on a lone start shares the table; a spawner for many always does.
+const SHARED_FROM: RawFd = 64;
+/// The child's stack, without the page below it that catches an overflow.
+const STACK_SIZE: usize = 64 << 10;
+
+/// What this mechanism keeps from one start to the next.
+#[derive(Debug, Default)]
+pub(super) struct Clone3 {
+    stack: Option<Stack>,
+    /// Low descriptors whose numbers the child's streams take before a shared table is cut. They are `/dev/null`s of ours.
+    low: Option<Low>,
+    /// Whether the kernel refused `clone3`, or the cut, once.
+    refused: bool,
+    cut_refused: bool,
+}
+
+/// Three numbers from 3 upwards, and what they name while no child starts.
+#[derive(Debug)]
+struct Low {
+    null: OwnedFd,
+    slots: [OwnedFd; 3],
+}
+
+/// The child's stack.
+#[derive(Debug)]
+struct Stack {
+    base: *mut c_void,
+    size: usize,
+}
+
+// SAFETY: the mapping belongs to this object alone; the address is used by one spawn at a time, through `&mut`.
+unsafe impl Send for Stack {}
+
+/// What the child reads, and where it leaves its error. It lives on the spawning thread's stack, which waits.
+struct Context<'a> {
+    request: &'a Request<'a>,
+    envp: *const *const libc::c_char,
+    streams: [RawFd; 3],
+    /// The first descriptor to cut off, with the table unshared; 0 for a table that was copied.
+    cut: u32,
+    parent: libc::pid_t,
+    nofile: Option<libc::rlimit64>,
+    error: i32,
+    step: Step,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+}
+
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
+
+impl Clone3 {
+    /// Starts a child. `Unsupported` says that this mechanism is not to be had here, once and for all.
+    pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, Failure> {
+        if self.refused || !pidfd_available() {
+            return Err(Step::Process.failed(io::ErrorKind::Unsupported));
+        }
+        let stack = self.stack()?;
+        let (streams, cut) = self.place(request)?;
+        let mut context = Context {
+            request,
+            envp: request.envp(),
+            streams,
+            cut,
+            parent: rustix::process::getpid().as_raw_nonzero().get(),
+            nofile: soft_limit(request.nofile),
+            error: 0,
+            step: Step::Exec,
+        };
+        let result = start(&mut context, stack, cut != 0);
+        let (error, step) = (context.error, context.step);
+        if let Some(low) = self.low.as_ref().filter(|_| streams != request.streams) {
+            low.clear(streams);
+        }
+        match result {
+            Ok(process) if error == 0 => Ok(process),
+            Ok(mut process) => {
+                // It never became a program: take its remains, and say what it said.
+                let _ = process.wait(None);
+                process.reap();
+                if cut != 0 && step == Step::Process {
+                    self.cut_refused = true;
+                    return self.spawn(request);
+                }
+                Err(step.failed(io::Error::from_raw_os_error(error)))
+            }
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) => {
+                self.refused = true;
+                Err(Step::Process.failed(io::ErrorKind::Unsupported))
+            }
+            Err(error) => Err(Step::Process.failed(error)),
+        }
+    }
+
+    /// Takes the low descriptors, while there are low ones: what lies below them is copied for every child.
+    pub(super) fn reserve(&mut self) -> io::Result<()> {
+        if self.low.is_none() {
+            self.low = Some(Low::new()?);
+        }
+        Ok(())
+    }
+
+    /// The child's streams as descriptors from 3 upwards, and where to cut a shared table (0: it is copied).
+    fn place(&mut self, request: &Request<'_>) -> Result<([RawFd; 3], u32), Failure> {
+        let given = request.streams.iter().copied().filter(|&fd| fd >= 0);
+        let highest = given.clone().max().unwrap_or(0);
+        let crossed = given.clone().any(|fd| fd < 3);
+        let shared = !self.cut_refused && (self.low.is_some() || highest >= SHARED_FROM);
+        if !shared && !crossed {
+            return Ok((request.streams, 0));
+        }
+        self.reserve().map_err(|error| Step::Streams.failed(error))?;
+        let Some(low) = &self.low else { return Ok((request.streams, 0)) };
+        let cut = low.slots.iter().map(|slot| slot.as_raw_fd() + 1).max().unwrap_or(3);
+        let mut streams = request.streams;
+        for (place, stream) in
+            streams.iter_mut().enumerate().filter(|(_, fd)| **fd >= 0 && !(3..cut).contains(*fd))
+        {
+            let slot = low.slots[place].as_raw_fd();
+            copy_onto(*stream, slot).map_err(|error| Step::Streams.failed(error))?;
+            *stream = slot;
+        }
+        Ok((streams, if shared { cut.unsigned_abs() } else { 0 }))
+    }
+
+    /// The stack's address and size, with the guard page: the child begins at its upper end.
+    fn stack(&mut self) -> Result<(u64, u64), Failure> {
+        let stack = match self.stack.take() {
+            Some(stack) => stack,
+            None => Stack::map().map_err(|error| Step::Process.failed(error))?,
+        };
+        let stack = self.stack.insert(stack);
+        Ok((stack.base.expose_provenance() as u64, stack.size as u64))
+    }
+}
+
+impl Low {
+    fn new() -> io::Result<Self> {
+        let null = OwnedFd::from(std::fs::File::open("/dev/null")?);
+        let copy = || rustix::io::fcntl_dupfd_cloexec(&null, 3).map_err(io::Error::from);
+        let slots = [copy()?, copy()?, copy()?];
+        Ok(Self { null, slots })
+    }
+
+    /// Lets go of the child's streams: a copy that stayed here would hide their end of file.
+    fn clear(&self, streams: [RawFd; 3]) {
+        for slot in self.slots.iter().filter(|slot| streams.contains(&slot.as_raw_fd())) {
+            // Both are open, so that only a signal could be in the way, and dup3 is not interrupted for these.
+            let _ = copy_onto(self.null.as_raw_fd(), slot.as_raw_fd());
+        }
+    }
+}
+
+/// Makes `to` name what `from` names; it is closed by execve.
+fn copy_onto(from: RawFd, to: RawFd) -> io::Result<()> {
+    // SAFETY: both are open descriptors; `to` is a slot of ours, and ours to overwrite.
+    match unsafe { libc::dup3(from, to, libc::O_CLOEXEC) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+impl Stack {
+    fn map() -> io::Result<Self> {
+        let guard = rustix::param::page_size();
+        let size = guard + STACK_SIZE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
+        // SAFETY: a new mapping, at an address that the kernel chooses.
+        let base =
+            unsafe { libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let stack = Self { base, size };
+        // SAFETY: the lowest page of the mapping made above, which nobody uses yet.
+        match unsafe { libc::mprotect(base, guard, libc::PROT_NONE) } {
+            0 => Ok(stack),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no child runs on it: the spawning call returned.
+        unsafe { libc::munmap(self.base, self.size) };
+    }
+}
+
+fn soft_limit(soft: Option<u64>) -> Option<libc::rlimit64> {
+    let soft = soft?;
+    let hard = rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        .maximum
+        .unwrap_or(libc::RLIM64_INFINITY);
+    Some(libc::rlimit64 { rlim_cur: soft.min(hard), rlim_max: hard })
+}
+
+/// Makes the child and returns when it runs its program, or failed to.
+fn start(context: &mut Context<'_>, (stack, stack_size): (u64, u64), shared: bool) -> io::Result<Process> {
+    let mut pidfd: RawFd = -1;
+    let mut flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD) as u64 | CLONE_CLEAR_SIGHAND;
+    if shared {
+        flags |= libc::CLONE_FILES as u64;
+    }
+    let args = CloneArgs {
+        flags,
+        pidfd: ptr::from_mut(&mut pidfd).expose_provenance() as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        stack,
+        stack_size,
+        ..CloneArgs::default()
+    };
+    // All signals are held back until the child has left our memory: a handler of ours must not run in it, and a stop
+    // (Ctrl-Z) would leave this thread waiting for a child that waits.
+    // SIGCHLD alone stays as it is: blocked here, one that comes from another child meanwhile would be queued, and wake
+    // another thread of ours for nothing (measured: 3 us a job). The child ignores it by default.
+    let before = mask(libc::SIG_BLOCK, !(1 << (libc::SIGCHLD - 1)));
+    // SAFETY: `args` and `context` outlive the call, since the thread waits for the child (CLONE_VFORK); the stack is
+    // used by no other child for the same reason; `child` never returns.
+    let pid = unsafe { clone3(&args, child, ptr::from_mut(context).cast()) };
+    mask(libc::SIG_SETMASK, before);
+    if pid < 0 {
+        return Err(io::Error::from_raw_os_error(-i32::try_from(pid).unwrap_or(-libc::EIO)));
+    }
+    // SAFETY: the kernel made this descriptor for us, and nobody else knows it.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+    Ok(Process::new(pid as libc::pid_t, Some(pidfd)))
+}
+
+/// Sets this thread's signal mask by the system call itself: the C library's function leaves out two signals of its own.
+fn mask(how: i32, set: u64) -> u64 {
+    let mut before = 0u64;
+    // SAFETY: both point to eight bytes, which is the size that is given.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, &set, &mut before, 8) };
+    before
+}
+
+/// The system call. In the parent it returns the child's number or a negative error; the child calls `entry(context)`.
+///
+/// # Safety
+/// `args` names a stack that is free, and `entry` never returns.
+#[cfg(target_arch = "x86_64")]
+unsafe fn clone3(
+    args: &CloneArgs,
+    entry: unsafe extern "C" fn(*mut c_void) -> !,
+    context: *mut c_void,
+) -> isize {
+    let result: isize;
+    // SAFETY: the child starts behind `syscall` with all registers but rax, rcx, r11 and the stack pointer as they are
+    // here, on the stack that `args` names, whose top is page-aligned: the call then leaves it as the ABI wants it.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r12",
+            "call r13",
+            "ud2",
+            "2:",
+            inlateout("rax") libc::SYS_clone3 as isize => result,
+            in("rdi") args,
+            in("rsi") size_of::<CloneArgs>(),
+            in("r12") context,
+            in("r13") entry,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    result
+}
+
+/// See above.
+///
+/// # Safety
+/// `args` names a stack that is free, and `entry` never returns.
+#[cfg(target_arch = "aarch64")]
+unsafe fn clone3(
+    args: &CloneArgs,
+    entry: unsafe extern "C" fn(*mut c_void) -> !,
+    context: *mut c_void,
+) -> isize {
+    let result: isize;
+    // SAFETY: the child starts behind `svc` with all registers but x0 and the stack pointer as they are here, on the
+    // stack that `args` names, whose top is page-aligned.
+    unsafe {
+        std::arch::asm!(
+            "svc #0",
+            "cbnz x0, 2f",
+            "mov x29, xzr",
+            "mov x0, x20",
+            "blr x21",
+            "brk #1",
+            "2:",
+            inlateout("x0") ptr::from_ref(args) as isize => result,
+            in("x1") size_of::<CloneArgs>(),
+            in("x8") libc::SYS_clone3,
+            in("x20") context,
+            in("x21") entry,
+            lateout("x30") _,
+        );
+    }
+    result
+}
+
+/// The child, from its first instruction to its program. It runs in our memory: system calls only.
+unsafe extern "C" fn child(context: *mut c_void) -> ! {
+    // SAFETY: `start` gave a pointer to its context, which the waiting thread does not touch meanwhile.
+    let context = unsafe { &mut *context.cast::<Context<'_>>() };
+    context.step = Step::Setup;
+    let result = become_program(context);
+    context.error = result;
+    // SAFETY: ends this process without running anything of the parent's.
+    unsafe { libc::_exit(127) }
+}
+
+/// The steps of the child, in the order that matters; returns only with an error.
+fn become_program(context: &mut Context<'_>) -> i32 {
+    // 1. Our copy of the table comes first, so that nothing below changes the parent's. After a failure here nothing
+    //    below may run.
+    if context.cut != 0 {
+        context.step = Step::Process;
+        // SAFETY: three numbers.
+        if unsafe { libc::syscall(libc::SYS_close_range, context.cut, u32::MAX, CLOSE_RANGE_UNSHARE) } != 0 {
+            return errno();
+        }
+        context.step = Step::Setup;
+    }
+    // 2. The group, before anybody can signal it.
+    if let Err(error) = join_group(context) {
+        return error;
+    }
+    if let Err(error) = restore(context) {
+        return error;
+    }
+    // 3. The streams. No source is below 3, so that none is overwritten before it is copied.
+    context.step = Step::Streams;
+    for (place, &fd) in context.streams.iter().enumerate().filter(|&(_, &fd)| fd >= 0) {
+        // SAFETY: numbers only; the new descriptor is not closed by execve.
+        if unsafe { libc::dup2(fd, place as RawFd) } < 0 {
+            return errno();
+        }
+    }
+    // 4. The terminal, now that it is our input.
+    if matches!(context.request.command.group, Group::Terminal(_)) {
+        // SAFETY: descriptor 0 is the terminal, and 0 says not to steal it from another session.
+        if unsafe { libc::ioctl(0, libc::TIOCSCTTY as _, 0) } != 0 {
+            return errno();
+        }
+    }
+    // 5. Nothing else is inherited, even what was not marked for closing. A kernel without close_range (before 5.9)
+    //    closes what is marked.
+    // SAFETY: three numbers.
+    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
+    // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must wait for it.
+    if let Some(folder) = context.request.folder {
+        context.step = Step::Folder;
+        // SAFETY: a C string of the waiting parent.
+        if unsafe { libc::chdir(folder.as_ptr()) } != 0 {
+            return errno();
+        }
+    }
+    // 7. Signals last: from here on one may end us, as it should.
+    mask(libc::SIG_SETMASK, 0);
+    context.step = Step::Exec;
+    let image = context.request.image;
+    // SAFETY: the strings and lists are the waiting parent's, ended by nulls.
+    unsafe { libc::execve(image.path().as_ptr(), image.argv(), context.envp) };
+    errno()
+}
+
+fn join_group(context: &Context<'_>) -> Result<(), i32> {
+    let result = match context.request.command.group {
+        Group::Inherit => 0,
+        // SAFETY: two numbers.
+        Group::New => unsafe { libc::setpgid(0, 0) },
+        // SAFETY: no arguments.
+        Group::Session | Group::Terminal(_) => unsafe { libc::setsid() },
+    };
+    if result < 0 { Err(errno()) } else { Ok(()) }
+}
+
+/// Gives back what the host changed for itself, and ties the child to its parent where that is wanted.
+fn restore(context: &Context<'_>) -> Result<(), i32> {
+    // Rust's runtime ignores SIGPIPE, and what is ignored stays ignored over execve: `yes | head` would not end.
+    // SAFETY: SIG_DFL for a signal that exists. The table of handlers is the child's own (no CLONE_SIGHAND).
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    if let Some(limit) = &context.nofile {
+        // SAFETY: a pointer to a limit of the waiting parent. It is this process's limit, not the parent's.
+        if unsafe { libc::prlimit64(0, libc::RLIMIT_NOFILE, limit, ptr::null_mut()) } != 0 {
+            return Err(errno());
+        }
+    }
+    if context.request.command.die_with_parent {
+        // SAFETY: numbers only.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // The parent may have died before that: then nobody will send the signal.
+        // SAFETY: no arguments.
+        if unsafe { libc::getppid() } != context.parent {
+            return Err(libc::ESRCH);
+        }
+    }
+    Ok(())
+}
+
+fn errno() -> i32 {
+    // SAFETY: no arguments.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: the address of this thread's errno, which the child shares with the waiting parent.
+    unsafe { *place }
+}

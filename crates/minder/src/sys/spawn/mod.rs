@@ -1,0 +1,77 @@
+//! From a `Command` to a process and its endpoints, without copying our address space.
+//!
+//! | mechanism | where | what it cannot do |
+//! | --- | --- | --- |
+//! | `clone3` | Linux 5.5 on x86-64 and aarch64 | – |
+//! | `posix_spawn` | every Unix, and Linux where a sandbox refuses `clone3` | soft descriptor limit, parent-death signal |
+//! | `CreateProcessW` | Windows | process groups in the sense of Unix |
+
+#[cfg(unix)]
+mod image;
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod clone3;
+#[cfg(unix)]
+mod posix;
+#[cfg(unix)]
+mod unix;
+#[cfg(any(windows, test))]
+mod quote;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use self::unix::{Spawner, is_exhausted};
+#[cfg(windows)]
+pub(crate) use self::windows::{Spawner, is_exhausted};
+
+use super::pipe::{Reader, Writer};
+use super::reap::Process;
+use super::tree::Tree;
+
+/// A child that runs, and our ends of its streams.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) process: Process,
+    pub(crate) tree: Tree,
+    pub(crate) stdin: Option<Writer>,
+    pub(crate) stdout: Option<Reader>,
+    pub(crate) stderr: Option<Reader>,
+}
+
+/// Why no child runs: at which step, and what the system said.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) step: Step,
+    pub(crate) error: std::io::Error,
+}
+
+/// The steps that can fail, as far as the caller can do something about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Arguments, environment: a NUL byte.
+    Arguments,
+    /// The name of a variable.
+    Variable,
+    /// Pipes, terminal, `/dev/null`.
+    Streams,
+    /// Looking for the program in `PATH`.
+    Lookup,
+    /// Making the process.
+    Process,
+    /// Session, terminal, limits, in the child.
+    Setup,
+    /// The working directory, in the child.
+    Folder,
+    /// Loading the program.
+    Exec,
+}
+
+impl Step {
+    /// Makes the failure of this step.
+    pub(crate) fn failed(self, error: impl Into<std::io::Error>) -> Failure {
+        Failure { step: self, error: error.into() }
+    }
+}

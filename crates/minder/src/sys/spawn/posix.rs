@@ -1,0 +1,188 @@
+//! `posix_spawn`: there on every Unix, and made by the C library without copying our memory where the system can.
+
+#![expect(unsafe_code, reason = "the posix_spawn family")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use super::unix::Request;
+use super::{Failure, Step};
+use crate::command::Group;
+use crate::sys::reap::Process;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const SETSID: i32 = 0x80;
+#[cfg(target_vendor = "apple")]
+const SETSID: i32 = 0x400;
+/// Others have no flag for it: a session is refused there.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+const SETSID: i32 = 0;
+
+/// Starts a child.
+pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
+    let setup = |error| Step::Setup.failed(error);
+    let attributes = Attributes::new(request).map_err(setup)?;
+    // A source below 3 would be overwritten by another stream before it is copied.
+    let mut raised = Vec::new();
+    let mut streams = request.streams;
+    for stream in streams.iter_mut().filter(|stream| (0..3).contains(*stream)) {
+        // SAFETY: the caller keeps the descriptor open for the call.
+        let source = unsafe { BorrowedFd::borrow_raw(*stream) };
+        let copy = rustix::io::fcntl_dupfd_cloexec(source, 3).map_err(|error| Step::Streams.failed(error))?;
+        *stream = copy.as_raw_fd();
+        raised.push(copy);
+    }
+    let actions = Actions::new(request, streams).map_err(setup)?;
+    let mut pid = 0;
+    // SAFETY: all pointers are to initialised values that outlive the call; the lists are ended by nulls.
+    let error = unsafe {
+        libc::posix_spawn(
+            &mut pid,
+            request.image.path().as_ptr(),
+            &actions.0,
+            &attributes.0,
+            request.image.argv().cast::<*mut libc::c_char>(),
+            request.envp().cast::<*mut libc::c_char>(),
+        )
+    };
+    if error != 0 {
+        let error = io::Error::from_raw_os_error(error);
+        let step = match (crate::sys::is_exhausted(&error), request.folder) {
+            (true, _) => Step::Process,
+            (false, Some(folder)) if !is_folder(folder) => Step::Folder,
+            (false, _) => Step::Exec,
+        };
+        return Err(step.failed(error));
+    }
+    Ok(Process::new(pid, pidfd(pid)))
+}
+
+/// A pidfd of the child. Only we reap it, so its number is still its own.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn pidfd(pid: libc::pid_t) -> Option<std::os::fd::OwnedFd> {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    if !crate::sys::reap::pidfd_available() {
+        return None;
+    }
+    // Without a free descriptor the child is looked at by its number.
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn pidfd(_pid: libc::pid_t) -> Option<std::os::fd::OwnedFd> {
+    None
+}
+
+fn is_folder(folder: &std::ffi::CStr) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(folder.to_bytes())).is_dir()
+}
+
+struct Attributes(libc::posix_spawnattr_t);
+
+impl Attributes {
+    fn new(request: &Request<'_>) -> io::Result<Self> {
+        let mut attributes = MaybeUninit::uninit();
+        // SAFETY: init fills in what it is given.
+        check(unsafe { libc::posix_spawnattr_init(attributes.as_mut_ptr()) })?;
+        // SAFETY: initialised by the line above.
+        let mut attributes = Self(unsafe { attributes.assume_init() });
+        let mut flags =
+            i32::from(libc::POSIX_SPAWN_SETSIGMASK as i16) | i32::from(libc::POSIX_SPAWN_SETSIGDEF as i16);
+        match request.command.group {
+            Group::Inherit => (),
+            Group::New => flags |= i32::from(libc::POSIX_SPAWN_SETPGROUP as i16),
+            Group::Session | Group::Terminal(_) if SETSID == 0 => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            Group::Session | Group::Terminal(_) => flags |= SETSID,
+        }
+        // Only what the file actions name reaches the child.
+        #[cfg(target_vendor = "apple")]
+        {
+            flags |= libc::POSIX_SPAWN_CLOEXEC_DEFAULT;
+        }
+        // SAFETY: initialised attributes, a number.
+        check(unsafe { libc::posix_spawnattr_setflags(&mut attributes.0, flags as libc::c_short) })?;
+        let mut set = signals(None);
+        // SAFETY: initialised attributes and set; none is blocked in the child.
+        check(unsafe { libc::posix_spawnattr_setsigmask(&mut attributes.0, &set) })?;
+        set = signals(Some(libc::SIGPIPE));
+        // SAFETY: initialised attributes and set.
+        check(unsafe { libc::posix_spawnattr_setsigdefault(&mut attributes.0, &set) })?;
+        Ok(attributes)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: initialised in `new`, destroyed once.
+        unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
+    }
+}
+
+struct Actions(libc::posix_spawn_file_actions_t);
+
+impl Actions {
+    fn new(request: &Request<'_>, streams: [RawFd; 3]) -> io::Result<Self> {
+        let mut actions = MaybeUninit::uninit();
+        // SAFETY: init fills in what it is given.
+        check(unsafe { libc::posix_spawn_file_actions_init(actions.as_mut_ptr()) })?;
+        // SAFETY: initialised by the line above.
+        let mut actions = Self(unsafe { actions.assume_init() });
+        if let Some(folder) = request.folder {
+            actions.folder(folder)?;
+        }
+        for (place, &fd) in streams.iter().enumerate() {
+            let target = place as libc::c_int;
+            let source = if fd < 0 { target } else { fd };
+            // A descriptor that is copied onto itself becomes inheritable (POSIX.1-2024; glibc 2.29, Darwin).
+            if fd < 0 && cfg!(not(target_vendor = "apple")) {
+                continue;
+            }
+            // SAFETY: initialised actions, two numbers.
+            check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut actions.0, source, target) })?;
+        }
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        // SAFETY: initialised actions, a number. (glibc 2.34)
+        check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&mut actions.0, 3) })?;
+        Ok(actions)
+    }
+
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    fn folder(&mut self, folder: &std::ffi::CStr) -> io::Result<()> {
+        // SAFETY: initialised actions, a C string that outlives the spawn.
+        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut self.0, folder.as_ptr()) })
+    }
+
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    fn folder(&mut self, _folder: &std::ffi::CStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: initialised in `new`, destroyed once.
+        unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
+    }
+}
+
+fn check(error: libc::c_int) -> io::Result<()> {
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// The empty set, or that of one signal.
+fn signals(one: Option<libc::c_int>) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises what it is given.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: initialised by the line above.
+    let mut set = unsafe { set.assume_init() };
+    if let Some(signal) = one {
+        // SAFETY: an initialised set and one of the system's signals.
+        unsafe { libc::sigaddset(&mut set, signal) };
+    }
+    set
+}

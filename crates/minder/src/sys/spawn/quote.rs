@@ -1,0 +1,217 @@
+//! What `CreateProcessW` takes for arguments and environment: one command line, one block. Pure.
+//!
+//! A program gets one line and parses it by itself. Nearly all use the rules of the MSVC runtime, and those are followed
+//! here: backslashes are themselves, but before a quotation mark, where two stand for one and an odd one makes the mark a
+//! character.
+
+/// The longest command line that the system takes, with its end mark, in UTF-16 units (documented with `CreateProcessW`).
+pub(super) const LINE_MAX: usize = 32_767;
+
+const QUOTE: u16 = b'"' as u16;
+const BACKSLASH: u16 = b'\\' as u16;
+
+/// Why there is no command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unquotable {
+    /// A NUL byte, or a quotation mark in the name of the program, for which no rule exists.
+    Invalid,
+    /// Longer than the system takes.
+    TooLong,
+}
+
+/// Builds the command line, ended by a zero.
+pub(super) fn command_line<'a>(
+    program: &[u16],
+    args: impl Iterator<Item = &'a [u16]>,
+) -> Result<Vec<u16>, Unquotable> {
+    if program.contains(&QUOTE) || program.contains(&0) {
+        return Err(Unquotable::Invalid);
+    }
+    // The first word has a rule of its own: between its marks nothing is special.
+    let mut line = vec![QUOTE];
+    line.extend_from_slice(program);
+    line.push(QUOTE);
+    for arg in args {
+        if arg.contains(&0) {
+            return Err(Unquotable::Invalid);
+        }
+        line.push(b' '.into());
+        push(&mut line, arg);
+        if line.len() >= LINE_MAX {
+            return Err(Unquotable::TooLong);
+        }
+    }
+    line.push(0);
+    if line.len() > LINE_MAX { Err(Unquotable::TooLong) } else { Ok(line) }
+}
+
+/// Appends one argument.
+fn push(line: &mut Vec<u16>, arg: &[u16]) {
+    if !arg.is_empty() && arg.iter().all(|&unit| is_plain(unit)) {
+        line.extend_from_slice(arg);
+        return;
+    }
+    line.push(QUOTE);
+    let mut backslashes = 0;
+    for &unit in arg {
+        if unit == QUOTE {
+            // Those before are doubled, and one more takes the meaning of the mark.
+            line.extend(std::iter::repeat_n(BACKSLASH, backslashes + 1));
+        }
+        backslashes = if unit == BACKSLASH { backslashes + 1 } else { 0 };
+        line.push(unit);
+    }
+    line.extend(std::iter::repeat_n(BACKSLASH, backslashes));
+    line.push(QUOTE);
+}
+
+/// Whether no runtime sees anything special in it. Only blanks and marks need to be quoted for that of MSVC; those of
+/// MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that are not quoted.
+fn is_plain(unit: u16) -> bool {
+    u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+=./\\:,".contains(&byte))
+}
+
+/// Builds the block of the environment: `key=value` each ended by a zero, in the order that the system wants, and a zero.
+/// Of keys that differ in case alone the last one counts. `None` for a NUL byte, an empty key, or a `=` in one.
+pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<u16>>)>) -> Option<Vec<u16>> {
+    let mut sorted = std::collections::BTreeMap::new();
+    for (key, value) in variables {
+        // The current folders of drives have names that begin with `=`.
+        let bad = key.is_empty() || key[1..].contains(&b'='.into()) || key.contains(&0);
+        if bad || value.as_ref().is_some_and(|value| value.contains(&0)) {
+            return None;
+        }
+        let folded = key.iter().map(|&unit| fold(unit)).collect::<Vec<_>>();
+        match value {
+            Some(value) => drop(sorted.insert(folded, (key, value))),
+            None => drop(sorted.remove(&folded)),
+        }
+    }
+    let mut block = Vec::new();
+    for (key, value) in sorted.into_values() {
+        block.extend(key.into_iter().chain([b'='.into()]).chain(value).chain([0]));
+    }
+    if block.is_empty() {
+        block.push(0);
+    }
+    block.push(0);
+    Some(block)
+}
+
+/// Upper case, one unit for one, as the system compares names.
+fn fold(unit: u16) -> u16 {
+    let Some(letter) = char::from_u32(unit.into()) else { return unit };
+    let mut upper = letter.to_uppercase();
+    match (upper.next().map(u32::from).map(u16::try_from), upper.next()) {
+        (Some(Ok(upper)), None) => upper,
+        _ => unit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn wide(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    fn line(args: &[&str]) -> Result<String, Unquotable> {
+        let args = args.iter().map(|arg| wide(arg)).collect::<Vec<_>>();
+        let line = command_line(&wide("prog ram"), args.iter().map(Vec::as_slice))?;
+        Ok(String::from_utf16(&line[..line.len() - 1]).unwrap())
+    }
+
+    /// The parser of the MSVC runtime (2008 and later), from its documentation.
+    fn parse(line: &str) -> Vec<String> {
+        let rest = line.strip_prefix('"').unwrap();
+        let (program, rest) = rest.split_once('"').unwrap();
+        let (mut words, mut chars) = (vec![program.to_owned()], rest.chars().peekable());
+        loop {
+            while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+            if chars.peek().is_none() {
+                return words;
+            }
+            let (mut word, mut quoted) = (String::new(), false);
+            while let Some(c) = chars.next_if(|c| quoted || !matches!(c, ' ' | '\t')) {
+                match c {
+                    '\\' => {
+                        let mut count = 1;
+                        while chars.next_if_eq(&'\\').is_some() {
+                            count += 1;
+                        }
+                        let mark = chars.peek() == Some(&'"');
+                        word.extend(std::iter::repeat_n('\\', if mark { count / 2 } else { count }));
+                        if mark && count % 2 == 1 {
+                            word.extend(chars.next());
+                        }
+                    }
+                    '"' if quoted && chars.next_if_eq(&'"').is_some() => word.push('"'),
+                    '"' => quoted = !quoted,
+                    c => word.push(c),
+                }
+            }
+            words.push(word);
+        }
+    }
+
+    #[test]
+    fn plain_words_stay_and_the_rest_is_quoted() {
+        assert_eq!(line(&["a", r"C:\x\", "-D=1"]).unwrap(), r#""prog ram" a C:\x\ -D=1"#);
+        assert_eq!(line(&["", "a b", "*.c"]).unwrap(), r#""prog ram" "" "a b" "*.c""#);
+        assert_eq!(line(&[r#"a"b"#, r"c d\", r#"\""#]).unwrap(), r#""prog ram" "a\"b" "c d\\" "\\\"""#);
+    }
+
+    #[test]
+    fn hard_words_come_back() {
+        #[rustfmt::skip]
+        let words = [
+            "", " ", "\t", "\"", "\\", "\\\\", "\\\"", "\\\\\"", "\"\"", "a\"\"b", "a b\\", "a b\\\\", "\\ \\", "%PATH%",
+            "^&|<>()!", "*?[~@", "a\nb", "grün", "🦀 🦀", "'", "`", "-", "--", "/", "\\\\server\\share\\", "c:\\a b\\\"x\" y\\\\",
+        ];
+        let line = line(&words).unwrap();
+        assert_eq!(parse(&line)[1..], words);
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_come_back(words in proptest::collection::vec("[ab\\\\\" \t*🦀]{0,8}", 0..6)) {
+            let words = words.iter().map(String::as_str).collect::<Vec<_>>();
+            let line = line(&words).unwrap();
+            prop_assert_eq!(&parse(&line)[1..], &words[..]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_refused() {
+        assert_eq!(line(&["a\0b"]), Err(Unquotable::Invalid));
+        assert_eq!(command_line(&wide("a\"b"), std::iter::empty()), Err(Unquotable::Invalid));
+        // The program with its marks, a blank and the end mark take 12.
+        let longest = "x".repeat(LINE_MAX - 12);
+        assert_eq!(line(&[&longest]).unwrap().len() + 1, LINE_MAX);
+        assert_eq!(line(&[&(longest + "x")]), Err(Unquotable::TooLong));
+    }
+
+    #[test]
+    fn the_environment_is_sorted_and_blind_to_case() {
+        let set = |key: &str, value: &str| (wide(key), Some(wide(value)));
+        let block = |variables: Vec<_>| {
+            environment(variables.into_iter()).map(|block| String::from_utf16(&block).unwrap())
+        };
+        let variables = vec![
+            set("Path", "1"),
+            set("b", "2"),
+            set("A", "3"),
+            set("PATH", "4"),
+            set("=C:", "C:\\"),
+            set("é", "5"),
+        ];
+        assert_eq!(block(variables).unwrap(), "=C:=C:\\\0A=3\0b=2\0PATH=4\0é=5\0\0");
+        assert_eq!(block(vec![set("a", "1"), (wide("A"), None)]).unwrap(), "\0\0");
+        assert_eq!(block(vec![set("a=b", "1")]), None);
+        assert_eq!(block(vec![set("", "1")]), None);
+        assert_eq!(block(vec![set("a", "\0")]), None);
+    }
+}

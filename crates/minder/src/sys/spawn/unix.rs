@@ -1,0 +1,225 @@
+//! Spawning on Unix: streams first, then the process, by the best mechanism that this machine has.
+
+#![expect(unsafe_code, reason = "reading the environment pointer of the C library")]
+
+use std::ffi::c_char;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use super::image::Image;
+use super::{Failure, Spawned, Step};
+use crate::command::{Command, Group, Stdio};
+use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal, pair};
+use crate::sys::tree::Tree;
+
+/// Starts children, one at a time, from one thread. What can be kept from one start to the next is kept here.
+#[derive(Debug)]
+pub(crate) struct Spawner {
+    image: Image,
+    null: Option<Arc<OwnedFd>>,
+    #[cfg(all(
+        any(target_os = "linux", target_os = "android"),
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    clone3: super::clone3::Clone3,
+}
+
+/// What a mechanism needs to know. The descriptors stay open for the call.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) image: &'a Image,
+    pub(super) command: &'a Command,
+    pub(super) folder: Option<&'a std::ffi::CStr>,
+    /// For each of the three streams the descriptor that becomes it; -1 leaves it as it is.
+    pub(super) streams: [RawFd; 3],
+    /// The soft descriptor limit to give back, if ours was raised.
+    #[cfg_attr(
+        not(any(target_os = "linux", target_os = "android")),
+        expect(dead_code, reason = "posix_spawn sets no limit")
+    )]
+    pub(super) nofile: Option<u64>,
+}
+
+impl Spawner {
+    /// Makes one without taking anything from the system: that happens at the first start.
+    pub(crate) fn new() -> Self {
+        Self {
+            image: Image::default(),
+            null: None,
+            #[cfg(all(
+                any(target_os = "linux", target_os = "android"),
+                any(target_arch = "x86_64", target_arch = "aarch64")
+            ))]
+            clone3: super::clone3::Clone3::default(),
+        }
+    }
+
+    /// Makes one for many children: what serves all of them is taken now.
+    ///
+    /// # Errors
+    /// When no descriptor is free.
+    pub(crate) fn for_many() -> io::Result<Self> {
+        let mut spawner = Self::new();
+        // First, so that it lies below the descriptors that a shared table is cut above: it is never copied for a child.
+        spawner.null()?;
+        #[cfg(all(
+            any(target_os = "linux", target_os = "android"),
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        spawner.clone3.reserve()?;
+        Ok(spawner)
+    }
+
+    /// Starts `command`. When it fails nothing is left: no process, no descriptor.
+    pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, Failure> {
+        match self.attempt(command) {
+            // What PATH led to before may have moved: one more look.
+            Err(Failure { step: Step::Exec, error })
+                if self.image.forget() && error.kind() == io::ErrorKind::NotFound =>
+            {
+                self.attempt(command)
+            }
+            result => result,
+        }
+    }
+
+    fn attempt(&mut self, command: &Command) -> Result<Spawned, Failure> {
+        self.image.build(command)?;
+        let folder = match &command.current_dir {
+            Some(dir) => Some(c_string(dir.as_os_str())?),
+            None => None,
+        };
+        // Descriptors come before the process: when they are used up, nothing has happened yet.
+        let streams = self.streams(command).map_err(|error| Step::Streams.failed(error))?;
+        let request = Request {
+            image: &self.image,
+            command,
+            folder: folder.as_deref(),
+            streams: streams.theirs(),
+            nofile: crate::sys::guard::inherited_nofile(),
+        };
+        #[cfg(all(
+            any(target_os = "linux", target_os = "android"),
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        let process = match self.clone3.spawn(&request) {
+            Err(failure) if failure.error.kind() == io::ErrorKind::Unsupported => {
+                super::posix::spawn(&request)
+            }
+            result => result,
+        };
+        #[cfg(not(all(
+            any(target_os = "linux", target_os = "android"),
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        )))]
+        let process = super::posix::spawn(&request);
+        let process = process?;
+        let tree = Tree::new(&process, command.group != Group::Inherit);
+        let Streams { ours: (stdin, stdout, stderr), .. } = streams;
+        Ok(Spawned { process, tree, stdin, stdout, stderr })
+    }
+
+    fn streams(&mut self, command: &Command) -> io::Result<Streams> {
+        if let Group::Terminal(size) = command.group {
+            return Streams::terminal(open_terminal(size)?);
+        }
+        let mut streams = Streams::default();
+        match &command.stdin {
+            Stdio::Piped => {
+                let (read, write) = pair()?;
+                streams.theirs[0] = Some(Source::Own(read));
+                streams.ours.0 = Some(Writer::new(write)?);
+            }
+            other => streams.theirs[0] = self.source(other)?,
+        }
+        for (place, stdio) in [(1, &command.stdout), (2, &command.stderr)] {
+            let Stdio::Piped = stdio else {
+                streams.theirs[place] = self.source(stdio)?;
+                continue;
+            };
+            let (read, write) = pair()?;
+            streams.theirs[place] = Some(Source::Own(write));
+            let reader = Some(Reader::new(read)?);
+            if place == 1 { streams.ours.1 = reader } else { streams.ours.2 = reader }
+        }
+        Ok(streams)
+    }
+
+    fn source(&mut self, stdio: &Stdio) -> io::Result<Option<Source>> {
+        Ok(match stdio {
+            Stdio::Inherit | Stdio::Piped => None,
+            Stdio::File(file) => Some(Source::File(Arc::clone(file))),
+            Stdio::Null => Some(Source::Shared(self.null()?)),
+        })
+    }
+
+    fn null(&mut self) -> io::Result<Arc<OwnedFd>> {
+        use rustix::fs::{Mode, OFlags, open};
+        if let Some(null) = &self.null {
+            return Ok(Arc::clone(null));
+        }
+        let null = Arc::new(open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?);
+        self.null = Some(Arc::clone(&null));
+        Ok(null)
+    }
+}
+
+/// Both sides of a child's streams.
+#[derive(Debug, Default)]
+struct Streams {
+    theirs: [Option<Source>; 3],
+    ours: (Option<Writer>, Option<Reader>, Option<Reader>),
+}
+
+/// A descriptor that becomes one of the child's streams.
+#[derive(Debug)]
+enum Source {
+    Own(OwnedFd),
+    Shared(Arc<OwnedFd>),
+    File(Arc<std::fs::File>),
+}
+
+impl Streams {
+    fn terminal(terminal: Terminal) -> io::Result<Self> {
+        let child = Arc::new(terminal.child);
+        let writer = Writer::new(terminal.host.try_clone()?)?;
+        let reader = Reader::new(terminal.host)?;
+        let theirs = [0; 3].map(|_| Some(Source::Shared(Arc::clone(&child))));
+        Ok(Self { theirs, ours: (Some(writer), Some(reader), None) })
+    }
+
+    fn theirs(&self) -> [RawFd; 3] {
+        [0, 1, 2].map(|place| match &self.theirs[place] {
+            None => -1,
+            Some(Source::Own(fd)) => fd.as_fd().as_raw_fd(),
+            Some(Source::Shared(fd)) => fd.as_fd().as_raw_fd(),
+            Some(Source::File(file)) => file.as_fd().as_raw_fd(),
+        })
+    }
+}
+
+impl Request<'_> {
+    /// The environment for the child: its own, or this process's as it is now.
+    pub(super) fn envp(&self) -> *const *const c_char {
+        unsafe extern "C" {
+            static environ: *const *const c_char;
+        }
+        match self.image.envp() {
+            Some(own) => own,
+            // SAFETY: the C library's list. Changing it while another thread reads it is what `std::env::set_var`
+            // forbids its callers, as every program that spawns needs it to.
+            None => unsafe { environ },
+        }
+    }
+}
+
+/// Whether a child that ends would give back what was missing.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM))
+}
+
+fn c_string(string: &std::ffi::OsStr) -> Result<std::ffi::CString, Failure> {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::CString::new(string.as_bytes()).map_err(|_| Step::Arguments.failed(io::ErrorKind::InvalidInput))
+}

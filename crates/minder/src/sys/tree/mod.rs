@@ -1,0 +1,22 @@
+//! Signals to a whole tree of processes, and the question whether anybody of it is left.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod proc;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use self::unix::{Living, Tree};
+#[cfg(windows)]
+pub(crate) use self::windows::{Living, Tree};
+
+/// What to send to a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blow {
+    /// Please end.
+    Ask,
+    /// End, now.
+    Insist,
+}

@@ -1,0 +1,134 @@
+//! The process table of Linux as `/proc` shows it (proc(5)).
+
+#![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::AsRawFd;
+
+/// One process that is neither a zombie nor dead.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) pid: libc::pid_t,
+    pub(super) parent: libc::pid_t,
+    pub(super) group: libc::pid_t,
+    /// In clock ticks since boot: with the number, it names a process for ever.
+    pub(super) started: u64,
+}
+
+/// Reads one process; `None` if it is over.
+pub(super) fn entry(pid: libc::pid_t) -> Option<Entry> {
+    // The name is any bytes.
+    parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
+}
+
+/// Every living process of the machine.
+pub(super) fn each(mut visit: impl FnMut(Entry)) {
+    let Ok(folder) = fs::read_dir("/proc") else { return };
+    for item in folder.flatten() {
+        let pid = item.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(process) = pid.and_then(entry) {
+            visit(process);
+        }
+    }
+}
+
+pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
+    entry(pid).map(|process| process.group)
+}
+
+/// Adds all living descendants of `root`, parents first, without `root` itself. Those that are gone are taken out: a
+/// number may be another's by now, whose children are none of ours.
+pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u64)>) {
+    found.retain(|&(pid, started)| entry(pid).is_some_and(|process| process.started == started));
+    let mut parents = vec![root];
+    parents.extend(found.iter().map(|&(pid, _)| pid));
+    while let Some(parent) = parents.pop() {
+        for pid in children(parent) {
+            // Read after it was named a child: only if it still is one, its start is that of our descendant.
+            let child = entry(pid).filter(|process| process.parent == parent);
+            if child.is_some_and(|process| found.insert((pid, process.started))) {
+                parents.push(pid);
+            }
+        }
+    }
+}
+
+/// The children of every thread of `pid`. Where the kernel has no `children` file (CONFIG_PROC_CHILDREN), the whole
+/// table is searched.
+fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut found = Vec::new();
+    for thread in threads.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => {
+                found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()))
+            }
+            Err(_) => {
+                each(|process| {
+                    if process.parent == pid {
+                        found.push(process.pid);
+                    }
+                });
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Sends a signal to exactly this process; says whether it is still there.
+pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a number that is
+    // re-used between 2 and 3 is not hit.
+    let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    if entry(pid).is_none_or(|process| process.started != started) {
+        return false;
+    }
+    match held {
+        Some(held) => {
+            let info: *const libc::siginfo_t = std::ptr::null();
+            // SAFETY: the descriptor is open, the siginfo may be null.
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, held.as_raw_fd(), signal, info, 0) == 0 }
+        }
+        // SAFETY: kill takes two numbers.
+        None => unsafe { libc::kill(pid, signal) == 0 },
+    }
+}
+
+/// `PID (NAME) STATE PPID PGRP … STARTTIME …`, where the name may hold anything, parentheses too.
+fn parse(stat: &str) -> Option<Entry> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    Some(Entry {
+        pid: head.split_once(' ')?.0.parse().ok()?,
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = "7 (a) R) b) S 1 5 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
+        let process = parse(stat).expect("a process");
+        assert_eq!((process.pid, process.parent, process.group, process.started), (7, 1, 5, 4242));
+        assert!(parse("7 (a) Z 1 5 5 0").is_none(), "a zombie does not live");
+    }
+
+    #[test]
+    fn we_are_there_and_in_the_table() {
+        let own = std::process::id().cast_signed();
+        let mut seen = false;
+        each(|process| seen |= process.pid == own);
+        assert!(seen && group_of(own).is_some());
+    }
+}

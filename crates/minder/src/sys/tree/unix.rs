@@ -1,0 +1,144 @@
+//! A child's tree on Unix: its process group, and the descendants that left the group.
+
+#![expect(unsafe_code, reason = "kill of a group")]
+
+use std::collections::HashSet;
+use std::io;
+
+use super::Blow;
+use crate::sys::reap::Process;
+
+/// The processes that came from one child, as far as they can be found: its group, and on Linux the descendants that
+/// were seen while their parents lived. A descendant whose parents are all gone and that left the group is found only
+/// by a subreaper, which a library must not be.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The number of the group of its own, which is the child's.
+    group: Option<libc::pid_t>,
+    leader: libc::pid_t,
+    /// Descendants outside the group that were seen, with the time they started, which tells a re-used number.
+    strays: HashSet<(libc::pid_t, u64)>,
+}
+
+impl Tree {
+    pub(crate) fn new(process: &Process, own_group: bool) -> Self {
+        let leader = process.pid().cast_signed();
+        Self { group: own_group.then_some(leader), leader, strays: HashSet::new() }
+    }
+
+    /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's number.
+    pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {
+        self.look();
+        let signals: &[i32] = match blow {
+            // A stopped process takes the signal only when it goes on.
+            Blow::Ask => &[libc::SIGTERM, libc::SIGCONT],
+            // Stopped first, so that a shell does not start its next command when the present one dies.
+            Blow::Insist => &[libc::SIGSTOP, libc::SIGKILL],
+        };
+        for &signal in signals {
+            match self.group {
+                Some(group) if !process.reaped() => kill_group(group, signal)?,
+                _ => process.signal(signal)?,
+            }
+            self.strike_strays(signal);
+        }
+        Ok(())
+    }
+
+    /// Whether anybody but zombies is left in the group or among the strays. `groups` are those with living members.
+    pub(crate) fn is_alive(&self, living: &Living) -> bool {
+        self.group.is_some_and(|group| living.has_group(group))
+            || self.strays.iter().any(|stray| living.has(*stray))
+    }
+
+    /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is sent, so that a
+    /// number that was re-used in this moment does no harm.
+    pub(crate) fn left_running(&self) -> bool {
+        let Some(group) = self.group else { return false };
+        // SAFETY: kill takes two numbers; signal 0 only asks.
+        let answered = unsafe { libc::kill(-group, 0) } == 0;
+        answered && lives(group)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn look(&mut self) {
+        super::proc::descendants(self.leader, &mut self.strays);
+        if let Some(group) = self.group {
+            self.strays.retain(|&(pid, _)| super::proc::group_of(pid) != Some(group));
+        }
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn look(&mut self) {
+        let _ = (self.leader, &self.strays);
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn strike_strays(&mut self, signal: i32) {
+        self.strays.retain(|stray| super::proc::signal(*stray, signal));
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn strike_strays(&mut self, _signal: i32) {}
+}
+
+/// Whether a member of the group is no zombie: those answer to signals until their new parent takes them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn lives(group: libc::pid_t) -> bool {
+    let mut found = false;
+    super::proc::each(|process| found |= process.group == group);
+    found
+}
+
+/// Zombies cannot be told apart here.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn lives(_group: libc::pid_t) -> bool {
+    true
+}
+
+/// A look at all processes of the machine: who lives, and in which group.
+#[derive(Debug, Default)]
+pub(crate) struct Living {
+    groups: HashSet<libc::pid_t>,
+    processes: HashSet<(libc::pid_t, u64)>,
+}
+
+impl Living {
+    /// Takes the look. It costs about 10 us a process of the machine, so it is for trees that are being killed.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn now() -> Self {
+        let mut living = Self::default();
+        super::proc::each(|process| {
+            living.groups.insert(process.group);
+            living.processes.insert((process.pid, process.started));
+        });
+        living
+    }
+
+    /// Without `/proc` nothing is known but the groups, and those are asked for one by one.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(crate) fn now() -> Self {
+        Self::default()
+    }
+
+    fn has_group(&self, group: libc::pid_t) -> bool {
+        self.groups.contains(&group)
+    }
+
+    fn has(&self, process: (libc::pid_t, u64)) -> bool {
+        self.processes.contains(&process)
+    }
+}
+
+fn kill_group(group: libc::pid_t, signal: i32) -> io::Result<()> {
+    // SAFETY: kill takes two numbers.
+    match unsafe { libc::kill(-group, signal) } {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            // Darwin answers so for a group in which only zombies are left.
+            error if cfg!(target_vendor = "apple") && error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+            error => Err(error),
+        },
+    }
+}

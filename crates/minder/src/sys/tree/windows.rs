@@ -1,0 +1,109 @@
+//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can leave.
+
+#![expect(unsafe_code, reason = "job objects")]
+
+use std::io;
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+
+use windows_sys::Win32::System::JobObjects::{
+    CreateJobObjectW, JOB_OBJECT_LIMIT, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectBasicAccountingInformation, JobObjectExtendedLimitInformation, QueryInformationJobObject,
+    SetInformationJobObject, TerminateJobObject,
+};
+
+use super::Blow;
+use crate::sys::reap::Process;
+
+/// The exit code of those who were killed.
+const KILLED: u32 = 1;
+
+/// The processes that came from one child.
+///
+/// While this process lives they may outlive the tree: what a child that ended leaves behind goes on when the tree is
+/// dropped. When this process dies without that, the system closes the job, and all of them die.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    job: OwnedHandle,
+    /// Whether it is killed as a whole.
+    own_group: bool,
+}
+
+impl Tree {
+    /// Makes an empty tree, for a child to be started in.
+    pub(crate) fn new(own_group: bool) -> io::Result<Self> {
+        // SAFETY: no attributes, so that nobody inherits it, and no name.
+        let raw = unsafe { CreateJobObjectW(null(), null()) };
+        if raw.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call above made it, and nobody else has it.
+        let tree = Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, own_group };
+        tree.limit(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
+        Ok(tree)
+    }
+
+    /// The job object.
+    pub(crate) fn job(&self) -> BorrowedHandle<'_> {
+        self.job.as_handle()
+    }
+
+    /// Ends everybody. There is no word for asking: both blows end.
+    pub(crate) fn strike(&mut self, process: &Process, _blow: Blow) -> io::Result<()> {
+        if !self.own_group {
+            return process.terminate(KILLED);
+        }
+        // SAFETY: the job is open.
+        let answer = unsafe { TerminateJobObject(self.job.as_raw_handle(), KILLED) };
+        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Whether anybody is left.
+    pub(crate) fn is_alive(&self, _living: &Living) -> bool {
+        self.left_running()
+    }
+
+    /// Whether somebody outlived the child, which must have ended by now.
+    pub(crate) fn left_running(&self) -> bool {
+        self.own_group && self.active() > 0
+    }
+
+    /// How many processes of the job have not ended.
+    fn active(&self) -> u32 {
+        let mut account = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
+        let (job, class) = (self.job.as_raw_handle(), JobObjectBasicAccountingInformation);
+        let (into, size) = ((&raw mut account).cast(), size_of_val(&account) as u32);
+        // SAFETY: the job is open, and `into` is a local of this class, as large as it is said to be.
+        let answer = unsafe { QueryInformationJobObject(job, class, into, size, null_mut()) };
+        if answer == 0 { 0 } else { account.ActiveProcesses }
+    }
+
+    /// Sets the limits of the job; those that are not named are lifted.
+    fn limit(&self, flags: JOB_OBJECT_LIMIT) -> io::Result<()> {
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = flags;
+        let (job, class) = (self.job.as_raw_handle(), JobObjectExtendedLimitInformation);
+        let (from, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
+        // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
+        let answer = unsafe { SetInformationJobObject(job, class, from, size) };
+        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the job.
+        let _ = self.limit(0);
+    }
+}
+
+/// A look at all processes of the machine: not needed here, since a job knows its own.
+#[derive(Debug, Default)]
+pub(crate) struct Living;
+
+impl Living {
+    pub(crate) fn now() -> Self {
+        Self
+    }
+}

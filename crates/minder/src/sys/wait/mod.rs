@@ -1,0 +1,57 @@
+//! Waiting: the contract of a backend, and the table of those that this system has.
+//!
+//! A *backend* tells which registered descriptors are ready. It is level-triggered: what is ready and was not taken is
+//! told again at the next wait. A *port* is what endpoints are armed on: on Unix a backend together with the sweep of
+//! children that have no pidfd; on Windows a completion port.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod epoll;
+#[cfg(unix)]
+mod poll;
+#[cfg(unix)]
+mod doorbell;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod iocp;
+
+#[cfg(windows)]
+pub(crate) use self::iocp::{BACKENDS, Backend, Core, Doorbell, Flight, Packet, Port, Source, millis};
+#[cfg(unix)]
+pub(crate) use self::{
+    doorbell::Doorbell,
+    unix::{BACKENDS, Backend, Port, Source},
+};
+
+use std::io;
+use std::sync::Arc;
+
+/// The token of reports that say that the doorbell rang.
+pub(crate) const WAKE: u64 = u64::MAX;
+/// The largest token that a caller may use.
+pub(crate) const TOKEN_MAX: u64 = u64::MAX - 16;
+
+/// What a wait tells of one token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ready {
+    pub(crate) token: u64,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    /// The other side is gone, or the source is in error.
+    pub(crate) closed: bool,
+}
+
+/// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet has landed.
+pub(crate) type Report = Ready;
+
+/// A function that opens one backend.
+type Open = fn() -> io::Result<Arc<dyn Backend>>;
+
+/// Opens the backend of this name, or the best one.
+pub(crate) fn open(name: Option<&str>) -> io::Result<Arc<dyn Backend>> {
+    let found = BACKENDS.iter().find(|(known, _)| name.is_none_or(|name| name == *known));
+    match found {
+        Some((_, open)) => open(),
+        None => Err(io::ErrorKind::Unsupported.into()),
+    }
+}

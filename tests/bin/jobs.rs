@@ -1,0 +1,158 @@
+//! What jobs of the command do in tests, and under which circumstances the command is started.
+
+#![expect(unsafe_code, reason = "descriptors and limits as a host may leave them")]
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use super::{Words, pause};
+
+/// The verb, if it is one of these.
+pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
+    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    match word(0) {
+        // job ID,OUT,ERR,CODE: a head line and then so many bytes of every value, on both streams; then the code.
+        "job" => return job(word(1)).map(Some),
+        // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how many it saw.
+        "meet" => meet(Path::new(word(1)), number(2))?,
+        // append FILE WORD: adds a line to a file, and says the word.
+        "append" => {
+            let mut file = OpenOptions::new().append(true).create(true).open(word(1))?;
+            file.write_all(format!("{}\n", word(2)).as_bytes())?;
+            println!("{}", word(2));
+        }
+        // await FILE WORD: says the word when the file is there.
+        "await" => {
+            while !Path::new(word(1)).exists() {
+                pause(2);
+            }
+            println!("{}", word(2));
+        }
+        // touch FILE MS: makes the file, and lives on.
+        "touch" => {
+            File::create(word(1))?;
+            pause(number(2));
+        }
+        // raw WORD: exactly the bytes of the argument.
+        "raw" => io::stdout().write_all(args.get(1).map_or(&[], |arg| arg.as_encoded_bytes()))?,
+        // count-args ARG…: how many bytes each has.
+        "count-args" => {
+            for arg in args.iter().skip(1) {
+                println!("{}", arg.len());
+            }
+        }
+        // read-tty: a line of the terminal.
+        "read-tty" => {
+            let mut byte = [0];
+            File::open("/dev/tty")?.read_exact(&mut byte)?;
+        }
+        // as CHANGE,… PROGRAM ARG…: becomes the program, under these circumstances.
+        "as" => return Err(become_with(word(1), args)),
+        _ => return Ok(None),
+    }
+    io::stdout().flush()?;
+    Ok(Some(0))
+}
+
+fn job(text: &str) -> io::Result<u8> {
+    let parts: Vec<usize> = text.split(',').filter_map(|part| part.parse().ok()).collect();
+    let [id, out, err, code] = parts[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let bytes = |len: usize| (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect::<Vec<u8>>();
+    let mut streams: [(&mut dyn Write, Vec<u8>, usize); 2] =
+        [(&mut io::stdout().lock(), bytes(out), 0), (&mut io::stderr().lock(), bytes(err), 0)];
+    for (stream, bytes, _) in &mut streams {
+        writeln!(stream, "[{id} {}]", bytes.len())?;
+    }
+    // In turns, by pieces that fit nothing.
+    let mut rest = true;
+    while std::mem::take(&mut rest) {
+        for (stream, bytes, at) in &mut streams {
+            let end = bytes.len().min(*at + 60_007);
+            stream.write_all(&bytes[*at..end])?;
+            stream.flush()?;
+            *at = end;
+            rest |= end < bytes.len();
+        }
+    }
+    Ok(code as u8)
+}
+
+fn meet(folder: &Path, many: usize) -> io::Result<()> {
+    let (own, met) = (folder.join(std::process::id().to_string()), folder.join("met"));
+    File::create(&own)?;
+    let mut most = 0;
+    loop {
+        let there = fs::read_dir(folder)?.flatten().filter(|item| item.file_name() != "met").count();
+        most = most.max(there);
+        if most >= many {
+            File::create(&met)?;
+        }
+        if met.exists() {
+            break;
+        }
+        pause(2);
+    }
+    pause(3);
+    fs::remove_file(own)?;
+    println!("{most}");
+    Ok(())
+}
+
+/// Returns only when it failed.
+fn become_with(changes: &str, args: &[OsString]) -> io::Error {
+    let Some(program) = args.get(2) else { return io::ErrorKind::InvalidInput.into() };
+    let mut command = Command::new(program);
+    command.args(&args[3..]);
+    for change in changes.split(',') {
+        let (what, value) = change.split_once('=').unwrap_or((change, ""));
+        let number: u32 = value.parse().unwrap_or(0);
+        let limit = Rlimit { current: Some(u64::from(number)), maximum: Some(u64::from(number)) };
+        let result = match what {
+            "nofile" => setrlimit(Resource::Nofile, limit).map_err(io::Error::from),
+            "nproc" => setrlimit(Resource::Nproc, limit).map_err(io::Error::from),
+            "user" => {
+                command.uid(number).gid(number);
+                Ok(())
+            }
+            "ignore" => set_ignored(number),
+            "block" => block(number),
+            "close" => {
+                // SAFETY: one of our standard streams, which nothing in this program uses from here on.
+                drop(unsafe { OwnedFd::from_raw_fd(number.cast_signed()) });
+                Ok(())
+            }
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        };
+        if let Err(error) = result {
+            return error;
+        }
+    }
+    // The mask and ignored signals are kept by this, but for SIGPIPE, which gets its default action back.
+    command.exec()
+}
+
+fn set_ignored(signal: u32) -> io::Result<()> {
+    // SAFETY: no handler is installed.
+    let before = unsafe { libc::signal(signal.cast_signed(), libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn block(signal: u32) -> io::Result<()> {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `set` has room for one set, and the call fills it.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: `set` was initialised by the line above.
+    unsafe { libc::sigaddset(set.as_mut_ptr(), signal.cast_signed()) };
+    // SAFETY: `set` is initialised; nobody asks for the old one.
+    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}

@@ -1,0 +1,214 @@
+//! `Child`: its end, however it comes, and how it is killed.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use minder::{Kill, Status, Stdio};
+
+#[cfg(target_os = "linux")]
+use crate::kit::{alone, lives, own_children};
+use crate::kit::{kid, patience, patterned, read_all, silent};
+
+#[test]
+fn wait_tells_the_status_once_and_again() {
+    for code in [0, 1, 127, 255] {
+        let mut child = silent(&format!("exit {code}")).spawn().expect("a child");
+        let exit = child.wait().expect("its end");
+        assert_eq!((exit.status, exit.status.success()), (Status::Exited(code), code == 0));
+        assert!(exit.usage.is_some());
+        assert_eq!(child.wait().expect("its end, again"), exit);
+        assert_eq!(child.try_wait().expect("its end, again"), Some(exit));
+    }
+    let mut child = silent("kill-self 9").spawn().expect("a child");
+    assert!(matches!(child.wait().expect("its end").status, Status::Signaled { signal: 9, .. }));
+}
+
+#[test]
+fn a_wait_with_a_bound_never_ends_early() {
+    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    assert_eq!(child.try_wait().expect("no error"), None);
+    for micros in (0..150).map(|number| 200 + number * 19) {
+        let time = Duration::from_micros(micros);
+        let begun = Instant::now();
+        assert_eq!(child.wait_timeout(time).expect("no error"), None);
+        assert!(begun.elapsed() >= time, "early of {time:?}");
+    }
+    assert_eq!(child.wait_timeout(Duration::ZERO).expect("no error"), None);
+    assert_eq!(child.wait_deadline(Instant::now() - Duration::from_secs(1)).expect("no error"), None);
+    child.kill(Kill::NOW).expect("a child");
+    // Longer than any clock can count.
+    let exit = child.wait_timeout(Duration::MAX).expect("no error").expect("its end");
+    assert!(matches!(exit.status, Status::Signaled { signal: 9, .. }));
+}
+
+#[test]
+fn a_wait_ends_with_the_child_and_not_with_the_deadline() {
+    let mut child = silent("sleep-ms 20").spawn().expect("a child");
+    let far = patience();
+    let exit = child.wait_deadline(far).expect("no error").expect("its end");
+    assert!(exit.status.success() && Instant::now() < far);
+}
+
+#[test]
+fn wait_closes_the_input_that_the_child_reads() {
+    let mut command = kid("count");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
+    assert!(child.wait().expect("its end").status.success());
+    assert_eq!(read_all(child.take_stdout()), "0\n");
+}
+
+#[test]
+fn pipes_block_like_files() {
+    let mut command = kid("cat");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
+    let mut input = child.take_stdin().expect("a pipe");
+    assert!(child.take_stdin().is_none());
+    let bytes = patterned(1 << 20);
+    let writer = std::thread::spawn(move || input.write_all(&bytes));
+    let text = read_all(child.take_stdout());
+    writer.join().expect("the writer").expect("a reader");
+    assert!(text.as_bytes() == patterned(1 << 20), "{} bytes came back", text.len());
+    assert_eq!(read_all(child.take_stderr()), "");
+    assert!(child.wait().expect("its end").status.success());
+}
+
+#[test]
+fn after_asks_once() {
+    let mut child = kid("ignore-term 600000").spawn().expect("a child");
+    let mut line = [0; 6];
+    let mut output = child.take_stdout().expect("a pipe");
+    std::io::Read::read_exact(&mut output, &mut line).expect("a line");
+    child.kill(Kill::after(Duration::from_millis(1))).expect("a child");
+    assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None, "nobody insists");
+    child.kill(Kill::NOW).expect("a child");
+    assert!(matches!(child.wait().expect("its end").status, Status::Signaled { signal: 9, .. }));
+    child.kill(Kill::NOW).expect("nothing happens to a child that is gone");
+    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    child.kill(Kill::after(Duration::ZERO)).expect("a child");
+    assert!(matches!(child.wait().expect("its end").status, Status::Signaled { signal: 15, .. }));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn now_kills_the_tree() {
+    let mut child = kid("stubborn-tree").spawn().expect("a child");
+    let mut reader = std::io::BufReader::new(child.take_stdout().expect("a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut reader, &mut line).expect("a line");
+    let numbers: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert_eq!((numbers.len(), numbers[0]), (3, child.id()));
+    child.kill(Kill::NOW).expect("a tree");
+    child.wait().expect("its end");
+    let until = patience();
+    while numbers.iter().any(|pid| lives(*pid)) {
+        std::thread::yield_now();
+        assert!(Instant::now() < until, "somebody of {numbers:?} lives");
+    }
+}
+
+/// Somebody else in the process takes the status. The wait ends; the status is the kept one, or unknown.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_status_that_was_stolen_is_no_hang() {
+    alone("child::a_status_that_was_stolen_is_no_hang", || {
+        use rustix::process::{Pid, WaitOptions, waitpid};
+        let known = |status| matches!(status, Status::Exited(7) | Status::Unknown);
+        // Stolen before we look.
+        let mut child = silent("exit 7").spawn().expect("a child");
+        let pid = Pid::from_raw(child.id().cast_signed());
+        waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
+        assert!(known(child.wait().expect("its end").status));
+        child.kill(Kill::NOW).expect("nothing happens");
+        // Stolen while we wait.
+        for _ in 0..20 {
+            let mut child = silent("script 0 0 5 7").spawn().expect("a child");
+            let pid = Pid::from_raw(child.id().cast_signed());
+            let thief = std::thread::spawn(move || waitpid(pid, WaitOptions::empty()).is_ok());
+            assert!(known(child.wait().expect("its end").status));
+            thief.join().expect("the thief");
+        }
+        // Stolen from a set.
+        crate::kit::each_backend(|backend| {
+            let mut set = minder::ChildSet::new(crate::kit::limits(backend)).expect("a set");
+            let token =
+                set.spawn(&kid("script 500 0 5 7"), minder::SpawnOptions::default()).expect("a child");
+            let pid = Pid::from_raw(set.id(token).expect("a child").cast_signed());
+            waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
+            let mut ledger = crate::kit::Ledger::default();
+            ledger.finish(&mut set);
+            assert!(known(ledger.outcome(token).exit.status) && ledger.of(token).outs[0].len() == 500);
+        });
+    });
+}
+
+/// A host that ignores SIGCHLD has no zombies: the kernel takes the status away at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {
+    alone("child::a_host_that_ignores_the_ends_of_its_children_hears_of_them", || {
+        crate::spawn::ignore(libc::SIGCHLD);
+        let known = |status| matches!(status, Status::Exited(7) | Status::Unknown);
+        let mut child = silent("exit 7").spawn().expect("a child");
+        assert!(known(child.wait().expect("its end").status));
+        let error = minder::Command::new("/no/such/program").spawn().expect_err("no such program");
+        assert_eq!(error.kind(), minder::ErrorKind::NotFound);
+        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        let token = set.spawn(&kid("script 10 10 1 7"), minder::SpawnOptions::default()).expect("a child");
+        let mut ledger = crate::kit::Ledger::default();
+        ledger.finish(&mut set);
+        assert!(known(ledger.outcome(token).exit.status));
+        assert_eq!(ledger.of(token).outs, [patterned(10), patterned(10)]);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_dropped_child_that_ended_is_no_zombie() {
+    alone("child::a_dropped_child_that_ended_is_no_zombie", || {
+        let child = silent("exit 0").spawn().expect("a child");
+        let id = child.id();
+        while lives(id) {
+            std::thread::yield_now();
+        }
+        assert_eq!(own_children(), [id]);
+        drop(child);
+        assert_eq!(own_children(), [0; 0]);
+    });
+}
+
+/// Signals for the host interrupt system calls; no wait may end by that.
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_for_the_host_end_no_wait() {
+    alone("child::signals_for_the_host_end_no_wait", || {
+        crate::spawn::count(libc::SIGUSR1);
+        let own = rustix::process::getpid();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                    rustix::process::kill_process(own, rustix::process::Signal::USR1).expect("ourselves");
+                    std::thread::park_timeout(Duration::from_micros(300));
+                }
+            });
+            let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+            let begun = Instant::now();
+            assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None);
+            assert!(begun.elapsed() >= Duration::from_millis(100));
+            crate::kit::each_backend(|backend| {
+                let mut set = minder::ChildSet::new(crate::kit::limits(backend)).expect("a set");
+                for _ in 0..20 {
+                    set.spawn(&kid("both 100000"), minder::SpawnOptions::default()).expect("a child");
+                }
+                let mut ledger = crate::kit::Ledger::default();
+                ledger.finish(&mut set);
+                assert!(ledger.records.values().all(|record| record.outs[1] == patterned(100_000)));
+                let deadline = Instant::now() + Duration::from_millis(20);
+                assert!(set.next(Some(deadline)).expect("no error").is_none() && Instant::now() >= deadline);
+            });
+            stop.store(true, std::sync::atomic::Ordering::SeqCst);
+            child.kill(Kill::NOW).expect("a child");
+            child.wait().expect("its end");
+        });
+    });
+}

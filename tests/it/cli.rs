@@ -1,0 +1,317 @@
+//! The command as its users meet it: words in, bytes and an exit status out, and a process that takes signals.
+//!
+//! Everything here runs the real command as a process, with `testkid` for its jobs.
+
+mod run;
+mod output;
+mod input;
+mod bad_days;
+mod signals;
+mod terminal;
+mod daemons;
+mod help;
+
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Command, Delivery, Kill, Limits, SpawnOptions, Status, Stdio, Token};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::{Ledger, Record, TESTKID};
+
+/// The command, of this package, so that it is found.
+const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
+
+/// When a run is given up. Nothing here takes a tenth of it on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The words of a line; `KID` stands for testkid.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split_whitespace().map(|word| if word == "KID" { TESTKID } else { word })
+}
+
+/// `minder` with these words, an empty input, and outputs that we hear.
+fn minder(line: &str) -> Command {
+    from(MINDER, line)
+}
+
+/// `minder` with these words, started under other circumstances: see testkid's `as`.
+fn minder_as(changes: &str, line: &str) -> Command {
+    let mut command = from(TESTKID, "as");
+    command.arg(changes).arg(MINDER).args(words(line));
+    command
+}
+
+fn from(program: &str, line: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(words(line)).env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8");
+    command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command
+}
+
+/// The input of a run, from a file.
+fn input(bytes: &[u8]) -> Stdio {
+    let mut file = tempfile::tempfile().expect("a file");
+    std::io::Write::write_all(&mut file, bytes).expect("room for the input");
+    std::io::Seek::rewind(&mut file).expect("a file that can be rewound");
+    file.into()
+}
+
+/// Runs `minder` with these words to its end.
+fn ended(line: &str) -> Ended {
+    Live::start(&minder(line)).finish()
+}
+
+/// Runs `minder` with these words and this input to its end.
+fn fed(line: &str, bytes: &[u8]) -> Ended {
+    Live::start(minder(line).stdin(input(bytes))).finish()
+}
+
+/// A run that goes on. It is killed when this is dropped.
+struct Live {
+    set: ChildSet,
+    token: Token,
+    ledger: Ledger,
+    begun: Instant,
+}
+
+impl Live {
+    fn start(command: &Command) -> Self {
+        let mut set = ChildSet::new(Limits::default()).expect("a set");
+        let begun = Instant::now();
+        let token =
+            set.spawn(command, SpawnOptions::default().delivery(Delivery::Live)).expect("the command starts");
+        Self { set, token, ledger: Ledger::default(), begun }
+    }
+
+    /// The process that was started: where signals are sent.
+    fn pid(&self) -> u32 {
+        self.set.id(self.token).expect("a run that goes on")
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid().cast_signed()).expect("a pid"), signal)
+            .expect("a process to signal");
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let written = self.set.write(self.token, rest).expect("an open input");
+            rest = &rest[written..];
+            if written == 0 {
+                let writables = self.record().writables;
+                self.until("room in the input", |record| record.writables > writables);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.set.close_stdin(self.token).expect("an open input");
+    }
+
+    fn record(&self) -> &Record {
+        self.ledger.of(self.token)
+    }
+
+    /// Hears the run until `enough`.
+    fn until(&mut self, what: &str, enough: impl Fn(&Record) -> bool) {
+        let (token, deadline) = (self.token, Instant::now() + PATIENCE);
+        let heard = self.ledger.hear_until(&mut self.set, deadline, |ledger| enough(ledger.of(token)));
+        let record = self.record();
+        assert!(heard, "no {what} came: {:?}, {:?}", text(&record.outs[0]), text(&record.outs[1]));
+    }
+
+    /// Hears the run for so long.
+    fn listen(&mut self, time: Duration) {
+        self.ledger.hear_until(&mut self.set, Instant::now() + time, |_| false);
+    }
+
+    /// Waits until something holds that the run does not tell.
+    fn until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds() {
+            assert!(Instant::now() < deadline, "waited in vain for {what}");
+            self.listen(Duration::from_millis(5));
+        }
+    }
+
+    fn finish(mut self) -> Ended {
+        let token = self.token;
+        self.until("end", |record| record.done.is_some());
+        let wall = self.begun.elapsed();
+        let outcome = self.ledger.outcome(token);
+        assert!(!outcome.leaked, "somebody of the run holds its outputs beyond its end");
+        let [out, err] = std::mem::take(&mut self.ledger.records.get_mut(&token).expect("a record").outs);
+        Ended { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if !self.set.is_empty() && self.set.kill_all(Kill::NOW).is_ok() {
+            self.ledger.hear_until(&mut self.set, Instant::now() + Duration::from_secs(5), |ledger| {
+                ledger.records.values().all(|record| record.done.is_some())
+            });
+        }
+    }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+struct Ended {
+    status: Status,
+    out: Vec<u8>,
+    err: String,
+    errors: Vec<u8>,
+    wall: Duration,
+}
+
+impl Ended {
+    fn text(&self) -> String {
+        text(&self.out)
+    }
+
+    /// The lines of the output, sorted: jobs end in any order.
+    fn sorted(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.text().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    /// Fails unless the run ended with this status.
+    #[track_caller]
+    fn code(self, code: i32) -> Self {
+        let (out, err) = (self.text(), &self.err);
+        let out = out.get(..200).unwrap_or(&out);
+        assert_eq!(self.status, Status::Exited(code), "\nstdout: {out}\nstderr: {err}");
+        self
+    }
+
+    /// Fails unless the run ended by this signal.
+    #[track_caller]
+    fn by(self, signal: Signal) -> Self {
+        let by = matches!(self.status, Status::Signaled { signal: by, .. } if by == signal.as_raw());
+        assert!(by, "{:?} instead of {signal:?}\nstderr: {}", self.status, self.err);
+        self
+    }
+
+    /// Fails unless stderr is exactly this.
+    #[track_caller]
+    fn says(self, err: &str) -> Self {
+        assert_eq!(self.err, err, "what is said on stderr");
+        self
+    }
+
+    /// Fails unless stderr has this in it.
+    #[track_caller]
+    fn mentions(self, part: &str) -> Self {
+        assert!(self.err.contains(part), "not said: {part}\nsaid: {}", self.err);
+        self
+    }
+
+    /// Fails unless one line alone is said, which names these.
+    #[track_caller]
+    fn complains(self, parts: &[&str]) -> Self {
+        let err = &self.err;
+        assert!(err.starts_with("minder: ") && err.lines().count() == 1 && err.ends_with('\n'), "{err:?}");
+        assert!(!err.contains("(os error"), "{err:?}");
+        for part in parts {
+            assert!(err.contains(part), "not said: {part}\nsaid: {err}");
+        }
+        self
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder of our own that everybody may use.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), everybody).expect("its permissions");
+    folder
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("a path without surprises")
+}
+
+fn file(path: &Path) -> String {
+    std::fs::read(path).map(|bytes| text(&bytes)).unwrap_or_default()
+}
+
+/// The bytes that testkid's `job ID,…` writes to a stream after the head line.
+fn job_bytes(id: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect()
+}
+
+/// Takes a stream of many `job`s apart; fails when one is torn. Returns the numbers in order.
+fn jobs_in(stream: &[u8]) -> Vec<usize> {
+    let (mut rest, mut found) = (stream, Vec::new());
+    while !rest.is_empty() {
+        let end = rest.iter().position(|byte| *byte == b']').expect("a head line");
+        let head = std::str::from_utf8(&rest[1..end]).unwrap_or_else(|_| panic!("torn after {found:?}"));
+        let numbers: Vec<usize> = head.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let [id, len] = numbers[..] else { panic!("torn after {found:?}: {head:?}") };
+        let body = &rest[end + 2..];
+        assert!(body.len() >= len, "job {id} has {} bytes of {len}", body.len());
+        assert!(body[..len] == job_bytes(id, len), "job {id} is not as it was written");
+        found.push(id);
+        rest = &body[len..];
+    }
+    found
+}
+
+/// The children of a process, of all of its threads, by number.
+#[cfg(target_os = "linux")]
+fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists: Vec<String> = threads.map(|thread| file(&thread.path().join("children"))).collect();
+    lists.iter().flat_map(|list| pids(list)).collect()
+}
+
+/// The process that runs the jobs, of a run with guardians.
+#[cfg(target_os = "linux")]
+fn runner(outer: u32) -> Option<u32> {
+    let inner = *children(outer).first()?;
+    let named = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("minder");
+    children(inner).into_iter().find(named)
+}
+
+/// The process numbers in a text.
+fn pids(text: &str) -> Vec<u32> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Whether we may do what only root may.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A pipe's ends, which no child inherits.
+fn pipe() -> (File, File) {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+    (reader.into(), writer.into())
+}
+
+/// Whether a program of this path can be run by another user.
+fn is_public(program: &str) -> bool {
+    let may = |path: &Path| {
+        std::fs::metadata(path)
+            .is_ok_and(|it| std::os::unix::fs::PermissionsExt::mode(&it.permissions()) & 1 == 1)
+    };
+    Path::new(program).ancestors().filter(|path| !path.as_os_str().as_bytes().is_empty()).all(may)
+}
+
+/// The signals that whoever started these tests ignores, as `/proc` shows them: jobs ignore those, too. SIGPIPE is our
+/// own runtime's.
+fn ignored_from_outside() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap_or("0");
+    u64::from_str_radix(line, 16).expect("a mask") & !(1 << (rustix::process::Signal::PIPE.as_raw() - 1))
+}

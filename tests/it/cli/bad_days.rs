@@ -1,0 +1,161 @@
+//! Mistakes on the command line, and machines that have run out of something.
+
+use super::{Live, ended, fed, file, folder, input, is_public, is_root, minder, minder_as, path};
+use crate::kit::TESTKID;
+
+/// The run's words, one by one, and what the one line on stderr has to name.
+const MISTAKES: &[(&[&str], &[&str])] = &[
+    (&["run", "--no-such-flag", "echo", ":::", "a"], &["--no-such-flag", "minder run --help"]),
+    (&["run", "-j", "many", "echo", ":::", "a"], &["many", "--jobs"]),
+    (&["run", "-j-1", "echo", ":::", "a"], &["-1"]),
+    (&["run", "--leak", "perhaps", "echo", ":::", "a"], &["perhaps", "close, wait"]),
+    (&["run", "--grace", "soon", "echo", ":::", "a"], &["soon", "--grace"]),
+    (&["run", "--backend", "magic", "echo", ":::", "a"], &["magic", "poll"]),
+    (&["run"], &["no command is given", "minder run --help"]),
+    (&["run", ":::", "a"], &["no command", ":::"]),
+    (&["run", "", ":::", "a"], &["command is empty"]),
+    (&["run", "echo '{}", ":::", "a"], &["quote", "not closed"]),
+    (&["run", "echo {9}", ":::", "a", "b", "c"], &["`{9}`", "ninth column"]),
+    (&["run", "echo", "{9}", ":::", "a", "b", "c"], &["`{9}`", "ninth column"]),
+    (&["run", "--shell", "/bin/no-such-sh", "echo {};", ":::", "a"], &["no-such-sh"]),
+    (&["run", "echo", "::::", "list"], &["`::::`", "`:::`", "standard input"]),
+    (&["run", "echo", ":::", "a", ":::+", "b"], &["`:::+`"]),
+    (&["run", "echo", ":::", "a", ":::", "b"], &["`:::`", "twice"]),
+    (&["no-such-verb"], &["no-such-verb", "minder --help"]),
+    (&["doctor", "--no-such-flag"], &["--no-such-flag", "minder doctor --help"]),
+    (&["doctor", "word"], &["word"]),
+];
+
+#[test]
+fn mistakes_are_one_line_and_nothing_is_run() {
+    for (words, parts) in MISTAKES {
+        let mut command = minder("");
+        let ended = Live::start(command.args(*words)).finish();
+        assert!(ended.out.is_empty(), "{words:?}: {ended:?}");
+        eprintln!("{words:?}: {}", ended.err.trim_end());
+        ended.code(255).complains(parts);
+    }
+}
+
+#[test]
+fn without_a_word_help_is_shown_as_an_error() {
+    let ended = ended("").code(255);
+    assert!(
+        ended.out.is_empty() && ended.err.contains("Usage: ") && ended.err.contains("doctor"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_column_that_is_not_there_is_named_once() {
+    fed("run -j4 KID echo-args {2}", &b"x\n".repeat(5000)).code(255).complains(&["`{2}`", "second column"]);
+}
+
+#[test]
+fn the_backend_is_chosen_by_the_environment_too() {
+    let mut command = minder("run -j3 KID echo-args ::: 1 2 3");
+    let ended = Live::start(command.env("MINDER_BACKEND", "poll")).finish().code(0).says("");
+    assert_eq!(ended.sorted(), ["\"1\"", "\"2\"", "\"3\""]);
+    Live::start(command.env("MINDER_BACKEND", "magic")).finish().code(255).complains(&["magic", "poll"]);
+    let mut command = minder("run --backend poll KID exit ::: 0");
+    Live::start(command.env("MINDER_BACKEND", "magic")).finish().code(0);
+}
+
+#[test]
+fn few_descriptors_make_it_slower_and_nothing_else() {
+    for backend in minder::backends() {
+        let lines: String = (0..600).map(|job| format!("{job:03}\n")).collect();
+        let line = format!("run -j100 --backend {backend} KID echo-args");
+        let ended = Live::start(minder_as("nofile=64", &line).stdin(input(lines.as_bytes())))
+            .finish()
+            .code(0)
+            .says("");
+        let expected: Vec<String> = lines.lines().map(|line| format!("{line:?}")).collect();
+        assert_eq!(ended.sorted(), expected, "{backend}");
+    }
+}
+
+#[test]
+fn too_few_descriptors_for_a_single_job_are_an_error_at_once() {
+    let mut kinds = 0;
+    for limit in (5..40).step_by(3) {
+        let ended =
+            Live::start(&minder_as(&format!("nofile={limit}"), "run -j4 KID echo-args ::: 1 2 3")).finish();
+        if ended.status.success() {
+            assert_eq!(ended.sorted().len(), 3, "{limit}: {ended:?}");
+            continue;
+        }
+        kinds += 1;
+        eprintln!("{limit}: {}", ended.err.trim_end());
+        assert!(ended.out.is_empty(), "{limit}: {ended:?}");
+        assert!(ended.wall < std::time::Duration::from_secs(10), "{limit}: {:?}", ended.wall);
+        if limit >= 14 {
+            ended.code(255).complains(&["too many open files"]);
+        }
+    }
+    assert!(kinds > 2, "even 5 descriptors were enough");
+}
+
+#[test]
+fn few_processes_make_it_slower_and_nothing_else() {
+    if !is_root() || !is_public(super::MINDER) {
+        eprintln!("skipped: a limit of processes needs a user without any, and so root");
+        return;
+    }
+    let folder = folder();
+    let log = folder.path().join("log");
+    let lines: String = (0..60).map(|job| format!("{job:02}\n")).collect();
+    // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
+    let changes = "user=64123,nproc=14";
+    let mut command = minder_as(changes, "run -j50");
+    command.arg(format!("{TESTKID} sleep-ms 20; {TESTKID} append {} {{}}", path(&log)));
+    let ended = Live::start(command.env("TMPDIR", folder.path()).stdin(input(lines.as_bytes()))).finish();
+    let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    ran.sort();
+    eprintln!("{}", ended.err);
+    // A shell that finds no process for its own command fails; the job was run, once.
+    assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "run twice: {ran:?}");
+    let folder = super::folder();
+    let log = folder.path().join("log");
+    let mut command = minder_as(changes, &format!("run -j50 KID append {}", path(&log)));
+    let ended = Live::start(command.stdin(input(lines.as_bytes()))).finish().code(0).says("");
+    assert_eq!(ended.sorted().join("\n") + "\n", lines);
+    let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    ran.sort();
+    assert_eq!(ran.join("\n") + "\n", lines);
+}
+
+#[test]
+fn no_process_at_all_is_an_error_at_once() {
+    if !is_root() || !is_public(super::MINDER) {
+        eprintln!("skipped: a limit of processes needs a user without any, and so root");
+        return;
+    }
+    for most in 1..=6 {
+        let ended =
+            Live::start(&minder_as(&format!("user=64124,nproc={most}"), "run -j4 KID echo-args ::: 1 2"))
+                .finish();
+        eprintln!("{most}: {}", ended.err.trim_end());
+        if !ended.status.success() {
+            assert!(ended.out.is_empty(), "{most}: {ended:?}");
+            ended.code(255).complains(&["minder doctor"]);
+        }
+    }
+}
+
+#[test]
+fn what_the_parent_ignored_or_blocked_does_no_harm() {
+    // SIGCHLD ignored: the system would reap children before their status is read.
+    for changes in
+        ["ignore=17", "block=17", "ignore=17,block=2,block=15,block=1,block=18", "ignore=13,block=13"]
+    {
+        let ended = Live::start(&minder_as(changes, "run -j3 KID exit ::: 0 5 0 6 0")).finish().code(2);
+        assert!(ended.err.contains("exit 5") && ended.err.contains("exit 6"), "{changes}: {}", ended.err);
+        let mut line = minder_as(changes, "run -j1");
+        line.arg("grep SigBlk /proc/self/status; : {}").args([":::", "1"]);
+        let blocked = Live::start(&line).finish();
+        if cfg!(target_os = "linux") {
+            assert_eq!(blocked.code(0).text(), "SigBlk:\t0000000000000000\n", "{changes}");
+        }
+    }
+}

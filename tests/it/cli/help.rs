@@ -1,0 +1,122 @@
+//! Help, the version and `doctor`: what a person asks before anything runs.
+
+use minder::Stdio;
+
+use super::{Live, ended, minder, minder_as, pipe};
+
+/// The flags of `run`, long and short.
+const RUN: &[&str] = &[
+    "--jobs",
+    "--bar",
+    "--quiet",
+    "--shell",
+    "--leak",
+    "--grace",
+    "--backend",
+    "--no-guard",
+    "--help",
+    "-j",
+    "-P",
+    "-q",
+    "-h",
+];
+
+#[test]
+fn help_names_every_flag() {
+    for (line, flags) in
+        [("run --help", RUN), ("run -h", RUN), ("help run", RUN), ("doctor --help", &["--json", "--help"])]
+    {
+        let ended = ended(line).code(0).says("");
+        for flag in flags {
+            let words = ended.text().split([' ', ',', ']', '[', '\n']).any(|word| word == *flag);
+            assert!(words, "`{line}` does not name {flag}:\n{}", ended.text());
+        }
+    }
+}
+
+#[test]
+fn every_flag_that_help_names_is_tested_here() {
+    let help = ended("run -h").code(0).text();
+    let named =
+        help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
+    for flag in named.map(|word| word.trim_end_matches(',')).filter(|word| word.starts_with("--")) {
+        assert!(RUN.contains(&flag), "{flag} is new: add it to the list, and a test of what it does");
+    }
+}
+
+#[test]
+fn help_tells_what_every_exit_status_means() {
+    for line in ["run --help", "run -h"] {
+        let help = ended(line).code(0).text();
+        for status in ["0 ", "1 to 100", "101", "130, 143", "141", "255"] {
+            assert!(
+                help.lines().any(|line| line.trim_start().starts_with(status)),
+                "{status} is not in `{line}`"
+            );
+        }
+    }
+}
+
+#[test]
+fn help_fits_a_terminal() {
+    for line in ["--help", "run --help", "run -h", "doctor --help"] {
+        let help = ended(line).code(0).text();
+        let paragraphs: Vec<&str> = help.split("\n\n").collect();
+        for paragraph in paragraphs {
+            assert!(paragraph.lines().all(|line| line.chars().count() <= 100), "{paragraph}");
+            // A line that was broken by force leaves a stub among full ones.
+            let lines: Vec<&str> = paragraph.lines().collect();
+            let stub = lines.windows(3).any(|three| {
+                let [long, short, next] = [three[0], three[1], three[2]].map(|line| line.chars().count());
+                let prose = three.iter().all(|line| !line.starts_with(' '));
+                prose && long > 75 && short < 40 && next > 75
+            });
+            assert!(!stub, "broken badly:\n{paragraph}");
+        }
+    }
+}
+
+#[test]
+fn help_works_on_a_bad_day() {
+    let mut command = minder("run --help");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let ended =
+        Live::start(command.env("MINDER_BACKEND", "magic").env("TMPDIR", "/no/such").stdin(Stdio::Null))
+            .finish();
+    assert!(ended.code(0).text().contains("Usage: minder run"));
+    Live::start(command.stdout(full)).finish();
+    let (reader, writer) = pipe();
+    drop(reader);
+    Live::start(command.stdout(writer)).finish().code(0).says("");
+}
+
+#[test]
+fn the_version_is_said() {
+    for line in ["--version", "-V"] {
+        let ended = ended(line).code(0).says("");
+        assert_eq!(ended.text(), format!("minder {}\n", "0.1.0"));
+    }
+}
+
+#[test]
+fn doctor_reports_for_people_and_for_programs() {
+    let table = ended("doctor").code(0).says("").text();
+    for word in ["waiting", "children", "limits", "(chosen)"] {
+        assert!(table.contains(word), "{table}");
+    }
+    for name in minder::backends() {
+        assert!(table.contains(name), "{table}");
+    }
+    let json = ended("doctor --json").code(0).says("").text();
+    assert!(json.starts_with('[') && json.trim_end().ends_with(']'), "{json}");
+    for name in ["area", "name", "state", "reason", "chosen", "value", "note"] {
+        assert!(json.contains(&format!("\"{name}\":")), "{json}");
+    }
+    // Whoever reads only the beginning ends it quietly.
+    let (reader, writer) = pipe();
+    drop(reader);
+    Live::start(minder("doctor --json").stdout(writer)).finish().code(141).says("");
+    // It works where little else does.
+    let poor = Live::start(&minder_as("nofile=12", "doctor")).finish().code(0);
+    assert!(poor.text().contains("12 descriptors"), "{}", poor.text());
+}

@@ -1,0 +1,170 @@
+//! Where arguments come from: lines of standard input, as they come, whatever is in them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use minder::Stdio;
+
+use super::{Live, ended, fed, file, folder, minder, pipe};
+
+#[test]
+fn a_job_starts_before_the_next_line_comes() {
+    let mut live = Live::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
+    for line in ["one", "two", "three"] {
+        let before = live.record().outs[0].len();
+        live.write(format!("{line}\n").as_bytes());
+        live.until("output of a job", |record| record.outs[0].len() > before);
+        assert!(live.record().outs[0].ends_with(format!("\"{line}\"\n").as_bytes()));
+    }
+    live.write(b"no line end");
+    live.close();
+    assert_eq!(live.finish().code(0).text(), "\"one\"\n\"two\"\n\"three\"\n\"no line end\"\n");
+}
+
+#[test]
+fn little_is_read_ahead() {
+    let (reader, mut writer) = pipe();
+    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+    let mut live = Live::start(minder("run -j1 KID await /no/such/file").stdin(reader));
+    let line = format!("{}\n", "x".repeat(1023));
+    let (mut written, mut quiet_since) = (0, Instant::now());
+    while quiet_since.elapsed() < Duration::from_millis(400) {
+        match std::io::Write::write(&mut writer, line.as_bytes()) {
+            Ok(count) => {
+                assert_eq!(count, line.len());
+                written += count;
+                quiet_since = Instant::now();
+            }
+            Err(_) => live.listen(Duration::from_millis(20)),
+        }
+        assert!(written < 10 << 20, "the input is read without bound");
+    }
+    // The pipe, what is read ahead, one read, and the job that runs.
+    let most = (64 << 10) + (64 << 10) + (16 << 10) + 1024;
+    assert!(written <= most, "{written} bytes were taken, {most} are allowed");
+    assert!(written >= 100 << 10, "{written} bytes were taken");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_million_lines_take_no_memory() {
+    use std::io::Write;
+
+    // A program that writes lines for ever, without a process: a thread of ours.
+    let (reader, mut writer) = pipe();
+    let producer = std::thread::spawn(move || {
+        let mut many = Vec::new();
+        for line in 0..1_000_000_u32 {
+            many.extend_from_slice(format!("{line:0>200}\n").as_bytes());
+            if many.len() > 60_000 {
+                if writer.write_all(&many).is_err() {
+                    return line;
+                }
+                many.clear();
+            }
+        }
+        1_000_000
+    });
+    let mut live = Live::start(minder("run -j2 KID exit 0").stdin(reader));
+    let peak = |live: &Live| {
+        let runner = super::runner(live.pid()).expect("a runner");
+        let status = file(std::path::Path::new(&format!("/proc/{runner}/status")));
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak").to_owned();
+        line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number")
+    };
+    let outer = live.pid();
+    live.until_true("a runner", || super::runner(outer).is_some());
+    live.listen(Duration::from_millis(300));
+    let early = peak(&live);
+    live.listen(Duration::from_millis(1200));
+    let late = peak(&live);
+    drop(live);
+    assert!(producer.join().expect("a producer") < 1_000_000, "all lines were taken");
+    assert!(late < early + 8192, "from {early} KiB to {late} KiB");
+    assert!(late < 32 << 10, "{late} KiB");
+}
+
+#[test]
+fn lines_are_kept_as_they_are() {
+    let text = b"a\n\n  b  \r\n\tc\n'q' \"$(x)`y`\\\n--flag\n{}\n:::\nlast";
+    let expected: Vec<String> = ["a", "", "  b  \r", "\tc", "'q' \"$(x)`y`\\", "--flag", "{}", ":::", "last"]
+        .map(|v| format!("{v:?}\n"))
+        .to_vec();
+    assert_eq!(fed("run -j1 KID echo-args", text).code(0).text(), expected.concat());
+    let mut line = minder("run -j1");
+    line.arg(format!("{} echo-args {{}}", crate::kit::TESTKID)).stdin(super::input(text));
+    assert_eq!(Live::start(&line).finish().code(0).text(), expected.concat());
+}
+
+#[test]
+fn nothing_is_fine() {
+    fed("run -j2 KID echo-args", b"").code(0).says("");
+    fed("run -j2 KID echo-args", b"\n").code(0).says("");
+    assert_eq!(ended("run KID echo-args x :::").code(0).says("").text(), "");
+    let closed = Live::start(&super::minder_as("close=0", "run KID echo-args")).finish().code(0).says("");
+    assert_eq!(closed.text(), "");
+}
+
+#[test]
+fn bytes_that_are_no_text_pass_through() {
+    let odd: Vec<u8> = (1..=255).filter(|byte| *byte != b'\n').collect();
+    assert_eq!(fed("run -j1 KID raw", &odd).code(0).out, odd);
+    let mut command = minder("run -j1 KID raw :::");
+    assert_eq!(Live::start(command.arg(OsStr::from_bytes(&odd))).finish().code(0).out, odd);
+    let mut line = minder("run -j1");
+    line.arg("printf %s {}; exit 1").arg(":::").arg(OsStr::from_bytes(b"\xff\xfe\x1b[31m"));
+    let line = Live::start(&line).finish().code(1);
+    assert_eq!(line.out, b"\xff\xfe\x1b[31m");
+    assert!(!line.errors.contains(&0x1b) && line.err.contains("\\377"), "{:?}", line.err);
+}
+
+#[test]
+fn a_nul_in_a_line_is_refused_and_the_others_run() {
+    let ended = fed("run -j1 KID echo-args", b"a\nb\0c\nd\n").code(1);
+    assert_eq!(ended.text(), "\"a\"\n\"d\"\n");
+    ended.mentions("NUL").mentions("job 2").mentions("3 jobs · 1 failed");
+}
+
+#[test]
+fn lines_too_long_for_an_argument_are_refused_and_the_others_run() {
+    let line = |length: usize| "x".repeat(length);
+    let text = format!("a\n{}\n{}\n{}\nz\n", line(131_071), line(131_072), line(5 << 20));
+    let ended = fed("run -j1 KID count-args", text.as_bytes());
+    assert_eq!(ended.text(), "1\n131071\n1\n");
+    let ended = ended.code(2).mentions("131,071").mentions(&format!("a line of {} bytes", 5 << 20));
+    assert!(ended.err.len() < 4096, "{} bytes of complaints", ended.err.len());
+    let mut command = minder("run -j1 KID count-args :::");
+    let ended = Live::start(command.arg(line(131_071)).arg("b")).finish().code(0);
+    assert_eq!(ended.text(), "131071\n1\n");
+}
+
+#[test]
+fn long_lines_fill_the_room_and_nothing_waits() {
+    // Each of these waits for all of the room while little of it is used.
+    let text: String = (0..20).map(|_| format!("{}\n{}\n", "a".repeat(20_000), "b".repeat(60_000))).collect();
+    for degree in [1, 3] {
+        let ended = fed(&format!("run -j{degree} KID count-args"), text.as_bytes()).code(0);
+        assert_eq!(ended.text().lines().count(), 40);
+    }
+}
+
+#[test]
+fn input_that_does_not_block_is_waited_for() {
+    let (reader, writer) = pipe();
+    rustix::io::ioctl_fionbio(&reader, true).expect("a pipe that does not block");
+    let mut command = minder("run -j1 KID echo-args");
+    let mut live = Live::start(command.stdin(reader));
+    live.listen(Duration::from_millis(100));
+    std::io::Write::write_all(&mut &writer, b"x\n").expect("a reader");
+    drop((writer, command));
+    assert_eq!(live.finish().code(0).says("").text(), "\"x\"\n");
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_one_line() {
+    let folder = folder();
+    let mut command = minder("run KID echo-args");
+    let directory = std::fs::File::open(folder.path()).expect("a folder");
+    Live::start(command.stdin(directory)).finish().code(255).complains(&["standard input", "directory"]);
+}

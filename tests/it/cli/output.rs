@@ -1,0 +1,251 @@
+//! What jobs write: whole, job by job, byte for byte, and what happens when nobody can take it.
+
+use std::fs;
+use std::io::Read;
+use std::time::Duration;
+
+use minder::Stdio;
+
+use super::{Live, ended, fed, folder, input, is_root, jobs_in, minder, path, pipe};
+use crate::kit::patterned;
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn large_outputs_come_job_by_job_and_whole() {
+    let folder = folder();
+    let jobs: String = (0..8).map(|id| format!("{id},{},{},0\n", 5 * MIB + id, MIB / 2 + id)).collect();
+    let mut command = minder("run -j8 KID job");
+    command.env("TMPDIR", folder.path()).stdin(input(jobs.as_bytes()));
+    let ended = Live::start(&command).finish().code(0);
+    for stream in [&ended.out, &ended.errors] {
+        let mut ids = jobs_in(stream);
+        ids.sort_unstable();
+        assert_eq!(ids, (0..8).collect::<Vec<_>>());
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "spill files are left");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn spill_files_are_private_and_vanish() {
+    use std::os::unix::fs::MetadataExt;
+
+    let folder = folder();
+    let wait = folder.path().join("wait");
+    let own = folder.path().join("tmp");
+    fs::create_dir(&own).expect("a folder");
+    let mut command = minder("run -j1");
+    command.arg(format!("{} spew 6000000; {} await {{}} done", crate::kit::TESTKID, crate::kit::TESTKID));
+    let mut live = Live::start(command.args([":::", path(&wait)]).env("TMPDIR", &own));
+    let outer = live.pid();
+    // Nothing is told as yet: the output waits where nobody else can read it.
+    let spilled = || {
+        let Some(runner) = super::runner(outer) else { return 0 };
+        let files = fs::read_dir(format!("/proc/{runner}/fd")).into_iter().flatten().flatten();
+        let ours =
+            |link: &fs::DirEntry| fs::read_link(link.path()).is_ok_and(|target| target.starts_with(&own));
+        let files = files.filter(ours).filter_map(|link| fs::metadata(link.path()).ok());
+        // Without a name, or for its owner alone.
+        let private = |file: &fs::Metadata| file.nlink() == 0 || file.mode() & 0o077 == 0;
+        files.map(|file| if private(&file) { file.size() } else { panic!("a file for all: {file:?}") }).sum()
+    };
+    live.until_true("a spill file", || spilled() > 4_000_000);
+    for item in fs::read_dir(&own).expect("a folder").flatten() {
+        assert_eq!(item.metadata().map_or(0, |it| it.mode() & 0o077), 0, "{item:?} is for all");
+    }
+    assert!(live.record().outs[0].is_empty());
+    fs::write(&wait, "").expect("a file");
+    let ended = live.finish().code(0);
+    assert_eq!(ended.out.len(), 6_000_005);
+    assert!(ended.out[..6_000_000] == patterned(6_000_000) && ended.out.ends_with(b"done\n"));
+    assert_eq!(fs::read_dir(&own).expect("a folder").count(), 0, "spill files are left");
+}
+
+#[test]
+fn bytes_are_not_touched() {
+    let ended = fed("run -j1 KID job", b"0,300,0,0\n1,0,700,0\n2,1,1,0").code(0);
+    let stream = |parts: &[(usize, usize)]| -> Vec<u8> {
+        parts
+            .iter()
+            .flat_map(|(id, len)| {
+                [format!("[{id} {len}]\n").into_bytes(), super::job_bytes(*id, *len)].concat()
+            })
+            .collect()
+    };
+    assert!(ended.out == stream(&[(0, 300), (1, 0), (2, 1)]), "{:?}", ended.text());
+    assert!(ended.errors == stream(&[(0, 0), (1, 700), (2, 1)]), "{:?}", ended.err);
+}
+
+#[test]
+fn stdout_and_stderr_stay_apart_and_in_step() {
+    let (mut reader, writer) = pipe();
+    let mut command = minder("run -j1 KID both 9 ::: 1");
+    let both = Stdio::from(writer);
+    let live = Live::start(command.stdout(both.clone()).stderr(both.clone()));
+    drop((command, both));
+    let mut all = String::new();
+    reader.read_to_string(&mut all).expect("the output");
+    live.finish().code(0);
+    let once = String::from_utf8(patterned(9)).expect("letters");
+    assert_eq!(all, once.repeat(2), "through one pipe a job's stdout comes first, then its stderr");
+}
+
+#[test]
+fn a_full_device_is_one_line() {
+    for line in ["run -j2 KID spew 10 ::: 1 2", "run -j2 KID spew 100000 ::: 1 2 3 4", "doctor"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+        let ended = Live::start(minder(line).stdout(full)).finish().code(255);
+        ended.complains(&["standard output: no space left on device"]);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_run() {
+    let (mut reader, writer) = pipe();
+    let mut command = minder("run -j2 KID spew 70000 :::");
+    command.args(std::iter::repeat_n("1", 20_000));
+    let mut live = Live::start(command.stdout(writer));
+    drop(command);
+    let mut first = [0; 10];
+    reader.read_exact(&mut first).expect("output");
+    drop(reader);
+    live.until("end", |record| record.done.is_some());
+    let ended = live.finish().code(141).says("");
+    assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
+}
+
+#[test]
+fn jobs_are_told_when_the_reader_is_gone() {
+    let (mut reader, writer) = pipe();
+    let mut command = minder("run -j3 --grace 60");
+    let line = format!(
+        "case {{}} in a) echo a; exit;; b) exec {0} sleep-ms 600000;; esac; echo c",
+        crate::kit::TESTKID
+    );
+    command.arg(line).args([":::", "b", "a"]).args(["c"; 500]);
+    let live = Live::start(command.stdout(writer));
+    drop(command);
+    let mut first = [0; 1];
+    reader.read_exact(&mut first).expect("output");
+    drop(reader);
+    let ended = live.finish().code(141).says("");
+    assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
+}
+
+#[test]
+fn output_that_does_not_block_is_waited_for() {
+    let (mut reader, writer) = pipe();
+    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+    let jobs: String = (0..20).map(|id| format!("{id},100000,0,0\n")).collect();
+    let mut command = minder("run -j4 KID job");
+    let mut live = Live::start(command.stdin(input(jobs.as_bytes())).stdout(writer));
+    drop(command);
+    // Long enough that the pipe is full.
+    live.listen(Duration::from_millis(300));
+    let mut all = Vec::new();
+    reader.read_to_end(&mut all).expect("the output");
+    assert_eq!(jobs_in(&live.finish().code(0).errors).len(), 20);
+    assert_eq!(jobs_in(&all).len(), 20);
+}
+
+#[test]
+fn no_folder_for_temporary_files_is_one_line() {
+    let mut command = minder("run -j2 KID job");
+    command.env("TMPDIR", "/no/such/folder").stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
+    let ended = Live::start(&command).finish().code(255).mentions("`/no/such/folder`").mentions("TMPDIR");
+    jobs_in(&ended.out);
+    // Small outputs need none.
+    let mut command = minder("run -j2 KID job");
+    command.env("TMPDIR", "/no/such/folder").stdin(input(b"0,100000,0,0\n1,0,100000,0\n"));
+    assert_eq!(jobs_in(&Live::start(&command).finish().code(0).out).len(), 2);
+}
+
+#[test]
+fn pieces_of_jobs_that_a_failure_of_ours_killed_are_not_shown() {
+    let folder = folder();
+    let mark = folder.path().join("mark");
+    let mut command = minder("run -j2");
+    let kid = crate::kit::TESTKID;
+    let piece = format!("{kid} spew 1000; exec {kid} touch {} 600000", path(&mark));
+    let large = format!("{kid} await {} x; exec {kid} spew 9000000", path(&mark));
+    command.arg(format!("case {{}} in piece) {piece};; *) {large};; esac")).args([":::", "piece", "large"]);
+    let ended = Live::start(command.env("TMPDIR", "/no/such/folder")).finish().code(255);
+    assert_eq!(ended.out.len(), 0, "a piece is shown as if it were whole");
+    ended.complains(&["`/no/such/folder`", "TMPDIR"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_one_line_and_nothing_is_torn() {
+    let folder = folder();
+    let mounted = is_root()
+        && std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "minder-test", path(folder.path())])
+            .output()
+            .is_ok_and(|output| output.status.success());
+    if !mounted {
+        eprintln!("skipped: a full disk needs the right to mount one");
+        return;
+    }
+    let mut command = minder("run -j3 KID job");
+    command.env("TMPDIR", folder.path()).stdin(input(b"9,20,0,0\n0,9000000,0,0\n1,9000000,0,0\n2,10,0,0\n"));
+    let ended = Live::start(&command).finish();
+    let unmounted = std::process::Command::new("umount").arg(folder.path()).output();
+    assert!(unmounted.is_ok_and(|output| output.status.success()), "the small disk is still in use");
+    let ended = ended.code(255).mentions(path(folder.path())).mentions("no space left on device (TMPDIR");
+    assert_eq!(ended.err.matches("minder: ").count(), 1, "{}", ended.err);
+    jobs_in(&ended.out);
+}
+
+#[test]
+fn a_closed_output_is_no_error() {
+    for stream in [1, 2] {
+        let ended = Live::start(&super::minder_as(&format!("close={stream}"), "run -j2 KID both 5 ::: 1 2"))
+            .finish()
+            .code(0);
+        let open = [&ended.out, &ended.errors][2 - stream];
+        assert_eq!(open.len(), 10, "{ended:?}");
+    }
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    // Bytes that found no place are an error, on either stream.
+    Live::start(minder("run -j1 KID both 5 ::: 1 2").stderr(full)).finish().code(255);
+    let (reader, writer) = pipe();
+    drop(reader);
+    let ended = Live::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).finish().code(2);
+    assert_eq!(ended.out.len(), 10, "whoever closed stderr does not want to hear, and the run goes on");
+}
+
+#[test]
+fn quick_jobs_are_seen_at_once() {
+    // A quick job's output does not wait for a slow one.
+    let folder = folder();
+    let wait = folder.path().join("wait");
+    let mut command = minder("run -j2");
+    command.arg(format!(
+        "case {{}} in slow) {} await {} slow;; *) echo {{}};; esac",
+        crate::kit::TESTKID,
+        path(&wait)
+    ));
+    let mut live = Live::start(command.args([":::", "slow", "quick"]));
+    live.until("output of the quick job", |record| record.outs[0] == b"quick\n");
+    fs::write(&wait, "").expect("a file");
+    assert_eq!(live.finish().code(0).text(), "quick\nslow\n");
+}
+
+#[test]
+fn an_output_that_is_left_open_is_closed_and_reported() {
+    let closed = ended("run -j1 KID hold-stdout 3000 7 ::: 1").code(0);
+    assert!(
+        closed.wall >= Duration::from_millis(100) && closed.wall < Duration::from_secs(10),
+        "{:?}",
+        closed.wall
+    );
+    assert_eq!(closed.out, patterned(7));
+    let closed =
+        closed.mentions("left its output open: ").mentions("hold-stdout 3000 7 1").mentions("`--leak wait`");
+    assert_eq!(closed.err.matches("left its output open").count(), 1);
+    let waited = ended("run -j1 --leak wait KID hold-stdout 700 ::: 9").code(0);
+    assert_eq!((waited.text().len(), waited.err.as_str()), (9, ""));
+    assert!(waited.wall >= Duration::from_millis(700), "{:?}", waited.wall);
+}

@@ -1,0 +1,254 @@
+//! `minder run`'s main job: a command for each argument.
+
+use super::{Live, MINDER, ended, fed, file, folder, input, jobs_in, minder, path};
+use crate::kit::TESTKID;
+
+#[test]
+fn words_are_run_directly_and_a_line_by_a_shell() {
+    let direct = ended("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").code(0).says("");
+    assert_eq!(direct.text(), "\"$HOME\"\n\"*a$(x)*\"\n\"a$(x)\"\n\"$HOME\"\n\"*b|c*\"\n\"b|c\"\n");
+    let mut line = minder("run -j1");
+    line.arg(format!("{TESTKID} echo-args \"<{{}}>\" {{}} | cat; exit 3"))
+        .args([":::", "a  b", "$(x) 'y", ""]);
+    let line = Live::start(&line).finish().code(3);
+    assert_eq!(line.text(), "\"<a  b>\"\n\"a  b\"\n\"<$(x) 'y>\"\n\"$(x) 'y\"\n\"<>\"\n\"\"\n");
+}
+
+#[test]
+fn an_argument_without_a_place_comes_last() {
+    assert_eq!(ended("run -j1 KID echo-args x ::: a b").code(0).text(), "\"x\"\n\"a\"\n\"x\"\n\"b\"\n");
+    let mut line = minder("run -j1");
+    line.arg(format!("exec {TESTKID} echo-args x;")).args([":::", "a b"]);
+    // After a semicolon a value would be a command.
+    let ended = Live::start(&line).finish();
+    assert!(!ended.text().contains("\"a b\"\n\"a b\""), "{ended:?}");
+    let mut line = minder("run -j1");
+    line.arg(format!("{TESTKID} echo-args 'x y'")).args([":::", "a b"]);
+    assert_eq!(Live::start(&line).finish().code(0).text(), "\"x y\"\n\"a b\"\n");
+}
+
+#[test]
+fn flags_after_the_command_are_the_commands() {
+    let ended = ended("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").code(0).says("");
+    let start = "\"-q\"\n\"--bar\"\n\"-j5\"\n\"--no-such\"\n\"--\"\n";
+    assert_eq!(ended.text(), format!("{start}\"--help\"\n{start}\"--\"\n"));
+    assert_eq!(super::ended("run -j1 -- KID echo-args -- ::: a").code(0).text(), "\"--\"\n\"a\"\n");
+}
+
+#[test]
+fn the_shell_is_chosen() {
+    let folder = folder();
+    // Called as `SHELL -c LINE NAME VALUE…`, and known by its name.
+    let shell = folder.path().join("dash");
+    std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&shell, mode).expect("its permissions");
+    let mut command = minder("run -j1 --shell");
+    let ended = Live::start(command.arg(&shell).arg("echo {};").args([":::", "a b"])).finish().code(0);
+    assert_eq!(ended.text(), "-c|a b\n");
+}
+
+#[test]
+fn the_largest_numbers_are_numbers() {
+    let most = u64::MAX;
+    let ended = ended(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).code(0).says("");
+    assert_eq!(ended.sorted(), ["\"a\"", "\"b\""]);
+}
+
+#[test]
+fn jobs_and_slots_are_numbered() {
+    let many = ended("run -j3 KID echo-args {#}/{%} ::: a b c d e f g h").code(0);
+    let pairs: Vec<(u32, u32)> = many
+        .sorted()
+        .iter()
+        .filter_map(|line| line.trim_matches('"').split_once('/'))
+        .map(|(job, slot)| (job.parse().expect("a number"), slot.parse().expect("a number")))
+        .collect();
+    assert_eq!(pairs.iter().map(|pair| pair.0).collect::<Vec<_>>(), (1..=8).collect::<Vec<_>>());
+    assert!(pairs.iter().all(|pair| (1..=3).contains(&pair.1)), "{pairs:?}");
+}
+
+#[test]
+fn the_bound_is_reached_and_never_passed() {
+    for (degree, jobs) in [(1, 4), (3, 24), (8, 40)] {
+        let folder = folder();
+        let line = format!("run -j{degree} KID meet {} {degree}", path(folder.path()));
+        let input: String = (0..jobs).map(|job| format!("{job}\n")).collect();
+        let seen: Vec<u32> = fed(&line, input.as_bytes())
+            .code(0)
+            .text()
+            .lines()
+            .map(|l| l.parse().expect("a count"))
+            .collect();
+        assert_eq!(seen.len(), jobs);
+        assert_eq!(seen.iter().max(), Some(&degree), "-j{degree}: {seen:?}");
+    }
+}
+
+#[test]
+fn zero_means_as_many_as_there_are_descriptors_for() {
+    let folder = folder();
+    let numbers: Vec<String> = (0..60).map(|job| job.to_string()).collect();
+    let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(folder.path())));
+    assert_eq!(Live::start(command.args(numbers)).finish().code(0).text().lines().count(), 60);
+}
+
+#[test]
+fn the_status_counts_failed_jobs_up_to_a_hundred() {
+    ended("run KID exit ::: 0 0 0").code(0).says("");
+    ended("run KID exit ::: 0 7 255").code(2).mentions("3 jobs · 2 failed");
+    let many = |count: usize| fed("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
+    many(100).code(100).mentions("100 jobs · 100 failed");
+    many(101).code(101).mentions("and 91 more");
+    // A job that a signal ended has failed, too, and the signal is named.
+    ended("run KID kill-self ::: 9 15").code(2).mentions("killed by KILL").mentions("killed by TERM");
+}
+
+#[test]
+fn what_failed_is_named_with_its_status() {
+    let ended = ended("run -j1 KID exit ::: 0 4").code(1);
+    let lines: Vec<&str> = ended.err.lines().collect();
+    assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
+    assert!(lines[1].starts_with(&format!("minder:   failed: {TESTKID} exit 4  (exit 4, ")), "{lines:?}");
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn quiet_says_nothing_of_failed_jobs_but_all_of_errors() {
+    ended("run --quiet KID exit ::: 0 4").code(1).says("");
+    ended("run -q no-such-program-anywhere ::: 1").code(255).complains(&["no-such-program-anywhere"]);
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named_once() {
+    let arguments = ended("run -j2 no-such-program-anywhere {} ::: a b c").code(255);
+    arguments
+        .says("minder: cannot run `no-such-program-anywhere`: not found in PATH (3 jobs, none started)\n");
+    let lines = fed("run -j2 /no/such/program", &b"x\n".repeat(10_000)).code(255);
+    lines.complains(&["cannot run `/no/such/program`: no such file", "(no job was started)"]);
+}
+
+#[test]
+fn arguments_that_are_programs_are_named_one_by_one() {
+    let ended = ended("run -j2 {} ::: true no-such-1 no-such-2 true").code(2);
+    for name in ["no-such-1", "no-such-2"] {
+        assert_eq!(
+            ended.err.matches(&format!("cannot run `{name}`: not found in PATH")).count(),
+            1,
+            "{}",
+            ended.err
+        );
+    }
+    assert!(ended.err.contains("4 jobs · 2 failed"), "{}", ended.err);
+}
+
+#[test]
+fn what_cannot_be_run_is_named_with_the_reason() {
+    let folder = folder();
+    let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| folder.path().join(name));
+    let write = |path: &std::path::Path, text: &str, mode: u32| {
+        std::fs::write(path, text).expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(path, mode).expect("its permissions");
+    };
+    write(&plain, "#!/bin/sh\n", 0o644);
+    write(&empty, "echo hello\n", 0o755);
+    write(&orphan, "#!/no/such/interpreter\n", 0o755);
+    for (program, reason) in [
+        (path(&plain), "permission denied"),
+        (path(folder.path()), "permission denied"),
+        (path(&orphan), "interpreter"),
+    ] {
+        // The same for every job, so it is said once.
+        let ended = ended(&format!("run -j2 {program} ::: a b c")).code(255);
+        ended.complains(&[program, reason, "(3 jobs, none started)"]);
+    }
+    ended(&format!("run -j2 {} ::: a", path(&empty))).mentions("no `#!`");
+}
+
+#[test]
+fn the_environment_is_passed_on() {
+    let mut command = minder("run -j1 KID echo-env");
+    let ended = Live::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).finish().code(0);
+    assert!(ended.text().contains("\"MINDER_TEST_WORD\"=\"a b\"\n"), "{}", ended.text());
+}
+
+#[test]
+fn jobs_have_an_empty_input_and_a_group_of_their_own() {
+    let ended = fed("run -j1 KID count ::: 1 2", b"not for jobs").code(0);
+    assert_eq!(ended.text(), "0\n0\n");
+    let ids = super::pids(&super::ended("run -j1 KID ids ::: 1").code(0).text());
+    assert_eq!(ids[0], ids[1], "process and group");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn jobs_inherit_no_descriptor_and_no_signal() {
+    let ended = ended("run -j4 KID fds ::: 1 2 3 4").code(0);
+    for line in ended.text().lines() {
+        let ours = ["0 /dev/null", "1 pipe:", "2 pipe:"].iter().any(|start| line.starts_with(start));
+        assert!(ours, "{}", ended.text());
+    }
+    let mut line = minder("run -j1");
+    line.arg("grep -E 'Sig(Blk|Ign)' /proc/self/status; : {}").args([":::", "1"]);
+    let ended = Live::start(&line).finish().code(0);
+    let ignored = super::ignored_from_outside();
+    assert_eq!(ended.text(), format!("SigBlk:\t{:016x}\nSigIgn:\t{ignored:016x}\n", 0));
+}
+
+#[test]
+fn thousands_of_short_jobs_run_once_each() {
+    const JOBS: usize = 3000;
+    let folder = folder();
+    let log = folder.path().join("log");
+    let lines: String = (0..JOBS).map(|job| format!("{job:05}\n")).collect();
+    let ended = fed(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes()).code(0).says("");
+    assert_eq!(ended.sorted().join("\n") + "\n", lines, "what was shown");
+    let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    ran.sort();
+    assert_eq!(ran.join("\n") + "\n", lines, "what was run");
+}
+
+#[test]
+fn two_hundred_jobs_do_as_a_model_says() {
+    // xorshift: the same jobs every time, and none like the other.
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let mut specs = Vec::new();
+    for id in 0..200 {
+        let size = [0, 1, 30, 5_000, 70_000, 300_000][random(6) as usize];
+        let (out, err) = (random(size + 1), random(size / 3 + 1));
+        specs.push((id, out, err, if random(3) == 0 { random(255) + 1 } else { 0 }));
+    }
+    let text: String =
+        specs.iter().map(|(id, out, err, code)| format!("{id},{out},{err},{code}\n")).collect();
+    let failed = specs.iter().filter(|spec| spec.3 != 0).count();
+    for backend in minder::backends() {
+        let mut command = minder(&format!("run -q -j7 --backend {backend} KID job"));
+        let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
+        assert_eq!(ended.status, minder::Status::Exited(failed as i32), "{backend}");
+        for stream in [&ended.out, &ended.errors] {
+            let mut ids = jobs_in(stream);
+            ids.sort_unstable();
+            assert_eq!(ids, (0..200).collect::<Vec<_>>(), "{backend}");
+        }
+    }
+}
+
+#[test]
+fn minder_runs_inside_minder() {
+    let lines = "1\n2\n3\n";
+    let mut command = minder("run -j3");
+    command
+        .arg(format!("printf 'a\\nb\\n' | {MINDER} run -j1 {TESTKID} echo-args {{}}"))
+        .stdin(input(lines.as_bytes()));
+    let ended = Live::start(&command).finish().code(0);
+    for own in ["1", "2", "3"] {
+        assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
+    }
+}

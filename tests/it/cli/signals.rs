@@ -1,0 +1,180 @@
+//! How a run ends before its time: by a key, by a signal, by `kill -9`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use minder::Stdio;
+use rustix::process::Signal;
+
+use super::{Live, file, folder, minder, minder_as, path, pipe};
+use crate::kit::TESTKID;
+
+/// Ten seconds: what a loaded machine may need for what takes milliseconds.
+const SOON: Duration = Duration::from_secs(10);
+
+const IGNORE: &str = "trap '' TERM;";
+
+/// A run of two jobs that sleep, after one that wrote; more wait. Every start leaves a line in the log, and what the job does
+/// about TERM is done before that.
+fn sleepers(log: &Path, flags: &str, trap: &str) -> Live {
+    let mut command = minder(&format!("run -j2 {flags}"));
+    let sleep = format!("exec {TESTKID} sleep-ms 600000");
+    let line = format!("{trap} echo {{}} >>{}; case {{}} in quick) echo done;; *) {sleep};; esac", path(log));
+    command.arg(line).args([":::", "quick"]).args(["slow"; 20]);
+    let mut live = Live::start(&command);
+    live.until("the finished output", |record| record.outs[0] == b"done\n");
+    let log = log.to_owned();
+    live.until_true("three starts", || file(&log).lines().count() == 3);
+    live
+}
+
+#[test]
+fn one_wish_ends_the_run_in_order() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let folder = folder();
+        let log = folder.path().join("log");
+        let live = sleepers(&log, "--grace 100", "");
+        live.signal(signal);
+        let ended = live.finish().by(signal);
+        assert!(ended.wall < SOON, "{:?}", ended.wall);
+        assert_eq!(ended.text(), "done\n");
+        assert_eq!(file(&log).lines().count(), 3, "something was started afterwards");
+        let ended = ended.mentions("asked 2 running jobs to end; once more kills").mentions("killed by TERM");
+        ended.mentions("3 jobs · 2 failed");
+    }
+}
+
+#[test]
+fn quiet_runs_end_quietly() {
+    let folder = folder();
+    let live = sleepers(&folder.path().join("log"), "--quiet", "");
+    live.signal(Signal::INT);
+    live.finish().by(Signal::INT).says("");
+}
+
+#[test]
+fn what_ignores_the_wish_is_killed_after_its_grace() {
+    let folder = folder();
+    let live = sleepers(&folder.path().join("log"), "--grace 1", IGNORE);
+    live.signal(Signal::TERM);
+    let ended = live.finish().by(Signal::TERM).mentions("killed by KILL");
+    assert!(ended.wall >= Duration::from_secs(1) && ended.wall < SOON, "{:?}", ended.wall);
+    assert!(ended.text().starts_with("done\n"), "{:?}", ended.text());
+}
+
+#[test]
+fn the_second_wish_kills_at_once() {
+    let folder = folder();
+    let mut live = sleepers(&folder.path().join("log"), "--grace 600", IGNORE);
+    live.signal(Signal::INT);
+    live.until("an answer", |record| record.outs[1].ends_with(b"once more kills\n"));
+    // The same wish within 200 ms is taken for the same key.
+    live.listen(Duration::from_millis(300));
+    assert!(live.record().done.is_none());
+    live.signal(Signal::INT);
+    let ended = live.finish().by(Signal::INT).mentions("killed by KILL");
+    assert!(ended.wall < SOON, "{:?}", ended.wall);
+}
+
+/// A run whose reader, though there, does not read: a pager. It hangs in a write, and ends nevertheless.
+fn unread(flags: &str, wishes: u32) {
+    let (reader, writer) = pipe();
+    let mut command = minder(&format!("run -j2 {flags} KID spew 500000 ::: 1 2 3 4 5 6 7 8"));
+    let mut live = Live::start(command.stdout(writer));
+    drop(command);
+    live.listen(Duration::from_millis(400));
+    for _ in 0..wishes {
+        live.signal(Signal::TERM);
+        live.listen(Duration::from_millis(300));
+    }
+    let ended = live.finish();
+    assert!(!ended.status.success() && ended.wall < Duration::from_secs(20), "{ended:?}");
+    drop(reader);
+}
+
+#[test]
+fn output_that_nobody_takes_does_not_keep_a_run_alive() {
+    unread("--grace 0", 1);
+}
+
+#[test]
+fn the_third_wish_waits_for_nothing() {
+    unread("--grace 600", 3);
+}
+
+#[test]
+fn a_wish_before_anything_is_there_ends_the_run() {
+    let mut live = Live::start(minder("run -j2 KID echo-args").stdin(Stdio::Piped));
+    live.listen(Duration::from_millis(100));
+    live.signal(Signal::INT);
+    live.finish().by(Signal::INT);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_whole_tree_of_a_job_goes() {
+    for (verb, grace) in [("tree 3", 100), ("stubborn-tree", 0)] {
+        let mut live = Live::start(&minder(&format!("run -j2 --grace {grace} KID {verb} ::: 1 2")));
+        // The jobs' own outputs are not shown before their end, so their numbers are found from outside.
+        let outer = live.pid();
+        let tree = || {
+            let mut found = super::runner(outer).map(super::children).unwrap_or_default();
+            let mut at = 0;
+            while at < found.len() {
+                found.extend(super::children(found[at]));
+                at += 1;
+            }
+            found
+        };
+        live.until_true("two trees of three", || tree().len() == 6);
+        let all = tree();
+        live.listen(Duration::from_millis(200));
+        live.signal(Signal::INT);
+        let ended = live.finish().by(Signal::INT);
+        let alive: Vec<&u32> = all.iter().filter(|pid| crate::kit::lives(**pid)).collect();
+        assert!(alive.is_empty(), "{verb}: {alive:?} of {all:?} live on\n{}", ended.err);
+    }
+}
+
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    let mut command = minder_as("ignore=1", "run -j1 KID echo-args");
+    let mut live = Live::start(command.stdin(Stdio::Piped));
+    live.write(b"a\n");
+    live.until("the first job", |record| !record.outs[0].is_empty());
+    live.signal(Signal::HUP);
+    live.write(b"b\n");
+    live.until("the second job", |record| record.outs[0].ends_with(b"\"b\"\n"));
+    live.close();
+    live.finish().code(0).says("");
+    if cfg!(target_os = "linux") {
+        let mut line = minder_as("ignore=1", "run -j1");
+        line.arg("grep SigIgn /proc/self/status; : {}").args([":::", "1"]);
+        assert_eq!(
+            Live::start(&line).finish().code(0).text(),
+            format!("SigIgn:\t{:016x}\n", super::ignored_from_outside() | 1),
+            "jobs of nohup ignore it, too"
+        );
+    }
+}
+
+#[test]
+fn signals_that_were_blocked_are_heard() {
+    let mut command = minder_as("block=2,block=15", "run -j1 KID sleep-ms ::: 600000");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut live = Live::start(command.stdin(Stdio::Null));
+        live.listen(Duration::from_millis(200));
+        live.signal(signal);
+        let ended = live.finish().by(signal);
+        assert!(ended.wall < SOON, "{:?}", ended.wall);
+    }
+}
+
+#[test]
+fn without_guardians_signals_work_the_same() {
+    let folder = folder();
+    let live = sleepers(&folder.path().join("log"), "--no-guard", "");
+    live.signal(Signal::TERM);
+    let ended = live.finish().by(Signal::TERM).mentions("killed by TERM");
+    assert!(ended.wall < SOON && ended.text() == "done\n", "{ended:?}");
+}

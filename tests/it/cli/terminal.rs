@@ -1,0 +1,150 @@
+//! On a terminal: the bar, the summary, the key for the end, and jobs that want the terminal for themselves.
+
+use std::time::Duration;
+
+use minder::{Command, Group, Size};
+
+use super::{Ended, Live, ended, folder, minder, path};
+use crate::kit::TESTKID;
+
+/// The command with all of its streams on a terminal of its own.
+fn on_terminal(line: &str) -> Command {
+    let mut command = minder(line);
+    command
+        .group(Group::Terminal(Size { rows: 24, columns: 100 }))
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR");
+    command
+}
+
+fn shown(command: &Command) -> Ended {
+    Live::start(command).finish()
+}
+
+#[test]
+fn a_terminal_gets_a_summary_and_a_pipe_does_not() {
+    let ended = shown(&on_terminal("run -j2 KID echo-args ::: a")).code(0);
+    assert!(ended.text().starts_with("\"a\"\r\nminder: 1 job · 0 failed · "), "{:?}", ended.text());
+    let ended = shown(&on_terminal("run --quiet -j2 KID echo-args ::: a")).code(0);
+    assert_eq!(ended.text(), "\"a\"\r\n");
+    assert_eq!(super::ended("run -j2 KID echo-args ::: a").code(0).says("").text(), "\"a\"\n");
+}
+
+#[test]
+fn the_bar_is_drawn_and_taken_away() {
+    let folder = folder();
+    let wait = folder.path().join("wait");
+    let line = format!("run -j2 --bar KID await {} {{}} ::: one two three", path(&wait));
+    let mut live = Live::start(&on_terminal(&line));
+    live.until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done · 2 running · 0 failed"));
+    std::fs::write(&wait, "").expect("a file");
+    let ended = live.finish().code(0);
+    let screen = screen(&ended.text());
+    assert!(!screen.contains(" running"), "the bar is left on the screen:\n{screen}");
+    for word in ["one", "two", "three"] {
+        assert_eq!(
+            screen.lines().filter(|line| line.trim_end() == word).count(),
+            1,
+            "{screen}\n{:?}",
+            ended.text()
+        );
+    }
+    assert!(screen.contains("minder: 3 jobs · 0 failed"), "{screen}");
+}
+
+/// What is left to see: carriage returns, erased lines and the cursor's way up are carried out.
+fn screen(bytes: &str) -> String {
+    let mut lines: Vec<Vec<char>> = vec![Vec::new()];
+    let (mut row, mut column) = (0, 0);
+    let mut rest = bytes.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' => column = 0,
+            '\n' => {
+                row += 1;
+                if lines.len() <= row {
+                    lines.push(Vec::new());
+                }
+            }
+            '\x1b' if rest.next_if_eq(&'[').is_some() => {
+                let mut number = String::new();
+                while let Some(digit) = rest.next_if(|c| c.is_ascii_digit() || *c == '?' || *c == ';') {
+                    number.push(digit);
+                }
+                match rest.next() {
+                    Some('K') if number == "2" => lines[row].clear(),
+                    Some('K') => lines[row].truncate(column),
+                    Some('A') => row = row.saturating_sub(number.parse().unwrap_or(1)),
+                    Some('J') => lines.truncate(row + 1),
+                    _ => (),
+                }
+            }
+            c => {
+                if lines[row].len() <= column {
+                    lines[row].resize(column + 1, ' ');
+                }
+                lines[row][column] = c;
+                column += 1;
+            }
+        }
+    }
+    lines.into_iter().map(|line| line.into_iter().collect::<String>() + "\n").collect()
+}
+
+#[test]
+fn there_is_no_bar_on_a_pipe_and_no_colour() {
+    let ended = ended("run --bar -j2 KID sleep-ms ::: 150 150").code(0);
+    assert!(!ended.err.contains('\x1b') && !ended.err.contains("running"), "{:?}", ended.err);
+    for (key, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let mut command = on_terminal("run -j1 KID exit ::: 0 1");
+        let ended = shown(command.env(key, value)).code(1);
+        assert!(!ended.text().contains("\x1b["), "{:?}", ended.text());
+    }
+}
+
+#[test]
+fn the_key_for_the_end_is_one_wish() {
+    // The terminal sends the signal to all processes of the group: to the one that was started and to the runner.
+    let folder = folder();
+    let mark = folder.path().join("mark");
+    let mut command = on_terminal("run -j1 --grace 600");
+    command.arg(format!("trap '' TERM; exec {TESTKID} touch {{}} 600000")).args([":::", path(&mark)]);
+    let mut live = Live::start(&command);
+    live.until_true("a job", || mark.exists());
+    live.write(b"\x03");
+    live.until("an answer", |record| super::text(&record.outs[0]).contains("once more kills"));
+    live.listen(Duration::from_millis(400));
+    assert!(live.record().done.is_none(), "one key is two wishes");
+    live.write(b"\x03");
+    let ended = live.finish().by(rustix::process::Signal::INT);
+    assert!(ended.text().contains("killed by KILL"), "{}", ended.text());
+}
+
+#[test]
+fn a_job_that_wants_the_terminal_is_named_and_ended() {
+    let mut command = on_terminal("run -j2");
+    command
+        .arg(format!("case {{}} in ask) {TESTKID} read-tty;; *) echo {{}};; esac"))
+        .args([":::", "ask", "fine"]);
+    let ended = shown(&command).code(1);
+    let text = ended.text();
+    assert!(text.contains("fine\r\n") && text.contains("wants the terminal"), "{text}");
+    assert!(text.contains("give it a file as input"), "{text}");
+    assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
+}
+
+#[test]
+fn arguments_are_taken_from_a_terminal() {
+    let mut live = Live::start(&on_terminal("run -j1 KID echo-args"));
+    live.until("a word about it", |record| super::text(&record.outs[0]).contains("Ctrl-D ends them"));
+    live.write(b"hello\n");
+    live.until("the job", |record| super::text(&record.outs[0]).contains("\"hello\""));
+    live.write(b"\x04");
+    live.finish().code(0);
+}
+
+#[test]
+fn jobs_see_no_terminal() {
+    let ended = shown(&on_terminal("run -j1 KID fds ::: 1")).code(0);
+    assert!(!ended.text().contains("/dev/pts") && !ended.text().contains("/dev/tty"), "{}", ended.text());
+}

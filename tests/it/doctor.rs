@@ -1,0 +1,36 @@
+//! `minder doctor`: what the command prints of this machine.
+
+use std::process::{Command, Output};
+
+fn doctor(args: &[&str], locale: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
+    command.arg("doctor").args(args).env("LC_ALL", locale);
+    let output = command.output().expect("the command");
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "the report is data and goes to stdout: {output:?}");
+    output
+}
+
+#[test]
+fn the_report_names_each_backend_and_the_one_that_is_used() {
+    let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("text");
+    let waiting = text.lines().next().expect("a line");
+    assert!(waiting.starts_with("waiting      "), "{text}");
+    for backend in minder::backends() {
+        assert!(waiting.contains(&format!("{backend} ✓")), "{waiting}");
+    }
+    assert_eq!(waiting.matches("(chosen)").count(), 1, "{waiting}");
+    assert!(text.contains("\nchildren     ") && text.contains("\nlimits       "), "{text}");
+}
+
+#[test]
+fn without_utf8_the_report_is_ascii() {
+    assert!(doctor(&[], "C").stdout.is_ascii());
+}
+
+#[test]
+fn the_report_for_programs_is_one_list() {
+    let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("text");
+    assert!(text.starts_with("[\n") && text.ends_with("]\n"), "{text}");
+    assert_eq!(text.matches("\"state\":").count(), minder::mechanisms().len());
+}

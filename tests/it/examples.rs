@@ -1,0 +1,49 @@
+//! The examples of the library say what they promise. They are built with the tests of the whole workspace.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Every file in the folder of examples, and the one line that it ends with: how that line begins.
+const EXAMPLES: [&str; 7] = ["spawn", "child", "set", "pump", "poller", "exec", "guard"];
+
+/// Where cargo puts an example: beside the folder of this binary.
+fn built(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().expect("the path of this binary");
+    let profile = own.parent().and_then(std::path::Path::parent).expect("the folder of the profile");
+    let path = profile.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    path.exists().then_some(path)
+}
+
+#[test]
+fn each_example_ends_well_and_says_so() {
+    for name in EXAMPLES {
+        let Some(path) = built(name) else {
+            eprintln!("skipped: the example `{name}` is not built; `cargo test --workspace` builds it");
+            continue;
+        };
+        let output = Command::new(&path).output().expect("an example that runs");
+        let (said, complained) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name}: {}\n{said}{complained}", output.status);
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.starts_with(&format!("{name}: ")), "{name} ends with {last:?}");
+        assert_eq!(complained, "", "{name} complains");
+    }
+}
+
+#[test]
+fn every_example_is_short_and_run() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        eprintln!("skipped: no sources beside the tests");
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();
+        let lines = std::fs::read_to_string(entry.path()).expect("a source").lines().count();
+        // The hundred children of the front page are run by their own test.
+        let known = EXAMPLES.contains(&name.as_str()) || name == "hundred";
+        assert!(known, "the example `{name}` is not run by this test");
+        assert!(lines < 60 || name == "hundred", "{name}.rs has {lines} lines");
+    }
+}

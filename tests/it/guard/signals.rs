@@ -1,0 +1,217 @@
+//! Keys, `kill`, `nohup` and background: what the runner hears.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::stage::{MIX, Run, Setting, nap, send, send_group, start, stat, wait_for};
+
+/// A run as the foreground job of a shell on a terminal of its own.
+struct Terminal {
+    run: Run,
+    keys: File,
+}
+
+impl Terminal {
+    fn start(before: &[&str], words: &[&str]) -> Terminal {
+        let ours =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+        grantpt(&ours).expect("granted");
+        unlockpt(&ours).expect("unlocked");
+        let path = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+        let all: Vec<&str> = ["terminal", &path].into_iter().chain(before.iter().copied()).collect();
+        let run = Setting::new(&all, words).start();
+        Terminal { run, keys: File::from(ours) }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+}
+
+const SHELL: [&str; 2] = ["shell", "REPORT"];
+
+#[test]
+fn one_ctrl_c_is_one_signal() {
+    let mut terminal = Terminal::start(&SHELL, &["ignore"]);
+    let pids = terminal.run.ready();
+    for pressed in 1..=40 {
+        terminal.press("\x03");
+        terminal.run.expect_line("signal Interrupt", pressed);
+        nap(Duration::from_millis(205));
+    }
+    assert_eq!(terminal.run.count("signal Interrupt"), 40, "none came twice");
+    send(pids.outer, Signal::TERM);
+    terminal.run.expect_line("ended None Some(2)", 1);
+}
+
+#[test]
+fn ctrl_z_and_fg_lose_nothing() {
+    let mut terminal = Terminal::start(&SHELL, &["plain"]);
+    let pids = terminal.run.ready();
+    for pressed in 1..=20 {
+        terminal.press("\x1a");
+        terminal.run.expect_line("stopped", pressed);
+        terminal.run.expect_line("went on", pressed);
+        // A continuation throws away a stop that waits (signal(7)), and the inner guardian's comes a moment after `fg`.
+        // No finger is that fast.
+        nap(Duration::from_millis(100));
+    }
+    assert_eq!(terminal.run.count("signal Stop"), 20);
+    assert_eq!(terminal.run.count("stopped"), 20, "the shell saw each once");
+    send(pids.outer, Signal::TERM);
+    terminal.run.expect_line("ended None Some(2)", 1);
+}
+
+#[test]
+fn a_session_leader_cannot_be_stopped() {
+    // No shell watches: the system drops the stop, and the run goes on.
+    let mut terminal = Terminal::start(&[], &["plain"]);
+    let pids = terminal.run.ready();
+    for pressed in 1..=3 {
+        terminal.press("\x1a");
+        terminal.run.expect_line("went on", pressed);
+    }
+    send(pids.outer, Signal::TERM);
+    assert_eq!(terminal.run.shell_status(), 130);
+}
+
+#[test]
+fn the_runner_reads_the_terminal() {
+    let mut terminal = Terminal::start(&SHELL, &["read=1"]);
+    terminal.run.ready();
+    terminal.press("hello\n");
+    terminal.run.expect_line("read hello", 1);
+}
+
+#[test]
+fn a_job_that_reads_the_terminal_dies_too() {
+    let terminal = Terminal::start(&SHELL, &["terminal", "plain"]);
+    let pids = terminal.run.ready();
+    let killed = std::time::Instant::now();
+    super::stage::kill(pids.outer);
+    terminal.run.expect_gone(killed, "a job at the terminal");
+}
+
+#[test]
+fn a_hang_up_is_heard() {
+    let terminal = Terminal::start(&SHELL, &[]);
+    terminal.run.ready();
+    let Terminal { run, keys } = terminal;
+    drop(keys);
+    run.expect_line("signal Hangup", 1);
+}
+
+#[test]
+fn nohup_holds() {
+    let terminal = Terminal::start(&["shell", "REPORT", "nohup"], &[]);
+    let pids = terminal.run.ready();
+    let Terminal { run, keys } = terminal;
+    drop(keys);
+    // Signals of one process are relayed in order of their numbers or later, so a hang-up would be here by then.
+    send(pids.outer, Signal::HUP);
+    send(pids.outer, Signal::USR1);
+    run.expect_line("signal User1", 1);
+    assert_eq!(run.count("signal Hangup"), 0, "{:?}", run.lines());
+}
+
+#[test]
+fn a_background_job_hears_no_keys() {
+    let mut run = Setting::new(&["session", "background"], &[]).start();
+    let pids = run.ready();
+    send_group(pids.outer, Signal::INT);
+    send_group(pids.outer, Signal::QUIT);
+    send(pids.outer, Signal::USR1);
+    run.expect_line("signal User1", 1);
+    send(pids.outer, Signal::TERM);
+    assert_eq!(run.shell_status(), 130);
+    assert_eq!(run.count("signal Interrupt") + run.count("signal Quit"), 0, "{:?}", run.lines());
+}
+
+#[test]
+fn the_same_wish_twice_is_one() {
+    // `timeout -s INT` signals the process, then its group.
+    let run = start(&[]);
+    let pids = run.ready();
+    send(pids.outer, Signal::INT);
+    run.expect_line("signal Interrupt", 1);
+    send_group(pids.outer, Signal::INT);
+    send(pids.outer, Signal::USR2);
+    run.expect_line("signal User2", 1);
+    assert_eq!(run.count("signal Interrupt"), 1);
+}
+
+#[test]
+fn only_the_started_process_is_heard() {
+    let run = start(&[]);
+    let pids = run.ready();
+    send(pids.runner, Signal::INT);
+    send(pids.inner, Signal::TERM);
+    send(pids.outer, Signal::WINCH);
+    run.expect_line("signal Resize", 1);
+    assert_eq!(run.lines().iter().filter(|l| l.starts_with("signal ")).count(), 1, "{:?}", run.lines());
+    assert_eq!(run.alive().len(), 3);
+}
+
+#[test]
+fn signals_come_without_guardians_too() {
+    let mut run = start(&["alone=1"]);
+    // It reports pids 0 for guardians, so it is found otherwise.
+    wait_for(|| run.lines().into_iter().find(|l| l.starts_with("ready 0 0 "))).expect("it starts");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("a pid")).expect("a pid");
+    for (sent, heard) in [(Signal::USR1, "User1"), (Signal::INT, "Interrupt"), (Signal::WINCH, "Resize")] {
+        send(pid, sent);
+        run.expect_line(&format!("signal {heard}"), 1);
+    }
+    send(pid, Signal::TERM);
+    assert_eq!(run.shell_status(), 130);
+}
+
+#[test]
+fn a_cancelled_run_sweeps_its_tree() {
+    let mut run = start(&MIX);
+    let pids = run.ready();
+    let asked = std::time::Instant::now();
+    send(pids.outer, Signal::TERM);
+    assert_eq!(run.shell_status(), 130);
+    run.expect_gone(asked, "cancelled");
+}
+
+#[test]
+fn a_cancelled_run_without_guardians_sweeps_what_it_can() {
+    let mut run = start(&["alone=1", "plain", "setsid", "ignore", "stopped", "nested"]);
+    run.expect_alive(1 + 15);
+    run.expect_line(&format!("ready 0 0 {}", run.child.id()), 1);
+    let asked = std::time::Instant::now();
+    send(
+        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("a pid")).expect("a pid"),
+        Signal::TERM,
+    );
+    assert_eq!(run.shell_status(), 130);
+    run.expect_gone(asked, "cancelled without guardians");
+}
+
+#[test]
+fn nobody_holds_the_output_but_the_runner() {
+    let mut setting = Setting::new(&["session"], &["say=hello"]);
+    setting.stdout = std::process::Stdio::piped();
+    let mut run = setting.start();
+    let pids = run.ready();
+    let mut output = run.child.stdout.take().expect("piped");
+    for guardian in [pids.outer, pids.inner] {
+        send(guardian, Signal::STOP);
+    }
+    for guardian in [pids.outer, pids.inner] {
+        wait_for(|| stat(guardian).filter(|s| s[1] == "T")).expect("stopped");
+    }
+    // Ends without a word: the guardians sleep on, or not, but hold nothing.
+    send(pids.runner, Signal::KILL);
+    // Would wait for ever if a stopped guardian held the pipe.
+    let mut text = String::new();
+    output.read_to_string(&mut text).expect("an end");
+    assert_eq!(text, "hello");
+    assert_eq!(run.shell_status(), 137, "the kernel wakes one after the other");
+}

@@ -1,0 +1,251 @@
+//! What many tests need: the program that they run, deadlines, backends, and a ledger of what a set told.
+
+#![allow(dead_code, reason = "not every system runs every test")]
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Command, Event, Limits, Outcome, Status, Stdio, Stream, Token};
+
+/// The child that does as it is told.
+pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
+
+/// The verb and its arguments, with an empty input and both outputs piped.
+pub(crate) fn kid(words: &str) -> Command {
+    let mut command = Command::new(TESTKID);
+    command.args(words.split_whitespace()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    command
+}
+
+/// The verb and its arguments, heard by nobody.
+pub(crate) fn silent(words: &str) -> Command {
+    let mut command = kid(words);
+    command.stdout(Stdio::Null).stderr(Stdio::Null);
+    command
+}
+
+/// When a test gives up: far beyond what the slowest machine needs.
+pub(crate) fn patience() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+/// How long a race is run.
+pub(crate) fn race_time() -> Duration {
+    let seconds = std::env::var("MINDER_RACE_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs_f64(seconds.unwrap_or(1.0))
+}
+
+/// Byte number `at` of everything that testkid writes.
+pub(crate) fn pattern(at: usize) -> u8 {
+    b'a' + ((at ^ (at >> 8)) % 25) as u8
+}
+
+/// The first `bytes` of it.
+pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(pattern).collect()
+}
+
+/// Runs the test on every wait backend of this system; a failure names the backend.
+pub(crate) fn each_backend(test: impl Fn(&'static str)) {
+    struct Named(&'static str);
+    impl Drop for Named {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("this was with the backend `{}`", self.0);
+            }
+        }
+    }
+    for name in minder::backends() {
+        let _named = Named(name);
+        test(name);
+    }
+}
+
+/// Default limits, with this backend.
+pub(crate) fn limits(backend: &'static str) -> Limits {
+    let mut limits = Limits::default();
+    limits.backend = Some(backend);
+    limits
+}
+
+/// Runs the test in a process of its own, which it may change as it likes: `name` is its path in this binary.
+pub(crate) fn alone(name: &str, test: impl FnOnce()) {
+    const ALONE: &str = "MINDER_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return test();
+    }
+    let own = std::env::current_exe().expect("the path of this binary");
+    let mut command = std::process::Command::new(own);
+    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(ALONE, "1");
+    let output = command.output().expect("this binary again");
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{name}, alone: {}\n{said}{complained}", output.status);
+    assert!(said.contains("1 passed"), "no test is called {name}:\n{said}");
+    if complained.contains("skipped") {
+        eprint!("{complained}");
+    }
+}
+
+/// All that comes from this pipe.
+pub(crate) fn read_all(pipe: Option<std::fs::File>) -> String {
+    let mut bytes = Vec::new();
+    pipe.expect("a pipe").read_to_end(&mut bytes).expect("a readable pipe");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What this command writes to its standard output, when all goes well.
+pub(crate) fn said(command: &Command) -> String {
+    let mut command = command.clone();
+    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Inherit).spawn().expect("a child");
+    let text = read_all(child.take_stdout());
+    let exit = child.wait().expect("its end");
+    assert!(exit.status.success(), "{command:?}: {}, said {text:?}", exit.status);
+    text
+}
+
+/// What a set told of one child.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) outs: [Vec<u8>; 2],
+    pub(crate) pieces: usize,
+    pub(crate) eofs: [usize; 2],
+    pub(crate) writables: usize,
+    pub(crate) stops: Vec<i32>,
+    pub(crate) exit: Option<Status>,
+    pub(crate) done: Option<Outcome>,
+}
+
+/// What a set told of all children. It fails at once when the order of events is wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) records: HashMap<Token, Record>,
+    pub(crate) wakes: usize,
+}
+
+impl Ledger {
+    /// Enters an event.
+    pub(crate) fn take(&mut self, event: Event) {
+        match event {
+            Event::Output(token, stream, bytes) => {
+                let record = self.open(token, "Output");
+                assert_eq!(record.eofs[stream as usize], 0, "{token:?}: {stream:?} after its end");
+                assert!(!bytes.is_empty(), "{token:?}: an empty piece");
+                record.outs[stream as usize].extend_from_slice(&bytes);
+                record.pieces += 1;
+            }
+            Event::Writable(token) => self.open(token, "Writable").writables += 1,
+            Event::Eof(token, stream) => {
+                let record = self.open(token, "Eof");
+                record.eofs[stream as usize] += 1;
+                assert_eq!(record.eofs[stream as usize], 1, "{token:?}: {stream:?} ended twice");
+            }
+            Event::Stopped(token, signal) => {
+                let record = self.open(token, "Stopped");
+                assert!(record.exit.is_none(), "{token:?}: stopped after its exit");
+                record.stops.push(signal);
+            }
+            Event::Exited(token, exit) => {
+                let record = self.open(token, "Exited");
+                assert!(record.exit.is_none(), "{token:?}: exited twice");
+                record.exit = Some(exit.status);
+            }
+            Event::Done(token, outcome) => {
+                let record = self.open(token, "Done");
+                assert_eq!(record.exit, Some(outcome.exit.status), "{token:?}: done as it did not exit");
+                record.done = Some(outcome);
+            }
+            Event::Woken => self.wakes += 1,
+            other => panic!("an event that no test expects: {other:?}"),
+        }
+    }
+
+    fn open(&mut self, token: Token, what: &str) -> &mut Record {
+        let record = self.records.entry(token).or_default();
+        assert!(record.done.is_none(), "{token:?}: {what} after Done");
+        record
+    }
+
+    /// Hears the set until all of its children are done.
+    pub(crate) fn finish(&mut self, set: &mut ChildSet) {
+        let until = patience();
+        while !set.is_empty() {
+            match set.next(Some(until)).expect("an event") {
+                Some(event) => self.take(event),
+                None => panic!("{} children are not done: {:?}", set.len(), self.unfinished()),
+            }
+        }
+    }
+
+    /// Hears the set until `enough`; says whether that came before the deadline.
+    pub(crate) fn hear_until(
+        &mut self,
+        set: &mut ChildSet,
+        deadline: Instant,
+        enough: impl Fn(&Self) -> bool,
+    ) -> bool {
+        while !enough(self) {
+            match set.next(Some(deadline)).expect("an event") {
+                Some(event) => self.take(event),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn unfinished(&self) -> Vec<(Token, usize, usize, Option<Status>)> {
+        let open = self.records.iter().filter(|(_, record)| record.done.is_none());
+        open.map(|(token, record)| (*token, record.outs[0].len(), record.outs[1].len(), record.exit))
+            .take(10)
+            .collect()
+    }
+
+    /// What was told of this child.
+    pub(crate) fn of(&self, token: Token) -> &Record {
+        static NOTHING: std::sync::OnceLock<Record> = std::sync::OnceLock::new();
+        self.records.get(&token).unwrap_or_else(|| NOTHING.get_or_init(Record::default))
+    }
+
+    /// What the child wrote to its standard output, so far.
+    pub(crate) fn text(&self, token: Token) -> String {
+        String::from_utf8_lossy(&self.of(token).outs[Stream::Stdout as usize]).into_owned()
+    }
+
+    /// The end of this child.
+    pub(crate) fn outcome(&self, token: Token) -> Outcome {
+        self.of(token).done.unwrap_or_else(|| panic!("{token:?} is not done"))
+    }
+}
+
+/// Whether a process of this number is there and no zombie.
+#[cfg(target_os = "linux")]
+pub(crate) fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+    state.is_some_and(|state| !matches!(state, "Z" | "X"))
+}
+
+/// Our children that are zombies or alive, by number.
+#[cfg(target_os = "linux")]
+pub(crate) fn own_children() -> Vec<u32> {
+    let mut found = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
+        let list = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    found
+}
+
+/// How many descriptors this process has open, without the one that counts.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("the list of descriptors").count() - 1
+}
+
+/// The sizes of the files without a name that this process has open in `folder` (Linux: as `/proc` shows them).
+pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
+    there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
+}

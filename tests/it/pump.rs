@@ -1,0 +1,462 @@
+//! The pump: a set on a thread of its own, and a host that watches one descriptor.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use minder::{
+    Command, Delivery, ErrorKind, Event, Kill, Limits, Poller, Pump, PumpOptions, SpawnOptions, Status,
+    Stdio, Token, WhenFull,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::kit::{Ledger, each_backend, kid, limits, patience, patterned};
+
+fn hold() -> SpawnOptions {
+    SpawnOptions::default()
+}
+
+/// A host with a loop of its own, which knows nothing but the descriptor.
+struct Host {
+    pump: Pump,
+    ledger: Ledger,
+    /// What one call takes.
+    max: usize,
+}
+
+impl Host {
+    fn new(limits: Limits) -> Self {
+        Self::of(Pump::start(limits).expect("a pump"))
+    }
+
+    fn of(pump: Pump) -> Self {
+        Self { pump, ledger: Ledger::default(), max: usize::MAX }
+    }
+
+    fn spawn(&self, command: &Command, options: SpawnOptions) -> Token {
+        self.pump.spawn(command, options).expect("a child")
+    }
+
+    /// Whether there is news before `deadline`, as poll(2) sees it.
+    fn news(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let news = self.pump.news();
+        match poll(&mut [PollFd::new(&news, PollFlags::IN)], Some(&left)) {
+            Ok(ready) => ready > 0,
+            Err(error) => panic!("poll: {error}"),
+        }
+    }
+
+    fn take(&mut self) -> usize {
+        let mut events = Vec::new();
+        let count = self.pump.take(&mut events, self.max);
+        assert_eq!(count, events.len());
+        events.into_iter().for_each(|event| self.ledger.take(event));
+        count
+    }
+
+    /// Goes by the news alone until `enough`.
+    fn until(&mut self, enough: impl Fn(&Ledger) -> bool) {
+        let until = patience();
+        while !enough(&self.ledger) {
+            assert!(
+                self.news(until),
+                "no news, while {} children are not done: {:?}",
+                self.pump.children(),
+                self.pump
+            );
+            assert!(self.take() > 0, "news of nothing");
+        }
+    }
+
+    fn finish(&mut self) {
+        let until = patience();
+        while self.pump.children() > 0 {
+            assert!(
+                self.news(until),
+                "no news, while {} children are not done: {:?}",
+                self.pump.children(),
+                self.pump
+            );
+            assert!(self.take() > 0, "news of nothing");
+        }
+        assert!(!self.news(Instant::now()) && self.take() == 0, "news after the end");
+        assert!(self.pump.trouble().is_none());
+    }
+}
+
+/// Lets time pass, while the pump works.
+fn meanwhile(time: Duration) {
+    let poller = Poller::new().expect("a poller");
+    poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("a wait");
+}
+
+#[test]
+fn a_hundred_children_arrive_byte_for_byte() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        host.max = 100_000;
+        let sizes: Vec<usize> = (0..100).map(|child| child * 3011).collect();
+        let kids: Vec<Token> =
+            sizes.iter().map(|size| host.spawn(&kid(&format!("both {size} 700")), hold())).collect();
+        host.finish();
+        for (token, size) in kids.iter().zip(sizes) {
+            let record = host.ledger.of(*token);
+            assert!(
+                record.outs.iter().all(|out| *out == patterned(size)),
+                "{size} bytes became {:?}",
+                record.outs.each_ref().map(Vec::len)
+            );
+            assert_eq!((record.eofs, record.exit), ([1, 1], Some(Status::Exited(0))));
+        }
+    });
+}
+
+#[test]
+fn a_silent_host_blocks_a_loud_child_and_loses_nothing() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.bytes_max, limits.child_bytes_max) = (1 << 20, 256 << 10);
+        let mut host = Host::new(limits);
+        let loud = host.spawn(&kid("spew 8000000"), hold());
+        let quiet = host.spawn(&kid("spew 5000"), hold());
+        let until = patience();
+        while host.pump.bytes_waiting() < 192 << 10 && Instant::now() < until {
+            meanwhile(Duration::from_millis(1));
+        }
+        meanwhile(Duration::from_millis(50));
+        let waiting = host.pump.bytes_waiting();
+        assert!((192 << 10..=(256 << 10) + 5000).contains(&waiting), "{waiting} bytes wait");
+        host.finish();
+        assert_eq!(host.ledger.of(loud).outs[0], patterned(8_000_000));
+        assert_eq!(host.ledger.of(quiet).outs[0], patterned(5000));
+    });
+}
+
+#[test]
+fn chunks_in_the_hosts_hands_hold_the_child() {
+    let mut limits = Limits::default();
+    (limits.bytes_max, limits.child_bytes_max) = (512 << 10, 512 << 10);
+    let pump = Pump::start(limits).expect("a pump");
+    let _loud = pump.spawn(&kid("spew 4000000"), hold()).expect("a child");
+    let mut kept = Vec::new();
+    let until = Instant::now() + Duration::from_millis(200);
+    while Instant::now() < until {
+        pump.take(&mut kept, usize::MAX);
+        meanwhile(Duration::from_millis(1));
+    }
+    let bytes = |events: &[Event]| -> usize {
+        events.iter().map(|event| if let Event::Output(_, _, chunk) = event { chunk.len() } else { 0 }).sum()
+    };
+    let held = bytes(&kept);
+    assert!(held <= 512 << 10, "{held} bytes were handed over while none were dropped");
+    kept.clear();
+    let (mut host, until) = (Host::of(pump), patience());
+    while host.pump.children() > 0 && host.news(until) {
+        host.take();
+    }
+    let rest = host.ledger.records.values().map(|record| record.outs[0].len()).sum::<usize>();
+    assert_eq!(held + rest, 4_000_000);
+}
+
+#[test]
+fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.bytes_max, limits.child_bytes_max) = (4 << 20, 700_000);
+        let mut host = Host::new(limits);
+        let token = host.spawn(&kid("spew 6000000"), hold().when_full(WhenFull::DropOldest));
+        let pid = host.pump.id(token).expect("its number");
+        let until = patience();
+        while crate::kit::lives(pid) && Instant::now() < until {
+            assert!(host.pump.bytes_waiting() <= 700_000, "{} bytes wait", host.pump.bytes_waiting());
+            meanwhile(Duration::from_millis(1));
+        }
+        host.finish();
+        let record = host.ledger.of(token);
+        let heard = &record.outs[0];
+        assert_eq!(heard.len() as u64 + host.ledger.outcome(token).dropped, 6_000_000);
+        assert!(
+            (600_000..=700_000).contains(&heard.len()) && patterned(6_000_000).ends_with(heard),
+            "{} bytes heard",
+            heard.len()
+        );
+    });
+}
+
+#[test]
+fn what_was_spilled_comes_back_within_the_bound() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.bytes_max, limits.child_bytes_max) = (1 << 20, 256 << 10);
+        let mut host = Host::new(limits);
+        let options = hold().when_full(WhenFull::Spill).delivery(Delivery::AtEnd);
+        let token = host.spawn(&kid("spew 9000000"), options);
+        assert!(host.news(patience()));
+        meanwhile(Duration::from_millis(50));
+        let waiting = host.pump.bytes_waiting();
+        assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
+        host.max = 300_000;
+        host.finish();
+        assert_eq!(host.ledger.of(token).outs[0], patterned(9_000_000));
+    });
+}
+
+#[test]
+fn news_is_there_exactly_while_there_is_something_to_take() {
+    each_backend(|backend| {
+        for gather in [Duration::ZERO, Duration::from_millis(1)] {
+            let mut options = PumpOptions::default();
+            (options.limits, options.gather) = (limits(backend), gather);
+            let mut host = Host::of(Pump::with_options(options).expect("a pump"));
+            assert!(!host.news(Instant::now()));
+            let kids: Vec<Token> = (0..20).map(|_| host.spawn(&kid("lines 30 1"), hold())).collect();
+            host.max = 50;
+            host.finish();
+            let wanted: String = (0..30).map(|line| format!("line {line}\n")).collect();
+            assert!(kids.iter().all(|token| host.ledger.text(*token) == wanted));
+        }
+    });
+}
+
+#[test]
+fn small_pieces_are_joined() {
+    let mut host = Host::new(Limits::default());
+    let token = host.spawn(&kid("spew 20000 10"), hold());
+    let pid = host.pump.id(token).expect("its number");
+    let until = patience();
+    while crate::kit::lives(pid) && Instant::now() < until {
+        meanwhile(Duration::from_millis(1));
+    }
+    host.finish();
+    let record = host.ledger.of(token);
+    assert_eq!(record.outs[0], patterned(20_000));
+    assert!(record.pieces <= 3, "20,000 bytes, written ten at a time, came in {} pieces", record.pieces);
+}
+
+#[test]
+fn the_exit_comes_after_the_last_byte_or_at_once() {
+    each_backend(|backend| {
+        for at_once in [false, true] {
+            let mut options = PumpOptions::default();
+            (options.limits, options.exit_at_once) = (limits(backend), at_once);
+            options.limits.leak_after = None;
+            let pump = Pump::with_options(options).expect("a pump");
+            let token = pump.spawn(&kid("leave-lines 30 10"), hold()).expect("a child");
+            let (mut events, until) = (Vec::new(), patience());
+            while !matches!(events.last(), Some(Event::Done(..))) {
+                assert!(Host::of(pump.clone()).news(until));
+                pump.take(&mut events, usize::MAX);
+            }
+            let exited = events.iter().position(|event| matches!(event, Event::Exited(..))).expect("an exit");
+            let last = events.iter().rposition(|event| matches!(event, Event::Output(..))).expect("output");
+            assert_eq!(
+                (exited < last, exited + 2 == events.len()),
+                (at_once, !at_once),
+                "{token:?}: {events:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn input_is_queued_within_a_bound_and_closed_after_the_last_byte() {
+    each_backend(|backend| {
+        let mut options = PumpOptions::default();
+        (options.limits, options.input_bytes_max) = (limits(backend), 100_000);
+        let mut host = Host::of(Pump::with_options(options).expect("a pump"));
+        let mut command = kid("cat");
+        let token = host.spawn(command.stdin(Stdio::Piped), hold());
+        let (bytes, mut written, mut refused) = (patterned(3_000_000), 0, 0);
+        while written < bytes.len() {
+            let count = host.pump.write(token, &bytes[written..]).expect("room or none");
+            assert!(count <= 100_000);
+            written += count;
+            if written < bytes.len() {
+                refused += 1;
+                host.until(|ledger| ledger.of(token).writables >= refused);
+            }
+        }
+        host.pump.close_stdin(token).expect("a child");
+        let error = host.pump.write(token, b"x").expect_err("its input is closed");
+        assert_eq!(error.kind(), ErrorKind::Unknown);
+        host.finish();
+        assert_eq!(host.ledger.of(token).outs[0], bytes);
+        assert_eq!(host.pump.write(token, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    });
+}
+
+#[test]
+fn a_child_that_reads_no_more_is_an_error_of_a_later_write() {
+    let mut host = Host::new(Limits::default());
+    let mut command = kid("close-stdin 60000");
+    let token = host.spawn(command.stdin(Stdio::Piped), hold());
+    host.until(|ledger| ledger.text(token) == "closed\n");
+    let until = patience();
+    let error = loop {
+        match host.pump.write(token, b"to nobody") {
+            Ok(_) => assert!(Instant::now() < until),
+            Err(error) => break error,
+        }
+        meanwhile(Duration::from_millis(1));
+    };
+    assert_eq!(error.io().kind(), io::ErrorKind::BrokenPipe);
+    host.pump.stop(Duration::ZERO).expect("an end");
+}
+
+#[test]
+fn a_child_is_killed_and_an_unknown_one_is_not() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let token = host.spawn(&kid("tree 3"), hold());
+        host.until(|ledger| ledger.text(token).lines().count() == 3);
+        host.pump.kill(token, Kill::NOW).expect("a child");
+        host.finish();
+        assert!(matches!(host.ledger.of(token).exit, Some(Status::Signaled { signal: 9, .. })));
+        for pid in host.ledger.text(token).lines() {
+            assert!(!crate::kit::lives(pid.parse().expect("a number")), "{pid} lives");
+        }
+        assert_eq!(host.pump.kill(token, Kill::NOW).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+        assert_eq!(host.pump.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    });
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_of_the_call() {
+    let pump = Pump::start(Limits::default()).expect("a pump");
+    let error = pump.spawn(&Command::new("no-such-program-anywhere"), hold()).expect_err("no program");
+    assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
+    assert_eq!(pump.children(), 0);
+}
+
+#[test]
+fn a_child_that_was_not_taken_still_counts() {
+    let mut limits = Limits::default();
+    limits.children_max = 2;
+    let mut host = Host::new(limits);
+    for _ in 0..2 {
+        host.spawn(&kid("exit 3"), hold());
+    }
+    let until = patience();
+    while !host.news(until) {}
+    meanwhile(Duration::from_millis(50));
+    let error = host.pump.spawn(&kid("exit 0"), hold()).expect_err("a third one");
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    host.finish();
+    host.spawn(&kid("exit 0"), hold());
+    host.finish();
+}
+
+#[test]
+fn a_stop_insists_and_ends_the_pump_for_everybody() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let stubborn = host.spawn(&kid("ignore-term 600000"), hold());
+        let loud = host.spawn(&kid("spew 1000000000"), hold());
+        host.until(|ledger| !ledger.text(stubborn).is_empty());
+        let pids = [stubborn, loud].map(|token| host.pump.id(token).expect("its number"));
+        let (other, grace) = (host.pump.clone(), Duration::from_millis(60));
+        let before = Instant::now();
+        host.pump.stop(grace).expect("an end");
+        assert!(before.elapsed() >= grace, "it was asked first");
+        assert!(pids.iter().all(|pid| !crate::kit::lives(*pid)));
+        let error = other.spawn(&kid("exit 0"), hold()).expect_err("a pump that was stopped");
+        assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
+        assert_eq!((other.take(&mut Vec::new(), 1), other.children()), (0, 0));
+        assert!(!Host::of(other.clone()).news(Instant::now()));
+        other.stop(Duration::ZERO).expect("stopped is stopped");
+    });
+}
+
+#[test]
+fn a_stop_ends_a_child_for_whose_output_there_is_no_room() {
+    let mut limits = Limits::default();
+    limits.bytes_max = 128 << 10;
+    let host = Host::new(limits);
+    for _ in 0..4 {
+        host.spawn(&kid("spew 100000000"), hold());
+    }
+    while host.pump.bytes_waiting() == 0 {
+        meanwhile(Duration::from_millis(1));
+    }
+    host.pump.stop(Duration::from_millis(10)).expect("an end");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn dropping_the_last_handle_ends_the_thread_and_kills_nobody() {
+    crate::kit::alone("pump::dropping_the_last_handle_ends_the_thread_and_kills_nobody", || {
+        let threads = || {
+            let names = std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten();
+            let names =
+                names.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+            names.filter(|name| name.trim() == "minder-pump").count()
+        };
+        let before = crate::kit::open_descriptors();
+        let pump = Pump::start(Limits::default()).expect("a pump");
+        let second = pump.clone();
+        let token = pump.spawn(&kid("sleep-ms 600000"), hold()).expect("a child");
+        let pid = pump.id(token).expect("its number");
+        drop(pump);
+        assert_eq!((threads(), second.children()), (1, 1));
+        drop(second);
+        let until = patience();
+        while (threads() > 0 || crate::kit::open_descriptors() > before) && Instant::now() < until {
+            meanwhile(Duration::from_millis(1));
+        }
+        assert_eq!((threads(), crate::kit::open_descriptors()), (0, before));
+        assert!(crate::kit::lives(pid), "it was killed");
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a number");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a child of ours");
+    });
+}
+
+#[test]
+fn many_threads_use_one_pump() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let all: Vec<(Token, usize)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|thread| {
+                    let pump = host.pump.clone();
+                    scope.spawn(move || {
+                        let start = |child: usize| {
+                            let bytes = thread * 1000 + child;
+                            let mut command = kid(&format!("gate {bytes}"));
+                            let token = pump.spawn(command.stdin(Stdio::Piped), hold()).expect("a child");
+                            pump.close_stdin(token).expect("a child");
+                            (token, bytes)
+                        };
+                        (0..12).map(start).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+        });
+        host.finish();
+        for (token, bytes) in all {
+            assert_eq!(host.ledger.of(token).outs[0], patterned(bytes));
+            assert_eq!(host.ledger.of(token).exit, Some(Status::Exited((bytes % 7) as i32)));
+        }
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_signal_of_the_host_arrives_at_the_pumps_thread() {
+    let pump = Pump::start(Limits::default()).expect("a pump");
+    pump.spawn(&kid("exit 0"), hold()).expect("a child");
+    let mut seen = 0;
+    for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let field =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        if field("Name:") == "minder-pump" {
+            let blocked = u64::from_str_radix(field("SigBlk:"), 16).expect("a mask");
+            // All but the two that cannot be blocked and the two of the C library, 32 and 33.
+            assert_eq!(blocked | 1 << 8 | 1 << 18 | 3 << 31, u64::MAX, "{blocked:x}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}

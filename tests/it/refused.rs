@@ -1,0 +1,72 @@
+//! Where the kernel, or a sandbox, refuses a mechanism: what stands beneath it does the same.
+//!
+//! These tests run others of this binary, and the command, behind a filter of system calls.
+
+use std::process::{Command, Output};
+
+const DENYKID: &str = env!("CARGO_BIN_EXE_denykid");
+const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
+
+/// Runs tests of this binary whose names begin like one of these, without the calls.
+fn rerun(calls: &str, tests: &[&str]) {
+    let own = std::env::current_exe().expect("this binary");
+    let output = Command::new(DENYKID).arg(calls).arg(own).args(tests).args(["--test-threads", "2"]).output();
+    let output = output.expect("denykid runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "without {calls}:\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let ran = text.lines().filter(|line| line.ends_with("... ok")).count();
+    assert!(ran >= tests.len(), "only {ran} tests ran:\n{text}");
+}
+
+fn minder(calls: &str, args: &[&str]) -> Output {
+    Command::new(DENYKID).args([calls, MINDER]).args(args).output().expect("denykid runs")
+}
+
+const PLAIN: &[&str] = &[
+    "child::wait_tells_the_status_once_and_again",
+    "child::a_wait_with_a_bound_never_ends_early",
+    "set::feeds_ten_megabytes_through_cat",
+    "set::kill::now_kills_the_group_and_the_stray_before_done_is_told",
+    "set::kill::one_who_is_asked_may_end_by_itself",
+    "set::output::",
+];
+
+#[test]
+fn without_clone3_children_come_from_posix_spawn() {
+    rerun("clone3", PLAIN);
+}
+
+#[test]
+fn without_pidfds_ends_are_found_by_the_sweep() {
+    rerun("clone3,pidfd_open", PLAIN);
+}
+
+#[test]
+fn without_close_range_the_table_is_copied() {
+    rerun("close_range", PLAIN);
+}
+
+#[test]
+fn the_command_runs_all_jobs_without_any_of_them() {
+    for calls in ["clone3", "pidfd_open", "clone3,pidfd_open", "close_range", "clone3,pidfd_open,close_range"]
+    {
+        let mut args = vec!["run", "-j4", "echo", "{}", ":::"];
+        let words: Vec<String> = (0..50).map(|number| number.to_string()).collect();
+        args.extend(words.iter().map(String::as_str));
+        let output = minder(calls, &args);
+        assert!(output.status.success(), "without {calls}: {output:?}");
+        let mut lines: Vec<u32> = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(|line| line.parse().expect("a number"))
+            .collect();
+        lines.sort_unstable();
+        assert_eq!(lines, (0..50).collect::<Vec<_>>(), "without {calls}");
+    }
+}
+
+#[test]
+fn doctor_names_what_is_refused() {
+    let output = minder("clone3,pidfd_open", &["doctor"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
+}

@@ -1,0 +1,173 @@
+//! What went wrong once, each test named by it.
+
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Event, Kill, Limits, SpawnOptions, WhenFull};
+
+use crate::kit::{Ledger, alone, kid, lives, nameless_files, patience, patterned};
+
+/// Grace that has no end became five seconds.
+#[test]
+fn grace_without_end_was_cut_short() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
+    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
+    set.kill(token, Kill::after(Duration::MAX)).expect("a child");
+    let later = Instant::now() + Duration::from_millis(5300);
+    assert!(!ledger.hear_until(&mut set, later, |ledger| ledger.of(token).exit.is_some()), "it was killed");
+    set.kill(token, Kill::NOW).expect("a child");
+    ledger.finish(&mut set);
+}
+
+/// Once the leader's exit was told it was reaped, and nothing could end what it had left behind.
+#[test]
+fn the_rest_of_a_tree_could_not_be_killed_once_its_leader_was_told() {
+    let mut limits = Limits::default();
+    limits.leak_after = None;
+    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+    let token = set.spawn(&kid("hold-stdout 600000"), SpawnOptions::default()).expect("a child");
+    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).exit.is_some()));
+    assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
+        ledger.of(token).done.is_some()
+    }));
+    set.kill(token, Kill::NOW).expect("a group");
+    ledger.finish(&mut set);
+    assert!(!ledger.outcome(token).left_running);
+}
+
+/// A deadline was for the leader alone: what it left behind held the outputs for ever.
+#[test]
+fn a_deadline_was_forgotten_when_the_leader_had_ended() {
+    let mut limits = Limits::default();
+    limits.leak_after = None;
+    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+    let options = SpawnOptions::default().deadline(Instant::now() + Duration::from_millis(300), Kill::NOW);
+    let token = set.spawn(&kid("hold-stdout 600000"), options).expect("a child");
+    ledger.finish(&mut set);
+    assert!(ledger.outcome(token).exit.status.success(), "the leader ended by itself");
+}
+
+/// A read into no room is no end of file.
+#[test]
+fn a_buffer_of_no_bytes_ended_every_output() {
+    let mut limits = Limits::default();
+    (limits.buffer_bytes, limits.bytes_max, limits.child_bytes_max) = (0, 0, 0);
+    let Ok(mut set) = ChildSet::new(limits) else { return };
+    let token = set.spawn(&kid("both 3000"), SpawnOptions::default()).expect("a child");
+    let mut ledger = Ledger::default();
+    ledger.finish(&mut set);
+    assert_eq!(ledger.of(token).outs, [patterned(3000), patterned(3000)]);
+}
+
+/// Bytes that the spill file did not take were lost, or kept in memory without a bound.
+#[cfg(target_os = "linux")]
+#[test]
+fn spilled_bytes_were_lost_when_the_disk_was_full() {
+    alone("regression::spilled_bytes_were_lost_when_the_disk_was_full", || {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        crate::spawn::ignore(libc::SIGXFSZ);
+        let hard = getrlimit(Resource::Fsize).maximum;
+        let mut limits = Limits::default();
+        (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 16 << 10);
+        let mut set = ChildSet::new(limits).expect("a set");
+        let options = SpawnOptions::default().when_full(WhenFull::Spill);
+        let token = set.spawn(&kid("both 500000"), options).expect("a child");
+        // A file takes 100,000 bytes and half a piece, and then no more.
+        setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard }).expect("a limit");
+        let (mut kept, mut errors) = (Vec::new(), 0);
+        let end = Instant::now() + Duration::from_millis(500);
+        while let Some(event) = set.next(Some(end)).map_err(|_| errors += 1).unwrap_or(Some(Event::Woken)) {
+            if !matches!(event, Event::Woken) {
+                kept.push(event);
+            }
+            if Instant::now() >= end {
+                break;
+            }
+        }
+        assert!(errors > 0, "nobody was told");
+        assert!(set.bytes_held() <= 64 << 10, "{} bytes are held", set.bytes_held());
+        setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+        let mut ledger = Ledger::default();
+        kept.into_iter().for_each(|event| ledger.take(event));
+        ledger.finish(&mut set);
+        let outs = &ledger.of(token).outs;
+        assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
+    });
+}
+
+/// A file from which everything was taken back went on growing.
+#[test]
+fn a_spill_file_grew_although_it_was_empty() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut limits = Limits::default();
+    (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 8 << 10);
+    limits.spill_dir = Some(folder.path().to_owned());
+    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+    let mut command = kid("cat");
+    command.stdin(minder::Stdio::Piped);
+    let token = set.spawn(&command, SpawnOptions::default().when_full(WhenFull::Spill)).expect("a child");
+    let (piece, mut largest) = (patterned(50_000), 0);
+    for round in 1..=40 {
+        let (mut kept, mut heard, mut written) = (Vec::new(), 0, 0);
+        while written < piece.len() {
+            written += set.write(token, &piece[written..]).expect("a reader");
+            // What is told stays in our hands, so that the rest goes to the file.
+            while let Some(event) =
+                set.next(Some(Instant::now() + Duration::from_millis(2))).expect("an event")
+            {
+                kept.push(event);
+            }
+        }
+        kept.into_iter().for_each(|event| ledger.take(event));
+        while heard < piece.len() * round {
+            let event = set.next(Some(patience())).expect("an event");
+            ledger.take(
+                event.unwrap_or_else(|| panic!("round {round}: {heard} bytes; {} held", set.bytes_held())),
+            );
+            heard = ledger.of(token).outs[0].len();
+        }
+        largest = nameless_files(folder.path()).into_iter().max().unwrap_or(0).max(largest);
+    }
+    assert!(largest > 0, "nothing was spilled");
+    assert!(largest <= 200_000, "the file of {} bytes a round grew to {largest}", piece.len());
+    set.close_stdin(token).expect("a child");
+    ledger.finish(&mut set);
+    assert_eq!(ledger.of(token).outs[0], piece.repeat(40));
+}
+
+/// Three hundred children ended, each with a full pipe and a grandchild that held it. When we came late, their outputs
+/// counted as silent before they were read.
+#[test]
+fn an_output_that_was_not_read_yet_counted_as_silent() {
+    let mut limits = Limits::default();
+    limits.buffer_bytes = 4 << 10;
+    let mut set = ChildSet::new(limits).expect("a set");
+    let mut tokens = Vec::new();
+    for _ in 0..300 {
+        let mut command = kid("hold-stdout 8000 40000");
+        command.stderr(minder::Stdio::Null);
+        tokens.push(set.spawn(&command, SpawnOptions::default()).expect("a child"));
+    }
+    let ids: Vec<u32> = tokens.iter().map(|token| set.id(*token).expect("a child")).collect();
+    while ids.iter().any(|id| lives(*id)) {
+        std::thread::yield_now();
+    }
+    let mut ledger = Ledger::default();
+    let (mut exits, until) = (0, patience());
+    while !set.is_empty() {
+        let event = set.next(Some(until)).expect("an event").expect("news in time");
+        // We are slow once a look at the system.
+        if matches!(event, Event::Exited(..)) && exits % 100 == 50 {
+            std::thread::park_timeout(Duration::from_millis(150));
+        }
+        exits += usize::from(matches!(event, Event::Exited(..)));
+        ledger.take(event);
+    }
+    let short = tokens.iter().filter(|token| ledger.of(**token).outs[0].len() < 40_000).count();
+    assert_eq!(short, 0, "outputs were cut off");
+    assert!(tokens.iter().all(|token| ledger.outcome(*token).leaked));
+    for id in ids {
+        let group = rustix::process::Pid::from_raw(id.cast_signed()).expect("a group");
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}

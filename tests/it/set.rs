@@ -1,0 +1,451 @@
+//! `ChildSet`: numbers, order, streams. What is bounded, killed, announced or random has a file of its own below.
+
+mod output;
+mod kill;
+mod news;
+mod model;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Command, ErrorKind, Event, Kill, Limits, SpawnOptions, Status, Stdio, Stream, Token};
+
+use crate::kit::{Ledger, TESTKID, alone, each_backend, kid, limits, patience, patterned, silent};
+#[cfg(target_os = "linux")]
+use crate::kit::{open_descriptors, own_children};
+
+/// Children that all live at once: they wait for the end of an input that they share.
+fn crowd(backend: &'static str, count: usize) {
+    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    assert_eq!(set.backend(), backend);
+    let (gate, opener) = std::io::pipe().expect("a pipe");
+    let gate = Stdio::File(Arc::new(std::fs::File::from(std::os::fd::OwnedFd::from(gate))));
+    let mut tokens = Vec::new();
+    for number in 0..count {
+        let mut command = Command::new(TESTKID);
+        command.args(["gate".to_owned(), (number % 97).to_string()]);
+        command.stdin(gate.clone()).stdout(Stdio::Piped).stderr(Stdio::Null);
+        match set.spawn(&command, SpawnOptions::default()) {
+            Ok(token) => tokens.push(token),
+            Err(error) if error.kind() == ErrorKind::Exhausted => {
+                eprintln!("{count} children on {backend}: skipped, after {number} {error}");
+                break;
+            }
+            Err(error) => panic!("child {number} of {count}: {error}"),
+        }
+    }
+    assert_eq!(set.len(), tokens.len());
+    drop(opener);
+    let mut ledger = Ledger::default();
+    ledger.finish(&mut set);
+    for (number, token) in tokens.iter().enumerate() {
+        let record = ledger.of(*token);
+        let bytes = number % 97;
+        assert_eq!(record.outs[0], patterned(bytes), "child {number} of {count}");
+        assert_eq!((record.eofs, record.exit), ([1, 0], Some(Status::Exited((bytes % 7) as i32))));
+        let outcome = ledger.outcome(*token);
+        assert!(
+            !outcome.leaked && !outcome.left_running && outcome.dropped == 0,
+            "child {number}: {outcome:?}"
+        );
+    }
+    assert_eq!((set.len(), set.bytes_held()), (0, 0));
+}
+
+#[test]
+fn hears_29_to_64_children_at_once() {
+    each_backend(|backend| [29, 32, 64].into_iter().for_each(|count| crowd(backend, count)));
+}
+
+#[test]
+fn hears_1021_children_at_once() {
+    each_backend(|backend| crowd(backend, 1021));
+}
+
+#[test]
+fn hears_1025_children_at_once() {
+    each_backend(|backend| crowd(backend, 1025));
+}
+
+#[test]
+fn hears_4096_children_at_once() {
+    each_backend(|backend| crowd(backend, 4096));
+}
+
+#[test]
+fn tells_both_streams_byte_for_byte() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let sizes = [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 300_000];
+        let tokens = sizes.map(|size| {
+            let command = kid(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
+            set.spawn(&command, SpawnOptions::default()).expect("a child")
+        });
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        for (token, size) in tokens.into_iter().zip(sizes) {
+            let record = ledger.of(token);
+            assert!(record.outs[0] == patterned(size), "{size}: {} bytes of stdout", record.outs[0].len());
+            assert!(record.outs[1] == patterned(size), "{size}: {} bytes of stderr", record.outs[1].len());
+            assert_eq!((record.eofs, record.exit), ([1, 1], Some(Status::Exited(0))));
+        }
+    });
+}
+
+#[test]
+fn tells_every_end_with_its_status() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let code = set.spawn(&silent("exit 200"), SpawnOptions::default()).expect("a child");
+    let signal = set.spawn(&silent("kill-self 10"), SpawnOptions::default()).expect("a child");
+    let mut ledger = Ledger::default();
+    ledger.finish(&mut set);
+    assert_eq!(ledger.outcome(code).exit.status, Status::Exited(200));
+    assert!(matches!(ledger.outcome(signal).exit.status, Status::Signaled { signal: 10, .. }));
+    assert!(ledger.outcome(code).exit.usage.is_some());
+}
+
+#[test]
+fn feeds_ten_megabytes_through_cat() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut command = kid("cat");
+        command.stdin(Stdio::Piped);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let bytes = patterned(10 << 20);
+        let (mut written, mut ledger, mut blocked) = (0, Ledger::default(), 0);
+        let until = patience();
+        while written < bytes.len() {
+            match set.write(token, &bytes[written..]).expect("a reader") {
+                0 => {
+                    // What was told as full is told when there is room again, even if nobody asks meanwhile.
+                    let before = ledger.of(token).writables;
+                    assert!(ledger.hear_until(&mut set, until, |ledger| ledger.of(token).writables > before));
+                    blocked += 1;
+                }
+                count => written += count,
+            }
+        }
+        set.close_stdin(token).expect("a child");
+        ledger.finish(&mut set);
+        assert!(ledger.of(token).outs[0] == bytes, "{} bytes came back", ledger.of(token).outs[0].len());
+        assert!(ledger.of(token).writables >= blocked);
+    });
+}
+
+#[test]
+fn a_reader_that_is_gone_is_an_error_and_no_signal() {
+    // SIGPIPE keeps its default action here: a test binary ignores it, which would hide the signal.
+    alone("set::a_reader_that_is_gone_is_an_error_and_no_signal", || {
+        crate::spawn::restore_sigpipe();
+        each_backend(|backend| {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut command = kid("close-stdin 600000");
+            command.stdin(Stdio::Piped);
+            let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+            let mut ledger = Ledger::default();
+            assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "closed\n"));
+            let error = set.write(token, b"x").expect_err("nobody reads");
+            assert_eq!(error.io().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
+            let error = set.write(token, b"x").expect_err("the pipe is closed");
+            assert_eq!(error.kind(), ErrorKind::Unknown);
+            set.close_stdin(token).expect("closing twice is nothing");
+            set.kill(token, Kill::NOW).expect("a child");
+            ledger.finish(&mut set);
+        });
+    });
+}
+
+#[test]
+fn a_full_pipe_whose_reader_goes_is_told_as_writable() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut command = silent("close-stdin 600000 200");
+        command.stdin(Stdio::Piped);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        while set.write(token, &[b'x'; 65_536]).expect("an open pipe") > 0 {}
+        let mut ledger = Ledger::default();
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).writables == 1));
+        assert!(set.write(token, b"x").is_err());
+        set.kill(token, Kill::NOW).expect("a child");
+        ledger.finish(&mut set);
+    });
+}
+
+#[test]
+fn a_token_names_one_child_for_ever() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..50 {
+        let token = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("a child");
+        assert!(seen.insert(token), "{token:?} again");
+        assert_eq!(token.index(), 0, "a small number is used again");
+        Ledger::default().finish(&mut set);
+        assert_eq!(set.id(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.kill(token, Kill::NOW).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.write(token, b"").expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.close_stdin(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+    }
+    assert_eq!(set.id(Token(u64::MAX)).expect_err("no such child").kind(), ErrorKind::Unknown);
+}
+
+#[test]
+fn refuses_more_children_than_it_may_have() {
+    let mut limits = Limits::default();
+    limits.children_max = 2;
+    let mut set = ChildSet::new(limits).expect("a set");
+    let first = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+    set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+    let error = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect_err("too many");
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    set.kill(first, Kill::NOW).expect("a child");
+    let mut ledger = Ledger::default();
+    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(first).done.is_some()));
+    set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("there is room again");
+    set.kill_all(Kill::NOW).expect("children");
+    ledger.finish(&mut set);
+}
+
+#[test]
+fn moves_to_another_thread_with_its_children() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let tokens: Vec<_> = (0..8)
+            .map(|_| set.spawn(&kid("script 3000 3000 5 3"), SpawnOptions::default()).expect("a child"))
+            .collect();
+        let thread = std::thread::spawn(move || {
+            let token = set.spawn(&kid("spew 10"), SpawnOptions::default()).expect("a child");
+            let mut ledger = Ledger::default();
+            ledger.finish(&mut set);
+            (ledger, token, set)
+        });
+        let (ledger, token, mut set) = thread.join().expect("the thread");
+        assert_eq!(ledger.of(token).outs[0], patterned(10));
+        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status == Status::Exited(3)));
+        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child, here again");
+        Ledger::default().finish(&mut set);
+    });
+}
+
+#[test]
+fn a_wait_never_ends_early_and_ends_at_once_without_children() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        assert!(set.next(None).expect("no error").is_none(), "nobody is left");
+        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        for micros in (0..200).map(|number| 100 + number * 13) {
+            let deadline = Instant::now() + Duration::from_micros(micros);
+            assert!(set.next(Some(deadline)).expect("no error").is_none());
+            assert!(Instant::now() >= deadline, "early, of {micros} us");
+        }
+        set.kill_all(Kill::NOW).expect("a child");
+        Ledger::default().finish(&mut set);
+    });
+}
+
+#[test]
+fn notices_children_that_stop() {
+    let mut limits = Limits::default();
+    limits.notice_stops = Some(Duration::from_millis(5));
+    let mut set = ChildSet::new(limits).expect("a set");
+    let token = set.spawn(&kid("stop-self"), SpawnOptions::default()).expect("a child");
+    let mut ledger = Ledger::default();
+    assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(token).stops.is_empty()));
+    assert_eq!(ledger.of(token).stops, [19]);
+    let id = rustix::process::Pid::from_raw(set.id(token).expect("a child").cast_signed()).expect("a number");
+    rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("our child");
+    ledger.finish(&mut set);
+    assert!(ledger.outcome(token).exit.status.success());
+    assert_eq!(ledger.of(token).stops.len(), 1);
+}
+
+#[test]
+fn a_terminal_is_one_merged_stream_that_ends() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut command = Command::new(TESTKID);
+        command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        let expected = "[true, true, true] 17x91 own=true controlling=true\r\nand this is stderr\r\n";
+        assert_eq!(ledger.text(token), expected);
+        assert_eq!(ledger.of(token).eofs, [1, 0]);
+        assert!(!ledger.outcome(token).leaked);
+    });
+}
+
+#[test]
+fn a_terminal_takes_input() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut command = Command::new(TESTKID);
+    command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
+    let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+    assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);
+    let mut ledger = Ledger::default();
+    ledger.finish(&mut set);
+    // Once as the echo, once from the child.
+    assert_eq!(ledger.text(token), "hello\r\nhello\r\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_thousand_children_leave_nothing_behind() {
+    alone("set::two_thousand_children_leave_nothing_behind", || {
+        each_backend(|backend| {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut before = 0;
+            for round in 0..21 {
+                let count = if round == 0 { 10 } else { 50 };
+                for number in 0..count {
+                    let mut command = kid(if number % 3 == 0 { "exit 0" } else { "spew 100" });
+                    if number % 5 == 0 {
+                        command.stdin(Stdio::Piped);
+                    }
+                    set.spawn(&command, SpawnOptions::default()).expect("a child");
+                }
+                Ledger::default().finish(&mut set);
+                assert_eq!(own_children(), [0; 0], "a zombie after Done");
+                // The first round opens what is kept from one start to the next.
+                if round == 0 {
+                    before = open_descriptors();
+                }
+            }
+            assert_eq!(open_descriptors(), before, "descriptors on {backend}");
+        });
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_is_a_zombie_until_its_end_was_told_and_none_after() {
+    alone("set::a_child_is_a_zombie_until_its_end_was_told_and_none_after", || {
+        let mut set = ChildSet::new(Limits::default()).expect("a set");
+        let token = set.spawn(&silent("exit 4"), SpawnOptions::default()).expect("a child");
+        let id = set.id(token).expect("a child");
+        loop {
+            match set.next(Some(patience())).expect("an event").expect("news in time") {
+                Event::Exited(..) => assert_eq!(own_children(), [id], "its number is still its own"),
+                Event::Done(..) => break,
+                _ => (),
+            }
+        }
+        assert_eq!(own_children(), [0; 0]);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_dropped_set_closes_its_descriptors() {
+    alone("set::a_dropped_set_closes_its_descriptors", || {
+        let before = open_descriptors();
+        each_backend(|backend| {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            for _ in 0..20 {
+                let mut command = kid("cat");
+                set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("a child");
+            }
+            drop(set);
+            assert_eq!(open_descriptors(), before, "descriptors on {backend}");
+        });
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
+    alone("set::without_a_free_descriptor_nothing_happened_and_later_it_works", || {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let hard = getrlimit(Resource::Nofile).maximum;
+        let mut set = ChildSet::new(Limits::default()).expect("a set");
+        let waiting = set.spawn(&kid("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let open = open_descriptors();
+        // Each of these leaves room for a different part of a start: pipes, the process, nothing.
+        let mut refused = 0;
+        for free in 0..9 {
+            let soft = Some((open + free) as u64);
+            setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
+            let result = set.spawn(&kid("exit 0"), SpawnOptions::default());
+            setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+            match result {
+                Ok(token) => {
+                    let mut ledger = Ledger::default();
+                    assert!(
+                        ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).done.is_some())
+                    );
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
+                    refused += 1;
+                }
+            }
+            assert_eq!(set.len(), 1);
+            assert_eq!(own_children().len(), 1, "a process was left, with {free} free");
+        }
+        assert!(refused >= 3, "{refused} starts were refused");
+        let kept = open_descriptors();
+        assert!(kept <= open + 1, "{open} descriptors became {kept}");
+        // The same command works once a child has ended.
+        setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
+            .expect("a lower limit");
+        let error = set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
+        assert_eq!(error.kind(), ErrorKind::Exhausted);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
+            .expect("a limit");
+        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("two are free");
+        set.kill(waiting, Kill::NOW).expect("a child");
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("what the child had is free now");
+        ledger.finish(&mut set);
+    });
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let options = SpawnOptions::default().delivery(minder::Delivery::AtEnd);
+    let error = set.spawn(&kid("exit 0"), options).expect_err("held until the end, which never comes");
+    assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
+    let mut limits = Limits::default();
+    limits.backend = Some("no-such-backend");
+    assert_eq!(ChildSet::new(limits).expect_err("no such backend").kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn a_command_that_fails_leaves_the_set_as_it_was() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let error =
+        set.spawn(&Command::new("/no/such/program"), SpawnOptions::default()).expect_err("no such program");
+    assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
+    assert!(set.next(None).expect("no error").is_none());
+    set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child");
+    Ledger::default().finish(&mut set);
+}
+
+#[test]
+fn a_stream_is_told_by_its_name() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut command = kid("script 5 9 0 0");
+    command.stdout(Stdio::Null);
+    let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+    let mut ledger = Ledger::default();
+    ledger.finish(&mut set);
+    assert_eq!(ledger.of(token).outs[Stream::Stderr as usize], patterned(9));
+    assert_eq!(ledger.of(token).eofs, [0, 1], "only piped streams have an end");
+}
+
+#[test]
+fn an_output_may_go_to_an_open_file() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(b"before ").expect("a file");
+    let mut command = kid("spew 20");
+    command.stdout(file.try_clone().expect("a descriptor"));
+    set.spawn(&command, SpawnOptions::default()).expect("a child");
+    Ledger::default().finish(&mut set);
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut file).expect("a file");
+    std::io::Read::read_to_string(&mut file, &mut text).expect("a file");
+    assert_eq!(text, format!("before {}", String::from_utf8_lossy(&patterned(20))));
+}

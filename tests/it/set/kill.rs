@@ -1,0 +1,245 @@
+//! The end of whole trees.
+
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Event, Group, Kill, Limits, SpawnOptions, Status, Stdio, Token};
+
+#[cfg(target_os = "linux")]
+use crate::kit::lives;
+use crate::kit::{Ledger, each_backend, kid, limits, patience, silent};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Starts the child and hears it until it wrote a line; returns the numbers in that line.
+fn start(set: &mut ChildSet, ledger: &mut Ledger, words: &str, options: SpawnOptions) -> (Token, Vec<u32>) {
+    let token = set.spawn(&kid(words), options).expect("a child");
+    assert!(
+        ledger.hear_until(set, patience(), |ledger| ledger.text(token).ends_with('\n')),
+        "{words} said nothing"
+    );
+    let numbers = ledger.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    (token, numbers)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn now_kills_the_group_and_the_stray_before_done_is_told() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+        assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
+        set.kill(token, Kill::NOW).expect("a tree");
+        ledger.finish(&mut set);
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+        let outcome = ledger.outcome(token);
+        assert!(matches!(outcome.exit.status, Status::Signaled { signal: 9, .. }), "{outcome:?}");
+        assert!(!outcome.left_running && !outcome.leaked, "{outcome:?}");
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn after_asks_then_insists_with_those_who_ignore_it() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+        let (asked, grace) = (Instant::now(), Duration::from_millis(300));
+        set.kill(token, Kill::after(grace)).expect("a tree");
+        // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
+        let ended = ledger.hear_until(&mut set, asked + grace, |ledger| ledger.of(token).exit.is_some());
+        assert!(!ended || asked.elapsed() >= grace, "killed early");
+        ledger.finish(&mut set);
+        assert!(asked.elapsed() >= grace);
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_who_is_asked_may_end_by_itself() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (token, numbers) = start(&mut set, &mut ledger, "tree 4", SpawnOptions::default());
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token).lines().count() == 4));
+        assert!(!numbers.is_empty());
+        let numbers: Vec<u32> = ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect();
+        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a tree");
+        ledger.finish(&mut set);
+        assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 15, .. }));
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stopped_tree_can_be_asked() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let token = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
+    let id = set.id(token).expect("a child");
+    let stopped =
+        || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
+    while !stopped() {
+        std::thread::yield_now();
+    }
+    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+    ledger.finish(&mut set);
+    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 15, .. }));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stray_in_its_own_session_is_found() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
+    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a tree");
+    ledger.finish(&mut set);
+    assert_eq!(numbers.len(), 2);
+    assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+}
+
+/// The leader is gone, and its end was not told yet: its number still holds the group.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_group_of_a_dead_leader_is_killed() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        // The number of the grandchild comes before the exit, and both wait here until the next call.
+        let until = patience();
+        let pid: u32 = loop {
+            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            let pid = if let Event::Output(_, _, chunk) = &event {
+                std::str::from_utf8(chunk).ok().and_then(|text| text.trim().parse().ok())
+            } else {
+                None
+            };
+            ledger.take(event);
+            if let Some(pid) = pid {
+                break pid;
+            }
+        };
+        let id = set.id(token).expect("a child");
+        while lives(id) {
+            std::thread::yield_now();
+        }
+        assert!(lives(pid), "the grandchild ended with its parent");
+        set.kill(token, Kill::NOW).expect("a group");
+        ledger.finish(&mut set);
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(!lives(pid), "{pid} of the group {id} lives after Done: {stat}");
+        assert!(!ledger.outcome(token).left_running);
+    });
+}
+
+/// A job that ends normally may leave a daemon: it is told, and lives on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_normal_end_leaves_the_group_alone_and_says_so() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
+    ledger.finish(&mut set);
+    let pid: u32 = ledger.text(token).trim().parse().expect("a number");
+    assert!(lives(pid), "it was killed");
+    let outcome = ledger.outcome(token);
+    assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
+    let left = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
+    rustix::process::kill_process(left, rustix::process::Signal::KILL).expect("the grandchild");
+}
+
+#[test]
+fn a_deadline_ends_the_child_and_never_early() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let options = SpawnOptions::default().deadline(deadline, Kill::NOW);
+        let late = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
+        let options = SpawnOptions::default().deadline(patience(), Kill::NOW);
+        let early = set.spawn(&silent("exit 3"), options).expect("a child");
+        assert!(
+            !ledger.hear_until(&mut set, deadline, |ledger| ledger.of(late).exit.is_some()),
+            "ended early"
+        );
+        ledger.finish(&mut set);
+        assert!(Instant::now() >= deadline);
+        assert!(matches!(ledger.outcome(late).exit.status, Status::Signaled { signal: 9, .. }));
+        assert_eq!(ledger.outcome(early).exit.status, Status::Exited(3));
+    });
+}
+
+#[test]
+fn a_deadline_in_the_past_ends_the_child_at_once() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Kill::NOW);
+    let token = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
+    ledger.finish(&mut set);
+    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+}
+
+#[test]
+fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
+    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+    assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
+        ledger.of(token).exit.is_some()
+    }));
+    set.kill(token, Kill::NOW).expect("a child");
+    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+    ledger.finish(&mut set);
+    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+}
+
+#[test]
+fn kill_all_ends_many_trees() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        for group in [Group::New, Group::Session, Group::Inherit, Group::Terminal(minder::Size::default())] {
+            for _ in 0..10 {
+                let mut command = kid("sleep-ms 600000");
+                set.spawn(command.group(group), SpawnOptions::default()).expect("a child");
+            }
+        }
+        set.kill_all(Kill::NOW).expect("children");
+        ledger.finish(&mut set);
+        assert_eq!(ledger.records.len(), 40);
+        let killed = |status| matches!(status, Some(Status::Signaled { signal: 9, .. }));
+        assert!(ledger.records.values().all(|record| killed(record.exit)));
+    });
+}
+
+/// The kill races with the exit: whatever wins, there is one end, and it is told.
+#[test]
+fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
+    each_backend(|backend| {
+        let end = Instant::now() + crate::kit::race_time() / 2;
+        let mut round: u32 = 0;
+        while Instant::now() < end {
+            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+            let token = set.spawn(&kid("spew 100"), SpawnOptions::default()).expect("a child");
+            let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
+            ledger.hear_until(&mut set, moment, |ledger| ledger.of(token).done.is_some());
+            if ledger.of(token).done.is_none() {
+                let how =
+                    if round.is_multiple_of(2) { Kill::NOW } else { Kill::after(Duration::from_secs(600)) };
+                set.kill(token, how).expect("a child that may be over");
+            }
+            ledger.finish(&mut set);
+            round += 1;
+        }
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_dies_with_the_thread_that_started_it_if_it_was_told_to() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let mut command = silent("sleep-ms 600000");
+    command.die_with_parent(true).stdin(Stdio::Null);
+    let thread = std::thread::spawn(move || {
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        (set, token)
+    });
+    let (mut set, token) = thread.join().expect("the thread");
+    ledger.finish(&mut set);
+    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+}

@@ -1,0 +1,107 @@
+//! Random children against what the set tells of them.
+
+use minder::{ChildSet, Delivery, SpawnOptions, Status, WhenFull};
+use proptest::prelude::*;
+
+use crate::kit::{Ledger, kid, limits, patience, patterned};
+
+/// What one child is told to do, and how it is treated.
+#[derive(Clone, Debug)]
+struct Script {
+    sizes: [usize; 2],
+    pause_ms: u64,
+    code: u8,
+    when_full: WhenFull,
+    delivery: Delivery,
+    /// How many events are taken before it is started.
+    after: usize,
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let size = prop_oneof![Just(0usize), 1usize..100, 4_000usize..4_200, 60_000usize..140_000];
+    let when_full = prop_oneof![Just(WhenFull::Hold), Just(WhenFull::Spill), Just(WhenFull::DropOldest)];
+    let at_end = any::<bool>();
+    ([size.clone(), size], 0u64..8, any::<u8>(), when_full, at_end, 0usize..20).prop_map(
+        |(sizes, pause_ms, code, when_full, at_end, after)| {
+            let at_end = at_end && when_full != WhenFull::Hold;
+            let delivery = if at_end { Delivery::AtEnd } else { Delivery::Live };
+            Script { sizes, pause_ms, code, when_full, delivery, after }
+        },
+    )
+}
+
+/// How many events stay in the caller's hands, the bytes of one read, of a child, and of all.
+fn habits() -> impl Strategy<Value = (usize, usize, usize, usize)> {
+    (0usize..40, prop_oneof![Just(512usize), Just(4096), Just(65_536)], 1usize..40_000, 1usize..200_000)
+}
+
+fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize, usize)) {
+    let (hands, buffer_bytes, child_bytes_max, bytes_max) = habits;
+    let mut limits = limits(backend);
+    limits.buffer_bytes = buffer_bytes;
+    limits.child_bytes_max = child_bytes_max;
+    limits.bytes_max = bytes_max;
+    let mut set = ChildSet::new(limits).expect("a set");
+    let (mut ledger, mut held) = (Ledger::default(), std::collections::VecDeque::new());
+    let until = patience();
+    let mut take = |set: &mut ChildSet, hands: usize| {
+        // What is in our hands may be what a child waits for: let go before a wait that nothing else would end.
+        let soon = std::time::Instant::now() + std::time::Duration::from_millis(20);
+        match set.next(Some(if held.is_empty() { until } else { soon })).expect("an event") {
+            Some(event) => held.push_back(event),
+            None => assert!(!held.is_empty(), "nothing came, and nothing was in our hands"),
+        }
+        while held.len() > hands {
+            ledger.take(held.pop_front().expect("an event"));
+        }
+        if set.is_empty() || std::time::Instant::now() >= soon {
+            held.drain(..).for_each(|event| ledger.take(event));
+        }
+    };
+    let mut tokens = Vec::new();
+    for script in scripts {
+        for _ in 0..script.after {
+            if !set.is_empty() {
+                take(&mut set, hands);
+            }
+        }
+        let [out, err] = script.sizes;
+        let command = kid(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
+        let options = SpawnOptions::default().when_full(script.when_full).delivery(script.delivery);
+        tokens.push(set.spawn(&command, options).expect("a child"));
+    }
+    while !set.is_empty() {
+        take(&mut set, hands);
+    }
+    held.into_iter().for_each(|event| ledger.take(event));
+    for (token, script) in tokens.into_iter().zip(scripts) {
+        let (record, outcome) = (ledger.of(token), ledger.outcome(token));
+        assert_eq!(
+            (record.exit, record.eofs),
+            (Some(Status::Exited(script.code.into())), [1, 1]),
+            "{script:?}"
+        );
+        assert!(!outcome.leaked && !outcome.left_running, "{script:?}: {outcome:?}");
+        let received = record.outs.iter().map(Vec::len).sum::<usize>() as u64;
+        let written = script.sizes.iter().sum::<usize>() as u64;
+        assert_eq!(received + outcome.dropped, written, "{script:?}: {outcome:?}");
+        if script.when_full != WhenFull::DropOldest {
+            assert_eq!(outcome.dropped, 0);
+            for (out, size) in record.outs.iter().zip(script.sizes) {
+                assert!(*out == patterned(size), "{script:?}: {} bytes", out.len());
+            }
+        }
+    }
+    assert_eq!(set.bytes_held(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tells_what_random_children_do(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
+        for backend in minder::backends() {
+            play(backend, &scripts, habits);
+        }
+    }
+}

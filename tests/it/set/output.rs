@@ -1,0 +1,375 @@
+//! What happens when output comes faster than it is taken.
+
+use std::time::{Duration, Instant};
+
+use minder::{
+    ChildSet, Chunk, Delivery, Event, Kill, Limits, SpawnOptions, Status, Stdio, Stream, Token, WhenFull,
+};
+
+use crate::kit::{Ledger, each_backend, kid, limits, nameless_files, patience, patterned};
+
+/// Small bounds: a piece of 4 KiB, 16 KiB a child, 64 KiB in all.
+fn tight(backend: &'static str) -> Limits {
+    let mut limits = limits(backend);
+    (limits.buffer_bytes, limits.child_bytes_max, limits.bytes_max) = (4 << 10, 16 << 10, 64 << 10);
+    limits
+}
+
+/// Keeps what the set tells until it has nothing to tell for a while.
+fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
+    let mut kept = Vec::new();
+    while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("an event") {
+        kept.push(event);
+    }
+    kept
+}
+
+fn bytes_in(events: &[Event]) -> usize {
+    let bytes = |event: &Event| if let Event::Output(_, _, chunk) = event { chunk.len() } else { 0 };
+    events.iter().map(bytes).sum()
+}
+
+#[test]
+fn hold_blocks_the_child_within_the_bound_and_goes_on() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(tight(backend)).expect("a set");
+        let token = set.spawn(&kid("spew 1000000"), SpawnOptions::default()).expect("a child");
+        let kept = hoard(&mut set, Duration::from_millis(150));
+        assert!(set.bytes_held() <= 16 << 10, "{} bytes are held", set.bytes_held());
+        assert!(
+            bytes_in(&kept) >= 8 << 10 && bytes_in(&kept) <= 16 << 10,
+            "{} bytes were told",
+            bytes_in(&kept)
+        );
+        assert!(!kept.iter().any(|event| matches!(event, Event::Exited(..))), "the child did not block");
+        let mut ledger = Ledger::default();
+        kept.into_iter().for_each(|event| ledger.take(event));
+        ledger.finish(&mut set);
+        assert!(ledger.of(token).outs[0] == patterned(1_000_000), "{} bytes", ledger.of(token).outs[0].len());
+        assert_eq!((set.bytes_held(), ledger.outcome(token).dropped), (0, 0));
+    });
+}
+
+#[test]
+fn a_chunk_that_another_thread_drops_makes_room() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(tight(backend)).expect("a set");
+        let token = set.spawn(&kid("both 500000 3000"), SpawnOptions::default()).expect("a child");
+        let (sender, receiver) = std::sync::mpsc::channel::<(Stream, Chunk)>();
+        let taker = std::thread::spawn(move || {
+            let mut outs = [Vec::new(), Vec::new()];
+            for (stream, chunk) in receiver {
+                outs[stream as usize].extend_from_slice(&chunk);
+                // Late enough that the set is asleep, now and then.
+                if outs[0].len() % 5 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            outs
+        });
+        let until = patience();
+        let mut done = false;
+        while !done {
+            match set.next(Some(until)).expect("an event").expect("news in time") {
+                Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("the taker"),
+                Event::Done(of, outcome) => {
+                    assert_eq!((of, outcome.exit.status), (token, Status::Exited(0)));
+                    done = true;
+                }
+                _ => (),
+            }
+        }
+        drop(sender);
+        let outs = taker.join().expect("the taker");
+        assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
+        assert_eq!(set.bytes_held(), 0);
+    });
+}
+
+/// Room that is made in the very moment in which a child is held must not be missed.
+#[test]
+fn room_is_never_missed_however_the_threads_meet() {
+    each_backend(|backend| {
+        let end = Instant::now() + crate::kit::race_time() / 2;
+        let mut rounds = 0;
+        while Instant::now() < end {
+            let mut limits = tight(backend);
+            (limits.buffer_bytes, limits.child_bytes_max) = (1 << 10, 2 << 10);
+            let mut set = ChildSet::new(limits).expect("a set");
+            for _ in 0..3 {
+                set.spawn(&kid("spew 60000 1000"), SpawnOptions::default()).expect("a child");
+            }
+            let (sender, receiver) = std::sync::mpsc::channel::<Chunk>();
+            let dropper =
+                std::thread::spawn(move || receiver.into_iter().map(|chunk| chunk.len()).sum::<usize>());
+            let until = patience();
+            while !set.is_empty() {
+                let event = set.next(Some(until)).expect("an event");
+                match event.unwrap_or_else(|| panic!("room was missed in round {rounds}")) {
+                    Event::Output(_, _, chunk) => sender.send(chunk).expect("the dropper"),
+                    _ => continue,
+                }
+            }
+            drop(sender);
+            assert_eq!(dropper.join().expect("the dropper"), 180_000);
+            rounds += 1;
+        }
+    });
+}
+
+#[test]
+fn many_held_children_stay_within_the_bound_of_all() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(tight(backend)).expect("a set");
+        let tokens: Vec<_> = (0..40)
+            .map(|_| set.spawn(&kid("spew 100000"), SpawnOptions::default()).expect("a child"))
+            .collect();
+        let kept = hoard(&mut set, Duration::from_millis(300));
+        // A child that holds nothing may always hold one piece.
+        let bound = (64 << 10) + tokens.len() * (4 << 10);
+        assert!(set.bytes_held() <= bound, "{} bytes are held", set.bytes_held());
+        let mut ledger = Ledger::default();
+        kept.into_iter().for_each(|event| ledger.take(event));
+        ledger.finish(&mut set);
+        assert!(tokens.iter().all(|token| ledger.of(*token).outs[0] == patterned(100_000)));
+    });
+}
+
+#[test]
+fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
+    each_backend(|backend| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut limits = tight(backend);
+        limits.spill_dir = Some(folder.path().to_owned());
+        let mut set = ChildSet::new(limits).expect("a set");
+        let options = SpawnOptions::default().when_full(WhenFull::Spill);
+        let token = set.spawn(&kid("both 700000 5000"), options).expect("a child");
+        // The child is never blocked: it ends although nothing is taken but the first few pieces.
+        let (mut kept, mut ledger) = (Vec::new(), Ledger::default());
+        let until = patience();
+        loop {
+            match set.next(Some(until)).expect("an event").expect("the child was blocked") {
+                Event::Exited(of, exit) => {
+                    kept.push(Event::Exited(of, exit));
+                    break;
+                }
+                event => kept.push(event),
+            }
+        }
+        assert!(set.bytes_held() <= 16 << 10, "{} bytes are held", set.bytes_held());
+        assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "the file has a name");
+        kept.into_iter().for_each(|event| ledger.take(event));
+        ledger.finish(&mut set);
+        let outs = &ledger.of(token).outs;
+        assert!(outs.iter().all(|out| *out == patterned(700_000)), "{} and {}", outs[0].len(), outs[1].len());
+        assert_eq!(ledger.of(token).eofs, [1, 1]);
+        assert_eq!(nameless_files(folder.path()), [0; 0], "a file is left");
+    });
+}
+
+#[test]
+fn spill_goes_on_while_chunks_are_taken_slowly() {
+    let mut set = ChildSet::new(tight(best())).expect("a set");
+    let options = SpawnOptions::default().when_full(WhenFull::Spill);
+    let token = set.spawn(&kid("both 400000 1000"), options).expect("a child");
+    let mut ledger = Ledger::default();
+    let mut window = std::collections::VecDeque::new();
+    let until = patience();
+    while !set.is_empty() {
+        let event = set.next(Some(until)).expect("an event").expect("news in time");
+        window.push_back(event);
+        // Three chunks stay in our hands, so that the file is read and written in turns.
+        while window.len() > 3 {
+            ledger.take(window.pop_front().expect("an event"));
+        }
+    }
+    window.into_iter().for_each(|event| ledger.take(event));
+    assert!(ledger.of(token).outs.iter().all(|out| *out == patterned(400_000)));
+}
+
+fn best() -> &'static str {
+    minder::backends().next().expect("a backend")
+}
+
+#[test]
+fn at_end_a_child_is_told_in_one_go() {
+    each_backend(|backend| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut limits = tight(backend);
+        limits.spill_dir = Some(folder.path().to_owned());
+        let mut set = ChildSet::new(limits).expect("a set");
+        let options = SpawnOptions::default().when_full(WhenFull::Spill).delivery(Delivery::AtEnd);
+        let sizes = [0, 10, 5_000, 16_385, 200_000, 300_000];
+        let tokens =
+            sizes.map(|size| set.spawn(&kid(&format!("both {size} 999")), options).expect("a child"));
+        let (mut ledger, mut open): (_, Option<Token>) = (Ledger::default(), None);
+        let until = patience();
+        while !set.is_empty() {
+            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            match &event {
+                Event::Output(token, ..) | Event::Eof(token, _) => {
+                    assert!(
+                        open.is_none_or(|open| open == *token),
+                        "{token:?} between the pieces of {open:?}"
+                    );
+                    open = Some(*token);
+                }
+                Event::Done(token, _) => {
+                    assert!(open.take().is_none_or(|open| open == *token));
+                }
+                _ => assert_eq!(open, None, "{event:?} between the pieces of {open:?}"),
+            }
+            ledger.take(event);
+        }
+        for (token, size) in tokens.into_iter().zip(sizes) {
+            assert!(ledger.of(token).outs.iter().all(|out| *out == patterned(size)), "{size} bytes");
+            assert_eq!((ledger.of(token).eofs, ledger.outcome(token).dropped), ([1, 1], 0));
+        }
+        assert_eq!(nameless_files(folder.path()), [0; 0], "a file is left");
+    });
+}
+
+#[test]
+fn drop_oldest_counts_every_byte() {
+    each_backend(|backend| {
+        for delivery in [Delivery::Live, Delivery::AtEnd] {
+            let mut set = ChildSet::new(tight(backend)).expect("a set");
+            let options = SpawnOptions::default().when_full(WhenFull::DropOldest).delivery(delivery);
+            let tokens: Vec<_> =
+                (0..4).map(|_| set.spawn(&kid("both 300000 777"), options).expect("a child")).collect();
+            let mut kept = Vec::new();
+            let mut ledger = Ledger::default();
+            let until = patience();
+            while !set.is_empty() {
+                // What is taken stays in our hands, so that there is no room for long.
+                kept.push(set.next(Some(until)).expect("an event").expect("the child was blocked"));
+                assert!(
+                    set.bytes_held() <= (64 << 10) + 4 * (8 << 10),
+                    "{} bytes are held",
+                    set.bytes_held()
+                );
+            }
+            kept.into_iter().for_each(|event| ledger.take(event));
+            for token in tokens {
+                let (record, outcome) = (ledger.of(token), ledger.outcome(token));
+                let received = (record.outs[0].len() + record.outs[1].len()) as u64;
+                assert_eq!(received + outcome.dropped, 600_000, "{delivery:?}: {received} bytes came");
+                assert!(outcome.dropped > 0, "{delivery:?}: nothing was dropped");
+                assert_eq!(record.eofs, [1, 1]);
+                if delivery == Delivery::AtEnd {
+                    assert!(
+                        record.outs.iter().all(|out| patterned(300_000).ends_with(out)),
+                        "the newest is kept"
+                    );
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_silent_grandchild_is_given_up_after_a_while() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let begun = Instant::now();
+        let token = set.spawn(&kid("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
+        let id = set.id(token).expect("a child");
+        let mut ledger = Ledger::default();
+        let mut exited = None;
+        let until = patience();
+        while !set.is_empty() {
+            ledger.take(set.next(Some(until)).expect("an event").expect("news in time"));
+            exited = exited.or_else(|| ledger.of(token).exit.map(|_| Instant::now()));
+        }
+        let outcome = ledger.outcome(token);
+        assert!(outcome.leaked && outcome.left_running, "{outcome:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(100), "given up early");
+        let group = rustix::process::Pid::from_raw(id.cast_signed()).expect("a group");
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("the grandchild");
+        assert!(exited.is_some());
+        assert_eq!(ledger.of(token).outs[0], patterned(50_000), "what was written before is kept");
+        assert_eq!(ledger.of(token).eofs, [1, 1]);
+    });
+}
+
+#[test]
+fn without_a_bound_a_silent_grandchild_is_waited_for() {
+    let mut limits = Limits::default();
+    limits.leak_after = None;
+    let mut set = ChildSet::new(limits).expect("a set");
+    let begun = Instant::now();
+    let token = set.spawn(&kid("hold-stdout 400"), SpawnOptions::default()).expect("a child");
+    let mut ledger = Ledger::default();
+    ledger.finish(&mut set);
+    assert!(begun.elapsed() >= Duration::from_millis(400), "it did not wait");
+    assert!(!ledger.outcome(token).leaked);
+}
+
+#[test]
+fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        limits.leak_after = Some(Duration::from_millis(500));
+        let mut set = ChildSet::new(limits).expect("a set");
+        // Twice as long as silence is borne.
+        let token = set.spawn(&kid("leave-lines 20 50"), SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
+        assert_eq!((ledger.text(token), ledger.outcome(token).leaked), (lines, false));
+    });
+}
+
+#[test]
+fn a_held_child_is_not_called_silent() {
+    let mut set = ChildSet::new(tight(best())).expect("a set");
+    let token = set.spawn(&kid("spew 40000"), SpawnOptions::default()).expect("a child");
+    // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is borne.
+    let kept = hoard(&mut set, Duration::from_millis(400));
+    assert!(
+        kept.iter().any(|event| matches!(event, Event::Exited(..))),
+        "40,000 bytes fit into bound and pipe"
+    );
+    let mut ledger = Ledger::default();
+    kept.into_iter().for_each(|event| ledger.take(event));
+    ledger.finish(&mut set);
+    assert_eq!(ledger.of(token).outs[0], patterned(40_000));
+    assert!(!ledger.outcome(token).leaked, "it was we who did not listen");
+}
+
+#[test]
+fn a_chunk_outlives_its_set() {
+    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut command = kid("spew 1000");
+    command.stderr(Stdio::Null);
+    set.spawn(&command, SpawnOptions::default()).expect("a child");
+    let mut chunks = Vec::new();
+    while let Some(event) = set.next(Some(patience())).expect("an event") {
+        match event {
+            Event::Output(_, _, chunk) => chunks.push(chunk),
+            Event::Done(..) => break,
+            _ => (),
+        }
+    }
+    assert!(set.bytes_held() >= 1000);
+    drop(set);
+    let bytes: Vec<u8> = chunks.into_iter().flat_map(Chunk::into_vec).collect();
+    assert_eq!(bytes, patterned(1000));
+}
+
+#[test]
+fn a_child_that_is_killed_while_it_is_held_ends() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(tight(backend)).expect("a set");
+        let token = set.spawn(&kid("spew 100000000"), SpawnOptions::default()).expect("a child");
+        let kept = hoard(&mut set, Duration::from_millis(100));
+        set.kill(token, Kill::NOW).expect("a child");
+        let mut ledger = Ledger::default();
+        kept.into_iter().for_each(|event| ledger.take(event));
+        ledger.finish(&mut set);
+        assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+        let told = &ledger.of(token).outs[0];
+        assert!(*told == patterned(told.len()), "a byte is missing between");
+    });
+}

@@ -1,0 +1,156 @@
+//! `cargo xtask bench run`: what `minder run` costs beside its peers, in paired rounds.
+//!
+//! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
+
+mod cost;
+mod crowd;
+mod machine;
+mod meter;
+mod peers;
+mod table;
+
+use crate::tree;
+use anyhow::{Context, Result, bail};
+use peers::Peers;
+use std::path::PathBuf;
+
+/// One question, and how it is answered.
+struct Question {
+    name: &'static str,
+    what: &'static str,
+    /// How many rounds tell enough, unless the caller says.
+    rounds: usize,
+    ask: fn(&Bench) -> Result<Answer>,
+}
+
+const QUESTIONS: [Question; 6] = [
+    Question {
+        name: "tiny",
+        what: "cost per job, static child that ends at once, 8 at once",
+        rounds: 5,
+        ask: cost::tiny,
+    },
+    Question { name: "true", what: "cost per job, /bin/true, 8 at once", rounds: 5, ask: cost::truth },
+    Question { name: "one", what: "one job: wall time over a bare spawn", rounds: 40, ask: cost::one },
+    Question {
+        name: "version",
+        what: "what it costs to start and say `--version`",
+        rounds: 20,
+        ask: cost::version,
+    },
+    Question {
+        name: "live",
+        what: "cost per job while thousands of other children live",
+        rounds: 3,
+        ask: crowd::live,
+    },
+    Question {
+        name: "many",
+        what: "thousands of captured children at once: memory, threads, descriptors",
+        rounds: 3,
+        ask: crowd::many,
+    },
+];
+
+/// What a question needs to be answered.
+struct Bench {
+    peers: Peers,
+    rounds: usize,
+    quick: bool,
+}
+
+impl Bench {
+    /// The number to use: the full one, or a tenth for a quick look.
+    fn scaled(&self, full: usize) -> usize {
+        if self.quick { full / 10 } else { full }
+    }
+
+    fn round(&self, number: usize) {
+        eprint!("\r  round {} of {} ", number + 1, self.rounds);
+        if number + 1 == self.rounds {
+            eprintln!();
+        }
+    }
+}
+
+/// A table for people, and the raw rows behind it.
+struct Answer {
+    table: String,
+    remarks: Vec<String>,
+    csv: String,
+}
+
+/// `cargo xtask bench run [--rounds N] [--quick] [--only NAME]...`
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let Some(("run", options)) = args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) else {
+        bail!("bench knows `run`; cure: cargo xtask bench run [--rounds N] [--quick] [--only NAME]");
+    };
+    let asked = Asked::parse(options)?;
+    let mut peers = Peers::ready()?;
+    for question in
+        QUESTIONS.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
+    {
+        let usual = if asked.quick { question.rounds.min(3) } else { question.rounds };
+        let bench = Bench { peers, rounds: asked.rounds.unwrap_or(usual), quick: asked.quick };
+        eprintln!("bench: {}: {}", question.name, question.what);
+        let before = machine::load();
+        let answer = (question.ask)(&bench).with_context(|| format!("bench {}", question.name))?;
+        report(question, &bench, &answer, &before)?;
+        peers = bench.peers;
+    }
+    Ok(())
+}
+
+/// Prints the table, and keeps it and its rows: quick looks below target, full runs in docs/measurements.
+fn report(question: &Question, bench: &Bench, answer: &Answer, load_before: &str) -> Result<()> {
+    let again = format!(
+        "cargo xtask bench run --only {} --rounds {}{}",
+        question.name,
+        bench.rounds,
+        if bench.quick { " --quick" } else { "" }
+    );
+    let mut text = format!("# minder run: {}\n\n{}\n", question.what, answer.table);
+    for remark in answer.remarks.iter().chain(&bench.peers.left_out) {
+        text.push_str(&format!("- {remark}\n"));
+    }
+    text.push_str(&machine::describe(&bench.peers, bench.rounds, load_before)?);
+    text.push_str(&format!("- drawn by: `{again}`\n- raw rows: `run-{}.csv`\n", question.name));
+    let dir: PathBuf =
+        if bench.quick { tree::target_dir().join("bench") } else { tree::root().join("docs/measurements") };
+    std::fs::create_dir_all(&dir)?;
+    std::fs::write(dir.join(format!("run-{}.csv", question.name)), &answer.csv)?;
+    std::fs::write(dir.join(format!("run-{}.md", question.name)), &text)?;
+    println!("{text}");
+    Ok(())
+}
+
+/// The options of the command line.
+#[derive(Default)]
+struct Asked {
+    rounds: Option<usize>,
+    quick: bool,
+    only: Vec<String>,
+}
+
+impl Asked {
+    fn parse(words: &[String]) -> Result<Self> {
+        let mut asked = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--quick" => asked.quick = true,
+                "--rounds" => {
+                    let n: usize = words.next().context("--rounds wants a number")?.parse()?;
+                    asked.rounds = Some(n.max(1));
+                }
+                "--only" => asked.only.push(words.next().context("--only wants a name")?.clone()),
+                other => bail!("`{other}` is no option of bench run; cure: cargo xtask help"),
+            }
+        }
+        let names: Vec<&str> = QUESTIONS.iter().map(|q| q.name).collect();
+        if let Some(unknown) = asked.only.iter().find(|o| !names.contains(&o.as_str())) {
+            bail!("nothing is called `{unknown}`; cure: one of {}", names.join(", "));
+        }
+        Ok(asked)
+    }
+}

@@ -1,0 +1,85 @@
+//! Runs one program under `benches/peers/meter.c` and reads what it cost.
+
+use super::peers::Peers;
+use crate::run;
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What one run cost.
+#[derive(Clone, Debug)]
+pub(crate) struct Cost {
+    pub(crate) wall_us: f64,
+    /// Processor time of the program and of all that was waited for below it.
+    pub(crate) tree_us: f64,
+    /// Processor time of the program that was started, alone, in ticks of the kernel.
+    pub(crate) self_us: f64,
+    pub(crate) status: i32,
+    /// How many processes and threads the whole machine started meanwhile: at least one for every job.
+    started: usize,
+    errors: PathBuf,
+}
+
+impl Cost {
+    /// The cost, if the program ended with 0 and can have run so many jobs; otherwise what it said.
+    pub(crate) fn checked(self, jobs: usize) -> Result<Self> {
+        if self.status != 0 {
+            let said = std::fs::read_to_string(&self.errors).unwrap_or_default();
+            let first = said.lines().find(|l| !l.trim().is_empty()).unwrap_or("nothing on stderr");
+            bail!("ended with {}: {}", self.status, first.trim());
+        }
+        if self.started < jobs {
+            bail!("only {} processes were started for {jobs} jobs", self.started);
+        }
+        Ok(self)
+    }
+
+    /// The part of a row of CSV that every question shares.
+    pub(crate) fn csv(&self) -> String {
+        format!("{},{},{},{}", self.wall_us, self.tree_us, self.self_us, self.status)
+    }
+}
+
+/// The names of the columns that [`Cost::csv`] fills.
+pub(crate) const CSV: &str = "wall_us,tree_us,self_us,status";
+
+/// Runs `words` with `input` as standard input; output goes nowhere.
+pub(crate) fn measure(peers: &Peers, words: &[String], input: &Path) -> Result<Cost> {
+    measure_to(peers, words, input, "/dev/null")
+}
+
+/// Runs `words` with `input` as standard input and the file `output` as standard output.
+pub(crate) fn measure_to(peers: &Peers, words: &[String], input: &Path, output: &str) -> Result<Cost> {
+    let before = started();
+    run::finish(command(peers, words, input)?.stdout(File::create(output)?))?;
+    Ok(Cost { started: started() - before, ..read(peers)? })
+}
+
+/// How many processes and threads this machine has started since it was booted.
+fn started() -> usize {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let number = text.lines().find_map(|l| l.strip_prefix("processes "));
+    number.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+}
+
+/// The metered command, ready to be started.
+pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<Command> {
+    let mut cmd = run::command(peers.built("meter"));
+    cmd.arg(peers.built("cost")).args(words);
+    cmd.stdin(File::open(input)?).stderr(File::create(peers.built("errors"))?);
+    cmd.env("XDG_STATE_HOME", peers.state()).env("PARALLEL_HOME", peers.state().join("gnu"));
+    Ok(cmd)
+}
+
+/// What the meter wrote when the command had ended.
+pub(crate) fn read(peers: &Peers) -> Result<Cost> {
+    let text = std::fs::read_to_string(peers.built("cost")).context("the meter wrote nothing")?;
+    let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let [wall_us, tree_us, self_us, _maxrss, status] = numbers[..] else {
+        bail!("the meter wrote `{}`", text.trim())
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "an exit status is a small whole number")]
+    let status = status as i32;
+    Ok(Cost { wall_us, tree_us, self_us, status, started: 0, errors: peers.built("errors").into() })
+}

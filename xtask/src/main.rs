@@ -1,0 +1,53 @@
+//! The project's own chores, behind one door: `cargo xtask VERB`.
+//!
+//! It depends on none of our crates, so it builds, and can say what is wrong, while they do not.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
+
+mod tree;
+mod run;
+mod install;
+mod test;
+mod tidy;
+mod debian;
+mod targets;
+mod wine;
+mod bench;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask VERB
+
+  test [--list] [--only STEP]...   everything that CI checks; what is missing is installed or said to be skipped
+  tidy                             the rules about the tree: layers, cfg, unsafe, file heads, manifests
+  targets [--list] [NAME]...       compile-checks the other systems
+  wine [CARGO ARGUMENTS]...        builds for Windows and runs it under Wine; with arguments, runs that cargo command there
+  bench run [--rounds N] [--quick] [--only NAME]   measures `minder run` beside its peers
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let done = match args.first().map(String::as_str) {
+        Some("test") => test::main(rest),
+        Some("tidy") => tidy::main(),
+        Some("targets") => targets::main(rest),
+        Some("wine") => wine::main(rest),
+        Some("bench") => bench::main(rest),
+        Some("help" | "-h" | "--help") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("xtask: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

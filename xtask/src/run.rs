@@ -1,0 +1,126 @@
+//! Runs other programs: shows the command line, and names it in the error when it fails.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// What `cargo run` leaves in our environment about ourselves; other programs must not see it.
+const OURS: [&str; 5] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "RUST_RECURSION_COUNT",
+];
+
+/// A command that runs at the repository's root.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut cmd = Command::new(program);
+    cmd.current_dir(crate::tree::root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if OURS.contains(&text.as_ref()) || text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_BIN_") {
+            cmd.env_remove(&name);
+        }
+    }
+    cmd
+}
+
+/// The cargo that started us.
+pub(crate) fn cargo() -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Shows the command, runs it with our own streams, and fails when it does.
+pub(crate) fn run(cmd: &mut Command) -> Result<()> {
+    eprintln!("  $ {}", show(cmd));
+    let line = brief(cmd);
+    let status = cmd.status().with_context(|| format!("cannot run `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Runs the command unseen and returns what it wrote to its standard output.
+pub(crate) fn read(cmd: &mut Command) -> Result<String> {
+    let line = show(cmd);
+    let out = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{line}`"))?;
+    if !out.status.success() {
+        let told = String::from_utf8_lossy(&out.stderr);
+        bail!("`{line}` failed ({}): {}", out.status, told.trim());
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+/// Whether the command can be run and succeeds; nothing of it is shown.
+pub(crate) fn succeeds(cmd: &mut Command) -> bool {
+    cmd.stdin(Stdio::null()).output().is_ok_and(|out| out.status.success())
+}
+
+/// Runs the command with the streams that it was given, unseen. How it ended is for the caller to learn elsewhere.
+pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
+    cmd.status().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
+    Ok(())
+}
+
+/// Runs the command to its end, and calls `look` every so often meanwhile.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "xtask has to build without minder, whose Command it cannot use"
+)]
+pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<()> {
+    let mut child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
+    let pid = child.id();
+    let (tell, ended) = mpsc::channel();
+    let waiter = std::thread::spawn(move || tell.send(child.wait().map(drop)));
+    let end = loop {
+        match ended.recv_timeout(every) {
+            Err(mpsc::RecvTimeoutError::Timeout) => look(pid),
+            end => break end,
+        }
+    };
+    // The waiter has nothing left to do but to return.
+    let _ = waiter.join();
+    Ok(end??)
+}
+
+/// Finds a program in PATH.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&path).map(|dir| dir.join(&name)).find(|file| file.is_file())
+}
+
+/// The command as one would type it, with the environment that was set for it.
+pub(crate) fn show(cmd: &Command) -> String {
+    let mut words = Vec::new();
+    for (name, value) in cmd.get_envs() {
+        if let Some(value) = value {
+            words.push(format!("{}={}", name.to_string_lossy(), quote(value)));
+        }
+    }
+    words.push(brief(cmd));
+    words.join(" ")
+}
+
+/// The command without its environment. The cargo that started us is what a person calls `cargo`.
+fn brief(cmd: &Command) -> String {
+    let program = cmd.get_program();
+    let ours = std::env::var_os("CARGO").is_some_and(|cargo| cargo == program);
+    let first = if ours { "cargo".into() } else { quote(program) };
+    std::iter::once(first).chain(cmd.get_args().map(quote)).collect::<Vec<_>>().join(" ")
+}
+
+fn quote(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "_-./=:,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

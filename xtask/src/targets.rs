@@ -1,0 +1,107 @@
+//! Compile-checks the systems that this machine is not.
+//!
+//! Only checked: nothing is linked or run. What a target's own standard library is needed for comes from the toolchain
+//! in use if it has that library, else from Debian's compiler, which builds it from source, else from rustup.
+
+use crate::{debian, install, run};
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::Command;
+
+/// A system, what of ours is checked for it, and whether `cargo xtask test` does so too.
+///
+/// A target costs about a minute of processor time when its library is built for the first time, so the ones that
+/// would tell little more than another are left to `cargo xtask targets`.
+struct Target {
+    triple: &'static str,
+    packages: &'static [&'static str],
+    in_test: bool,
+}
+
+const PACKAGES: &[&str] = &["minder", "minder-cli"];
+
+const TARGETS: [Target; 6] = [
+    Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true },
+    Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: true },
+    Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: true },
+    Target { triple: "aarch64-unknown-linux-musl", packages: PACKAGES, in_test: true },
+    Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: true },
+    Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: true },
+];
+
+/// `cargo xtask targets [--list] [NAME]...`: all of them, or those whose triple contains one of the names.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    if args.iter().any(|a| a == "--list") {
+        for t in &TARGETS {
+            println!(
+                "{:<28} {:<20} {}",
+                t.triple,
+                t.packages.join(" "),
+                if t.in_test { "also in test" } else { "" }
+            );
+        }
+        return Ok(());
+    }
+    let wanted = |t: &&Target| args.is_empty() || args.iter().any(|a| t.triple.contains(a.as_str()));
+    let chosen: Vec<&Target> = TARGETS.iter().filter(wanted).collect();
+    if chosen.is_empty() {
+        bail!("no target is called {}; cure: cargo xtask targets --list", args.join(" "));
+    }
+    match check(&chosen)? {
+        missing if missing.is_empty() => Ok(()),
+        missing => bail!("not checked: {}", missing.join("; ")),
+    }
+}
+
+/// What `cargo xtask test` checks; returns what had to be left out, and why.
+pub(crate) fn in_test() -> Result<Vec<install::Missing>> {
+    let (chosen, others): (Vec<&Target>, Vec<&Target>) = TARGETS.iter().partition(|t| t.in_test);
+    let mut missing = check(&chosen)?;
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|t| t.triple).collect();
+        missing.push(format!("{} are left to `cargo xtask targets`, to save minutes", names.join(", ")));
+    }
+    Ok(missing)
+}
+
+fn check(chosen: &[&Target]) -> Result<Vec<install::Missing>> {
+    let mut missing = Vec::new();
+    for target in chosen {
+        let start = std::time::Instant::now();
+        match toolchain(target.triple) {
+            Ok(mut cmd) => {
+                for package in target.packages {
+                    cmd.args(["-p", package]);
+                }
+                run::run(&mut cmd).with_context(|| format!("targets: {}", target.triple))?;
+                eprintln!("targets: {} ok, {:.0} s", target.triple, start.elapsed().as_secs_f64());
+            }
+            Err(why) => missing.push(format!("{}: {why}", target.triple)),
+        }
+    }
+    Ok(missing)
+}
+
+/// `cargo check` for the target, by the first way that works. A warning fails the check.
+fn toolchain(triple: &str) -> Result<Command, install::Missing> {
+    if !has_library(triple) {
+        let Err(no_debian) = debian::ready() else {
+            let mut cmd = debian::cargo("check", triple);
+            cmd.args(["-Z", "warnings"]).env("CARGO_BUILD_WARNINGS", "deny");
+            return Ok(cmd);
+        };
+        install::rustup(&["target", "add", triple])
+            .map_err(|no_rustup| format!("{no_debian}; {no_rustup}"))?;
+    }
+    let mut cmd = run::cargo();
+    cmd.args(["check", "--target", triple]);
+    Ok(cmd)
+}
+
+/// Whether the toolchain in use has this target's standard library.
+fn has_library(triple: &str) -> bool {
+    let told = run::read(run::command("rustc").args(["--print", "target-libdir", "--target", triple]));
+    let dir = told.unwrap_or_default();
+    let entries = std::fs::read_dir(Path::new(dir.trim())).into_iter().flatten().flatten();
+    entries.map(|e| e.file_name()).any(|name| name.to_string_lossy().starts_with("libstd-"))
+}

@@ -1,0 +1,152 @@
+//! `cargo xtask test`: all of CI, and the second command of a newcomer.
+//!
+//! What is missing is installed where that is allowed; otherwise the step is skipped, and the last lines say so with
+//! the reason and the cure. The first step that fails ends the run.
+
+use crate::{install, run, targets, tidy, wine};
+use anyhow::{Context, Result, bail};
+use std::time::Instant;
+
+/// What a step left out, one line each: nothing if it did all of its work.
+type LeftOut = Vec<install::Missing>;
+
+/// One thing that has to hold.
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn() -> Result<LeftOut>,
+}
+
+/// All steps, quick ones first. The steps of cargo share one folder and one set of flags, so that each builds upon the
+/// last; those for other systems build into a folder of their own.
+const STEPS: [Step; 8] = [
+    Step { name: "fmt", what: "the sources are formatted", run: fmt },
+    Step {
+        name: "clippy",
+        what: "no warning of compiler or clippy in any crate, test, example or benchmark",
+        run: clippy,
+    },
+    Step { name: "tidy", what: "the tree keeps its own rules", run: tidy },
+    Step { name: "build", what: "every package builds", run: build },
+    Step { name: "test", what: "unit, integration and documentation tests", run: test },
+    Step { name: "doc", what: "the documentation builds without a warning", run: doc },
+    Step { name: "targets", what: "other systems compile", run: targets::in_test },
+    Step { name: "wine", what: "the Windows half runs, under Wine", run: windows },
+];
+
+/// `cargo xtask test [--list] [--only STEP]...`
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    if args.iter().any(|a| a == "--list") {
+        for step in &STEPS {
+            println!("{:<8} {}", step.name, step.what);
+        }
+        return Ok(());
+    }
+    let start = Instant::now();
+    let mut skipped = Vec::new();
+    for step in chosen(args)? {
+        let begin = Instant::now();
+        println!("\n=== {}: {}", step.name, step.what);
+        let again = || format!("step `{}` failed (again: cargo xtask test --only {})", step.name, step.name);
+        let left_out = (step.run)().with_context(again)?;
+        let did = if left_out.is_empty() { "done" } else { "not all of it, see the end" };
+        println!("=== {}: {did}, {:.1} s", step.name, begin.elapsed().as_secs_f64());
+        skipped.extend(left_out.into_iter().map(|why| format!("skipped: {}: {why}", step.name)));
+    }
+    println!("\nxtask test: passed, {:.0} s", start.elapsed().as_secs_f64());
+    for line in skipped {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// The steps that `--only` names, in the table's order; all of them without it.
+fn chosen(args: &[String]) -> Result<Vec<&'static Step>> {
+    let mut names = Vec::new();
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match (word.as_str(), word.strip_prefix("--only=")) {
+            ("--only", _) => names.push(words.next().context("--only wants the name of a step")?.as_str()),
+            (_, Some(name)) => names.push(name),
+            (other, _) => bail!("`{other}` is no option of test; cure: cargo xtask help"),
+        }
+    }
+    if let Some(unknown) = names.iter().find(|n| !STEPS.iter().any(|s| s.name == **n)) {
+        bail!("no step is called `{unknown}`; cure: cargo xtask test --list");
+    }
+    Ok(STEPS.iter().filter(|s| names.is_empty() || names.contains(&s.name)).collect())
+}
+
+/// Whether a subcommand of cargo is there, or can be had from rustup.
+fn component(subcommand: &str, component: &str) -> Result<(), install::Missing> {
+    let there = || run::succeeds(run::cargo().args([subcommand, "--version"]));
+    if there() {
+        return Ok(());
+    }
+    install::rustup(&["component", "add", component])?;
+    if there() {
+        Ok(())
+    } else {
+        Err(format!("{component} does not run; cure: rustup component add {component}"))
+    }
+}
+
+fn fmt() -> Result<LeftOut> {
+    if let Err(missing) = component("fmt", "rustfmt") {
+        return Ok(vec![missing]);
+    }
+    run::run(run::cargo().args(["fmt", "--all", "--", "--check", "-l"])).map(|()| Vec::new())
+}
+
+fn clippy() -> Result<LeftOut> {
+    if let Err(missing) = component("clippy", "clippy") {
+        return Ok(vec![missing]);
+    }
+    let mut cmd = run::cargo();
+    cmd.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    run::run(&mut cmd).map(|()| Vec::new())
+}
+
+fn tidy() -> Result<LeftOut> {
+    tidy::main().map(|()| Vec::new())
+}
+
+fn build() -> Result<LeftOut> {
+    run::run(run::cargo().args(["build", "--workspace"])).map(|()| Vec::new())
+}
+
+fn test() -> Result<LeftOut> {
+    run::run(run::cargo().args(["test", "--workspace"])).map(|()| Vec::new())
+}
+
+/// Libraries only: the program and the library share the name `minder`, and would overwrite each other's pages.
+fn doc() -> Result<LeftOut> {
+    let mut cmd = run::cargo();
+    cmd.args(["doc", "--workspace", "--no-deps", "--lib"]).env("RUSTDOCFLAGS", "-D warnings");
+    run::run(&mut cmd).map(|()| Vec::new())
+}
+
+fn windows() -> Result<LeftOut> {
+    if let Err(missing) = wine::ready() {
+        return Ok(vec![missing]);
+    }
+    wine::everything().map(|()| Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(args: &[&str]) -> Result<Vec<&'static str>> {
+        let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        Ok(chosen(&args)?.iter().map(|s| s.name).collect())
+    }
+
+    #[test]
+    fn only_chooses_steps_in_the_order_of_the_table() {
+        assert_eq!(names(&["--only", "doc", "--only=fmt"]).unwrap(), ["fmt", "doc"]);
+        assert_eq!(names(&[]).unwrap().len(), STEPS.len());
+        assert!(names(&["--only", "nothing"]).is_err());
+        assert!(names(&["doc"]).is_err());
+    }
+}

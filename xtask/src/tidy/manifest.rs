@@ -1,0 +1,100 @@
+//! Rules about `Cargo.toml`: every dependency has its reason, and packages depend downwards only.
+
+use super::Finding;
+use std::path::Path;
+
+/// Which of our own packages a package may depend on; one that is not named may depend on any.
+const OURS: [(&str, &[&str]); 4] = [
+    ("xtask", &[]),
+    ("crates/minder", &[]),
+    ("crates/minder-cells", &[]),
+    ("crates/minder-cli", &["minder", "minder-cells"]),
+];
+
+/// A line of a table of dependencies.
+struct Dependency<'a> {
+    line: usize,
+    name: &'a str,
+    text: &'a str,
+    above: &'a str,
+}
+
+/// Checks one manifest.
+pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let place = file.parent().map(|p| p.display().to_string().replace('\\', "/")).unwrap_or_default();
+    let ours = OURS.iter().find(|(package, _)| *package == place).map(|(_, may)| *may);
+    for dep in dependencies(text) {
+        let inherited = dep.text.contains("workspace = true");
+        let ours_here = dep.text.contains("path = ");
+        let reasoned = dep.text.contains('#') || dep.above.trim_start().starts_with('#');
+        if !inherited && !ours_here && !reasoned {
+            let what =
+                format!("no reason for `{}`; cure: say beside it, after a `#`, what it is for", dep.name);
+            found.push(Finding::new(file, dep.line, what));
+        }
+        let is_ours = dep.name == "minder" || dep.name.starts_with("minder-");
+        if is_ours && ours.is_some_and(|may| !may.contains(&dep.name)) {
+            let what = format!(
+                "{place} may not depend on `{}`; cure: move what needs it to a higher layer",
+                dep.name
+            );
+            found.push(Finding::new(file, dep.line, what));
+        }
+    }
+    found
+}
+
+/// The names of the crates that a manifest depends on, as they are written in code.
+pub(crate) fn crates(text: &str) -> Vec<String> {
+    dependencies(text).iter().map(|d| d.name.replace('-', "_")).collect()
+}
+
+fn dependencies(text: &str) -> Vec<Dependency<'_>> {
+    let (mut found, mut inside, mut above, mut open) = (Vec::new(), false, "", 0_i32);
+    for (number, line) in text.lines().enumerate() {
+        let code = line.split('#').next().unwrap_or_default().trim();
+        if open == 0 && code.starts_with('[') {
+            inside = code.trim_end_matches(']').ends_with("dependencies");
+        } else if open == 0 && inside && !code.is_empty() {
+            let name = code.split(['.', '=', ' ']).next().unwrap_or_default();
+            found.push(Dependency { line: number + 1, name, text: line, above });
+        }
+        let count = |c: char| i32::try_from(code.matches(c).count()).unwrap_or(0);
+        if inside || open > 0 {
+            open += if code.starts_with('[') && open == 0 {
+                0
+            } else {
+                count('[') + count('{') - count(']') - count('}')
+            };
+        }
+        above = line;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(file: &str, text: &str) -> Vec<usize> {
+        check(Path::new(file), text).iter().map(|f| f.line).collect()
+    }
+
+    #[test]
+    fn a_dependency_wants_a_reason() {
+        let text = "[package]\nname = \"a\"\n[dependencies]\na = \"1\"\nb = \"1\" # for this\n# for that\nc = \"1\"\n\
+                    d.workspace = true\n[target.'cfg(x)'.dependencies]\ne = { workspace = true, features = [\n    \"x\",\n] }\nf = \"1\"\n";
+        assert_eq!(lines("Cargo.toml", text), [4, 13]);
+        assert_eq!(crates(text), ["a", "b", "c", "d", "e", "f"]);
+    }
+
+    #[test]
+    fn packages_depend_downwards() {
+        assert_eq!(lines("xtask/Cargo.toml", "[dependencies]\nminder.workspace = true\n"), [2]);
+        assert_eq!(
+            lines("crates/minder-cli/Cargo.toml", "[dependencies]\nminder.workspace = true\n"),
+            [] as [usize; 0]
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! Rules about one Rust file: its head, its size, its name, and words that only some files may use.
+
+use super::{Finding, within};
+use std::path::Path;
+
+/// The most lines that a file may have.
+const LINES_MAX: usize = 800;
+
+/// The only homes of `unsafe`.
+const UNSAFE: [&str; 4] =
+    ["crates/minder/src/sys/", "tests/", "crates/minder-cells/src/block.rs", "bindings/*/src/"];
+
+/// Where code may ask which system it is compiled for. The rest of the tree is the same everywhere.
+const SYSTEMS: [&str; 6] =
+    ["crates/*/src/sys/", "crates/*/src/os/", "crates/*/tests/", "bindings/*/tests/", "tests/", "xtask/"];
+
+/// Who may sleep: the child that does as told, and what measures sleeping itself.
+const SLEEPERS: [&str; 2] = ["tests/bin/", "crates/minder/src/sys/clock/"];
+
+/// Names that say nothing about what is in the file.
+const NAMELESS: [&str; 6] = ["utils", "util", "helpers", "helper", "common", "misc"];
+
+/// Checks one file; `code` is `text` without comments and strings.
+pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(head(file, text));
+    let lines = text.lines().count();
+    if lines > LINES_MAX {
+        found.push(Finding::new(
+            file,
+            lines,
+            format!("{lines} lines, {LINES_MAX} allowed; cure: split it by subject"),
+        ));
+    }
+    let named =
+        |part: &std::ffi::OsStr| NAMELESS.iter().any(|n| part == *n || part == format!("{n}.rs").as_str());
+    if file.components().any(|c| named(c.as_os_str())) {
+        found.push(Finding::new(
+            file,
+            1,
+            "a name without a subject; cure: name the file after what it is about",
+        ));
+    }
+    found.extend(danger(file, code));
+    for (number, line) in code.lines().enumerate() {
+        if line.contains("thread::sleep") && !within(file, &SLEEPERS) {
+            let what = "thread::sleep; cure: wait for the event itself, with a deadline";
+            found.push(Finding::new(file, number + 1, what));
+        }
+    }
+    let unit_tests = file.file_name().is_some_and(|name| name == "tests.rs");
+    if !within(file, &SYSTEMS) && !unit_tests {
+        // Unit tests stand at the end of their file, and may differ by system, as any test may.
+        found.extend(systems(file, code.split("\nmod tests {").next().unwrap_or_default()));
+    }
+    found
+}
+
+/// The file opens with a sentence that says what it is for.
+fn head(file: &Path, text: &str) -> Option<Finding> {
+    let doc = text.lines().map_while(|l| l.strip_prefix("//!")).map(str::trim);
+    let first: Vec<&str> = doc.take_while(|l| !l.is_empty()).collect();
+    let Some(last) = first.last() else {
+        return Some(Finding::new(file, 1, "no `//!` sentence at the top; cure: say what the file is for"));
+    };
+    let ends = last.trim_end_matches(['*', '`', '_', ')']).ends_with(['.', ':', '?', '!']);
+    (!ends).then(|| Finding::new(file, first.len(), "the head is no sentence; cure: end it with a full stop"))
+}
+
+/// `unsafe` only where the table says, and announced at the top of the file.
+fn danger(file: &Path, code: &str) -> Option<Finding> {
+    let used = code.lines().position(|l| words(l).any(|w| w == "unsafe"));
+    let announced = code.lines().position(|l| l.starts_with("#![") && l.contains("expect(unsafe_code"));
+    match (used, announced) {
+        (Some(line), _) if !within(file, &UNSAFE) => {
+            Some(Finding::new(file, line + 1, format!("unsafe code; cure: a safe function in {}", UNSAFE[0])))
+        }
+        (Some(line), None) => {
+            let what =
+                "unsafe code; cure: `#![expect(unsafe_code, reason = \"...\")]` below the head of the file";
+            Some(Finding::new(file, line + 1, what))
+        }
+        _ => None,
+    }
+}
+
+/// Finds `cfg` of a system: in attributes, in `cfg!`, in `cfg_attr`.
+fn systems(file: &Path, code: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut rest = 0;
+    while let Some(at) = code[rest..].find("cfg").map(|i| i + rest) {
+        rest = at + 3;
+        let begins = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let tail = code[rest..].trim_start_matches("_attr").trim_start_matches('!');
+        let Some(inner) = tail.strip_prefix('(').filter(|_| begins).map(balanced) else { continue };
+        let asks = |w: &str| {
+            matches!(
+                w,
+                "unix" | "windows" | "wasm" | "target_os" | "target_family" | "target_vendor" | "target_env"
+            )
+        };
+        if words(inner).any(asks) && !words(inner).any(|w| w == "test") {
+            let what = format!(
+                "cfg({}) outside sys, os and tests; cure: decide it in sys and give it a name",
+                inner.trim()
+            );
+            found.push(Finding::new(file, code[..at].lines().count().max(1), what));
+        }
+    }
+    found
+}
+
+/// The text up to the bracket that closes it.
+fn balanced(text: &str) -> &str {
+    let mut depth = 1;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(file: &str, text: &str) -> Vec<String> {
+        let code = super::super::code::without_comments(text);
+        check(Path::new(file), text, &code).into_iter().map(|f| format!("{}: {}", f.line, f.what)).collect()
+    }
+
+    #[test]
+    fn a_clean_file_is_clean() {
+        assert_eq!(
+            told("crates/minder/src/a.rs", "//! Says what.\n\n// unsafe, cfg(unix)\nfn f() {}\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn each_rule_bites() {
+        let one = |file, text, part: &str| {
+            let found = told(file, text);
+            assert!(found.len() == 1 && found[0].contains(part), "{text:?}: {found:?}");
+        };
+        one("crates/minder/src/a.rs", "fn f() {}\n", "no `//!`");
+        one("crates/minder/src/a.rs", "//! no sentence\n", "full stop");
+        one("crates/minder/src/utils.rs", "//! A.\n", "subject");
+        one("crates/minder/src/a.rs", "//! A.\nfn f() { unsafe {} }\n", "2: unsafe");
+        one("crates/minder/src/sys/a.rs", "//! A.\nfn f() { unsafe {} }\n", "#![expect");
+        one("crates/minder/src/a.rs", "//! A.\n#[cfg(any(unix, loom))]\nfn f() {}\n", "2: cfg");
+        one("crates/minder/src/a.rs", "//! A.\nfn f() { if cfg!(windows) {} }\n", "2: cfg");
+        one("crates/minder/src/a.rs", "//! A.\nuse std::thread::sleep;\n", "2: thread::sleep");
+        one("crates/minder/src/a.rs", &format!("//! A.\n{}", "\n".repeat(LINES_MAX)), "lines");
+        assert_eq!(told("tests/it/a.rs", "//! A.\n#[cfg(unix)]\nfn f() {}\n"), [""; 0]);
+        assert_eq!(
+            told("crates/minder/src/a.rs", "//! A.\nmod tests {\n    #[cfg(unix)]\n    fn f() {}\n}\n"),
+            [""; 0]
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Rules about every text file: what it may not contain, and files that have to be there.
+
+use super::Finding;
+use std::path::Path;
+
+/// Words that belong to somebody's machine or to how a change came about, never into the tree. (Written in two halves,
+/// since this file is checked too.)
+const BANNED: [(&str, &str); 5] = [
+    (concat!("/wo", "rk/"), "a path of one machine; cure: a relative path"),
+    (concat!("/ro", "ot/"), "a path of one machine; cure: a relative path"),
+    (concat!("/ho", "me/"), "a path of one machine; cure: a relative path, or `~`"),
+    (concat!("../sha", "red"), "a path outside the repository; cure: say it here"),
+    (concat!("issue", " #"), "a number that means nothing to a reader; cure: say what the matter was"),
+];
+
+/// Files whose text comes from elsewhere.
+const FOREIGN: [&str; 2] = ["Cargo.lock", "LICENSE-APACHE"];
+
+/// Checks one file's text.
+pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if FOREIGN.iter().any(|f| file.ends_with(f)) {
+        return found;
+    }
+    let snapshot = file.extension().is_some_and(|e| e == "snap");
+    for (number, line) in text.lines().enumerate() {
+        let mut say = |what: &str| found.push(Finding::new(file, number + 1, what));
+        if line.ends_with([' ', '\t', '\r']) && !snapshot {
+            say("white space at the end of the line; cure: remove it");
+        }
+        if line.contains('\t') && !snapshot {
+            say("a tab; cure: spaces, or `\\t` in a string");
+        }
+        let lower = line.to_lowercase();
+        for (word, what) in BANNED {
+            if lower.match_indices(word).any(|(at, _)| starts_there(&lower, at, word)) {
+                say(&format!("`{word}`: {what}"));
+            }
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        found.push(Finding::new(
+            file,
+            text.lines().count(),
+            "no line end at the end of the file; cure: add one",
+        ));
+    }
+    found
+}
+
+/// A machine's path starts where no other path goes on: `a/b/` is not `/b/`.
+fn starts_there(line: &str, at: usize, word: &str) -> bool {
+    let before = line[..at].chars().next_back();
+    !word.starts_with('/') || !before.is_some_and(|c| c.is_alphanumeric() || "._-/*}~".contains(c))
+}
+
+/// Checks that the files are there which every release needs, and that the change log knows this version.
+pub(crate) fn required(root: &Path) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        if !root.join(name).is_file() {
+            found.push(Finding::new(Path::new(name), 1, "missing; cure: bring it back"));
+        }
+    }
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
+    if let Ok(log) = std::fs::read_to_string(root.join("CHANGELOG.md")) {
+        found.extend(change_log(&manifest, &log));
+    }
+    found
+}
+
+fn change_log(manifest: &str, log: &str) -> Vec<Finding> {
+    let file = Path::new("CHANGELOG.md");
+    let mut found = Vec::new();
+    if !log.lines().any(|l| l.starts_with("## ") && l.contains("Unreleased")) {
+        found.push(Finding::new(file, 1, "no heading `## Unreleased`; cure: add it on top"));
+    }
+    let version =
+        manifest.lines().find_map(|l| l.strip_prefix("version = \"")).and_then(|l| l.split('"').next());
+    if let Some(version) = version.filter(|v| !log.contains(v)) {
+        let what = format!(
+            "version {version} of Cargo.toml is not mentioned; cure: say what it holds, or will hold"
+        );
+        found.push(Finding::new(file, 1, what));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<usize> {
+        check(Path::new("a.md"), text).iter().map(|f| f.line).collect()
+    }
+
+    #[test]
+    fn blanks_tabs_and_machine_paths_are_found() {
+        assert_eq!(lines("good\nbad \n\tbad\ngood\n"), [2, 3]);
+        assert_eq!(lines(&format!("see {}main\n", BANNED[0].0)), [1]);
+        assert_eq!(lines(&format!("see net{}main\n", BANNED[0].0)), [] as [usize; 0]);
+        assert_eq!(lines("no end"), [1]);
+    }
+
+    #[test]
+    fn the_change_log_has_to_know_the_version() {
+        let manifest = "version = \"1.2.3\"\n";
+        assert!(change_log(manifest, "## Unreleased\n\n## 1.2.3\n").is_empty());
+        assert_eq!(change_log(manifest, "## 1.2.2\n").len(), 2);
+    }
+}
