@@ -1,6 +1,8 @@
 //! What can happen: tokens, interests, ends of children, pieces of output.
 
 use std::fmt;
+use std::fs::File;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::chunk::Chunk;
@@ -132,6 +134,19 @@ pub struct Outcome {
     pub dropped: u64,
 }
 
+/// Output that found no room in memory: a part of a file, which is the caller's from here on.
+#[derive(Debug)]
+pub struct Spilled {
+    /// The file, open for reading and writing.
+    pub file: File,
+    /// Its path, if it has a name: whoever takes it removes it. Without a name it goes with the last handle.
+    pub path: Option<PathBuf>,
+    /// Where the bytes begin.
+    pub start: u64,
+    /// How many there are.
+    pub len: u64,
+}
+
 /// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::Pump).
 ///
 /// For one child they come in this order: `Output` and `Eof` of each stream, in the order of the bytes; `Exited`
@@ -141,6 +156,11 @@ pub struct Outcome {
 pub enum Event {
     /// Bytes that a child wrote.
     Output(Token, Stream, Chunk),
+    /// The file that holds the bytes of a stream that come next, for a child with
+    /// [`SpawnOptions::files`](crate::SpawnOptions::files). Nothing more is written to it.
+    Spilled(Token, Stream, Spilled),
+    /// So many bytes went to the file that [`ChildSet::forward`](crate::ChildSet::forward) named.
+    Forwarded(Token, Stream, u64),
     /// The child's standard input takes bytes again.
     Writable(Token),
     /// Nothing more comes from this stream.
@@ -160,6 +180,8 @@ impl Event {
     pub fn token(&self) -> Option<Token> {
         match self {
             Self::Output(token, ..)
+            | Self::Spilled(token, ..)
+            | Self::Forwarded(token, ..)
             | Self::Writable(token)
             | Self::Eof(token, _)
             | Self::Stopped(token, _)

@@ -8,6 +8,6 @@ mod schedule;
 mod crew;
 
 pub use self::{
-    crew::{Crew, Launch, Supply, Worker},
+    crew::{Crew, Launch, Outputs, Supply, Worker},
     schedule::{Counts, Halt, HaltOn, Next, Order, Retry, Rules, Schedule, Start, Verdict},
 };

@@ -51,7 +51,7 @@ pub use crate::{
     chunk::Chunk,
     command::{Command, Group, Size, Stdio},
     error::{Error, ErrorKind, Result},
-    event::{Event, Exit, Interest, Outcome, Status, Stream, Token, Usage},
+    event::{Event, Exit, Interest, Outcome, Spilled, Status, Stream, Token, Usage},
     guard::{Ending, Guard, GuardOptions, Guardians, Signal, SignalSource},
     probe::{Mechanism, Presence, mechanisms},
     pump::{Pump, PumpOptions},

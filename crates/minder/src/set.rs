@@ -7,6 +7,7 @@
 mod ending;
 mod kid;
 mod limits;
+mod live;
 mod output;
 mod slab;
 mod spill;
@@ -70,6 +71,8 @@ pub struct ChildSet {
     unsaved: bool,
     /// Children whose outputs are not listened to yet, since they may end before it is worth it.
     fresh: Vec<Fresh>,
+    /// How many named spill files were made.
+    spills: u64,
     reports: Vec<Report>,
     buffer: Vec<u8>,
     /// Whether a foreign loop watches our descriptor.
@@ -89,6 +92,8 @@ struct Fresh {
 #[derive(Clone, Copy, Debug)]
 enum Notice {
     Output(Token, Stream),
+    Spilled(Token, Stream),
+    Forwarded(Token, Stream),
     Writable(Token),
     Eof(Token, Stream),
     Stopped(Token, i32),
@@ -128,6 +133,7 @@ impl ChildSet {
             starved: Vec::new(),
             unsaved: false,
             fresh: Vec::new(),
+            spills: 0,
             reports: Vec::new(),
             watched: false,
         })
@@ -346,6 +352,8 @@ impl ChildSet {
                     });
                     bytes.map(|bytes| Event::Output(token, stream, bytes))
                 }
+                Notice::Spilled(token, stream) => self.hand_over(token, stream)?,
+                Notice::Forwarded(token, stream) => self.tell_forwarded(token, stream),
                 Notice::Exited(token) => {
                     let kid = self.kids.get_mut(token).filter(|kid| !kid.told);
                     kid.and_then(|kid| {

@@ -5,12 +5,13 @@
 //! and cost less than handing slots to threads that only spawn.
 
 use std::fmt;
+use std::fs::File;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Counts, Next, Rules, Schedule, Start, Verdict};
-use crate::{ChildSet, Command, Error, ErrorKind, Event, Kill, Outcome, Result, SpawnOptions, Token, Waker};
+use crate::{ChildSet, Command, Error, ErrorKind, Event, Kill, Outcome, Result, SpawnOptions, Stream, Token, Waker};
 
 /// How long a loop without children sleeps at most before it looks again. Every reason to wake it earlier rings.
 const NAP: Duration = Duration::from_secs(60);
@@ -44,14 +45,38 @@ pub trait Worker {
     fn supply(&mut self) -> Supply<Self::Job>;
     /// What to start; an `Err` says that the job failed without being started.
     fn launch(&mut self, start: Start, job: &Self::Job) -> std::result::Result<Launch, Verdict>;
+    /// A job was started. `outputs` may change how its output is handed over.
+    fn started(&mut self, _start: Start, _job: &Self::Job, _token: Token, _outputs: &mut Outputs<'_>) {}
     /// Takes an event of a running job: output, the end of a stream, a stop.
     fn event(&mut self, start: Start, job: &Self::Job, event: Event) -> Option<Kill>;
     /// Judges a job that is over.
     fn done(&mut self, start: Start, job: &Self::Job, outcome: Outcome) -> Verdict;
     /// Judges a job that could not be started.
     fn refused(&mut self, start: Start, job: &Self::Job, error: Error) -> Verdict;
-    /// Called before the loop waits: the moment to write out what was gathered.
-    fn idle(&mut self) {}
+    /// Called before the loop waits: the moment to write out what was gathered, and to change how output is handed over.
+    fn idle(&mut self, _outputs: &mut Outputs<'_>) {}
+}
+
+/// The outputs of one loop's running jobs.
+#[derive(Debug)]
+pub struct Outputs<'a>(&'a mut ChildSet);
+
+impl Outputs<'_> {
+    /// See [`ChildSet::go_live`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn go_live(&mut self, token: Token) -> Result<()> {
+        self.0.go_live(token)
+    }
+
+    /// See [`ChildSet::forward`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn forward(&mut self, token: Token, stream: Stream, file: &Arc<File>) -> Result<()> {
+        self.0.forward(token, stream, file)
+    }
 }
 
 /// What the loops share.
@@ -186,7 +211,7 @@ impl<W: Worker> Loop<'_, W> {
             self.obey()?;
             let deadline = match pause {
                 Pause::Over if self.set.is_empty() => {
-                    self.worker.idle();
+                    self.worker.idle(&mut Outputs(self.set));
                     return Ok(());
                 }
                 Pause::Over | Pause::Own => None,
@@ -204,7 +229,7 @@ impl<W: Worker> Loop<'_, W> {
     fn hear(&mut self, deadline: Option<Instant>) -> Result<()> {
         loop {
             if !self.set.has_news() {
-                self.worker.idle();
+                self.worker.idle(&mut Outputs(self.set));
             }
             match self.set.next(deadline)? {
                 None | Some(Event::Woken) => return Ok(()),
@@ -246,7 +271,10 @@ impl<W: Worker> Loop<'_, W> {
                 }
             };
             match self.set.spawn(&launch.command, launch.options) {
-                Ok(token) => self.remember(token, start, job),
+                Ok(token) => {
+                    self.worker.started(start, &job, token, &mut Outputs(self.set));
+                    self.remember(token, start, job);
+                }
                 Err(error) if error.kind() == ErrorKind::Exhausted => {
                     return self.put_back(start, job, error);
                 }

@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// One of this process's standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,4 +61,35 @@ pub fn argument(bytes: Vec<u8>) -> OsString {
 /// - Unix: exact. Windows: a lone surrogate in what was cut is replaced; the standard library has no safe way back.
 pub fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
     system::os_str(bytes)
+}
+
+/// Makes a file for its owner alone, to write to and to read from. It must not exist, and a link in its place is not
+/// followed.
+///
+/// - Unix: mode 0600, `O_EXCL`, `O_NOFOLLOW`. Windows: as private as the folder that it is in.
+///
+/// # Errors
+/// `AlreadyExists`; whatever the file system says.
+pub fn private_file(path: &Path) -> io::Result<File> {
+    system::private_file(path)
+}
+
+/// Makes a folder for its owner alone. It must not exist.
+///
+/// - Unix: mode 0700. Windows: as private as the folder that it is in.
+///
+/// # Errors
+/// `AlreadyExists`; whatever the file system says.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    system::private_folder(path)
+}
+
+/// Opens a file for reading. A link in its place is an error, where the system can say so in one call.
+///
+/// - Unix: `O_NOFOLLOW`. Windows: links are followed.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    system::open_plain(path)
 }

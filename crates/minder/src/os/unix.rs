@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
 
 use super::Standard;
 use crate::Source;
@@ -47,4 +49,20 @@ pub(super) fn argument(bytes: Vec<u8>) -> OsString {
 /// See [`super::os_str`].
 pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
     Cow::Borrowed(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+}
+
+/// See [`super::private_file`].
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// See [`super::private_folder`].
+pub(super) fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// See [`super::open_plain`].
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::path::Path;
 use std::os::windows::io::{AsHandle, BorrowedHandle};
 
 use super::Standard;
@@ -52,4 +53,19 @@ pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
         Cow::Borrowed(text) => Cow::Borrowed(OsStr::new(text)),
         Cow::Owned(text) => Cow::Owned(text.into()),
     }
+}
+
+/// See [`super::private_file`].
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// See [`super::private_folder`].
+pub(super) fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().create(path)
+}
+
+/// See [`super::open_plain`].
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    File::open(path)
 }

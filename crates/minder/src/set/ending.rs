@@ -76,6 +76,12 @@ impl ChildSet {
             if let Some(bytes) = out.kept.pop_front() {
                 return Ok(Some(Event::Output(token, stream, bytes)));
             }
+            if out.forwarded > 0 {
+                return Ok(self.tell_forwarded(token, stream));
+            }
+            if out.spilled() && kid.options.files {
+                return self.hand_over(token, stream);
+            }
             if out.spilled() {
                 // No bound is needed here: one piece at a time is in the caller's hands.
                 if self.bring_back(token, stream)? {

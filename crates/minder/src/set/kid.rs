@@ -1,6 +1,7 @@
 //! One child of a set: what is known of it, and the output that waits with it.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,6 +52,10 @@ pub(super) struct Out {
     pub(super) spill: Option<Spill>,
     /// Bytes that the file did not take; the child is held while there are any. They come last.
     pub(super) unsaved: Vec<u8>,
+    /// Where its bytes go without passing through our memory.
+    pub(super) forward: Option<Arc<File>>,
+    /// Bytes that went there and were not told of.
+    pub(super) forwarded: u64,
     /// Whether its end is still to be told.
     pub(super) owes_eof: bool,
 }
@@ -65,7 +70,14 @@ impl Out {
             noticed: 0,
             spill: None,
             unsaved: Vec::new(),
+            forward: None,
+            forwarded: 0,
         }
+    }
+
+    /// Whether its next bytes go on without passing through our memory: nothing that came before them waits here.
+    pub(super) fn forwards(&self) -> bool {
+        self.forward.is_some() && self.kept.is_empty() && !self.spilled()
     }
 
     /// Whether bytes wait outside of the memory that is told.

@@ -31,6 +31,9 @@ pub struct Limits {
     pub notice_stops: Option<Duration>,
     /// The folder for spill files. Default: `None`, the system's folder for temporary files.
     pub spill_dir: Option<PathBuf>,
+    /// What the names of spill files begin with; a number follows. Named files outlive this process, whatever happens to
+    /// it, and are removed by whoever takes them. Default: `None`, they have no name and vanish with the process.
+    pub spill_names: Option<String>,
     /// The wait backend's name; `None` takes the best.
     pub backend: Option<&'static str>,
 }
@@ -46,6 +49,7 @@ impl Default for Limits {
             leak_after: Some(Duration::from_millis(100)),
             notice_stops: None,
             spill_dir: None,
+            spill_names: None,
             backend: None,
         }
     }
@@ -58,7 +62,7 @@ pub enum WhenFull {
     /// Stop reading the child until the caller drops chunks. The child blocks when its pipe is full: back-pressure.
     #[default]
     Hold,
-    /// Write it to a file without a name, for us alone, and hand it over, in order, when there is room.
+    /// Write it to a private file (see [`Limits::spill_names`]) and hand it over, in order, when there is room.
     Spill,
     /// Drop the oldest bytes that were not handed over yet, and count them in [`Outcome::dropped`](crate::Outcome::dropped).
     DropOldest,
@@ -83,6 +87,9 @@ pub struct SpawnOptions {
     pub when_full: WhenFull,
     /// When output is handed over.
     pub delivery: Delivery,
+    /// Whether spilled output is handed over as the file it is in ([`Event::Spilled`](crate::Event::Spilled)), instead of
+    /// being read back piece by piece.
+    pub files: bool,
     /// When the child's time is over, and how it is ended then.
     pub deadline: Option<(Instant, Kill)>,
 }
@@ -99,6 +106,13 @@ impl SpawnOptions {
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
+        self
+    }
+
+    /// Sets whether spilled output is handed over as the file it is in.
+    #[must_use]
+    pub fn files(mut self, files: bool) -> Self {
+        self.files = files;
         self
     }
 

@@ -37,6 +37,9 @@ impl ChildSet {
     ) -> Result<Progress> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(Progress::Nothing) };
         let out = &mut kid.outs[stream as usize];
+        if out.forwards() && !out.held {
+            return self.pass_on(token, stream, report);
+        }
         let Some(reader) = out.reader.as_mut().filter(|_| !out.held) else { return Ok(Progress::Nothing) };
         if kid.options.when_full == WhenFull::Hold && !kid.account.has_room(self.limits.buffer_bytes) {
             return self.starve(token, stream);
@@ -97,7 +100,7 @@ impl ChildSet {
         let live = kid.options.delivery == Delivery::Live;
         let pushed = match &mut out.spill {
             Some(spill) => spill.push(&self.buffer),
-            None => Spill::create(self.limits.spill_dir.as_deref())
+            None => Spill::create(&self.limits, &mut self.spills)
                 .and_then(|mut spill| spill.push(&self.buffer).map(|()| out.spill = Some(spill))),
         };
         if let Err(error) = pushed {
@@ -211,7 +214,7 @@ impl ChildSet {
         let out = &mut kid.outs[stream as usize];
         let spill = match out.spill.take() {
             Some(spill) => spill,
-            None => Spill::create(self.limits.spill_dir.as_deref())?,
+            None => Spill::create(&self.limits, &mut self.spills)?,
         };
         out.spill.insert(spill).push(&out.unsaved)?;
         out.unsaved.clear();
@@ -245,7 +248,7 @@ impl ChildSet {
     }
 
     /// Queues a notice for each piece that waits and has none.
-    fn tell_output(&mut self, token: Token, stream: Stream) {
+    pub(super) fn tell_output(&mut self, token: Token, stream: Stream) {
         let Some(kid) = self.kids.get_mut(token) else { return };
         let out = &mut kid.outs[stream as usize];
         while out.noticed < out.kept.len() {

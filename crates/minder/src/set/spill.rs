@@ -1,16 +1,22 @@
 //! Output that found no room in memory: a private file, written at its end and read from its start.
+//!
+//! It has no name, so that nothing is left of it, whatever happens; or it has one, so that all of it is left.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Result};
+use super::Limits;
+use crate::event::Spilled;
+use crate::{Error, Result, os};
 
-/// The file of one stream. It is for its owner alone and has no name, so that nothing is left of it, whatever happens.
+/// The file of one stream, for its owner alone.
 #[derive(Debug)]
 pub(super) struct Spill {
     file: File,
     folder: PathBuf,
+    /// Its name in the folder, if it has one.
+    name: Option<String>,
     read: u64,
     written: u64,
     /// Where the file's position stands, so that it is moved only between reading and writing.
@@ -18,15 +24,21 @@ pub(super) struct Spill {
 }
 
 impl Spill {
-    pub(super) fn create(folder: Option<&Path>) -> Result<Self> {
-        let folder = folder.map_or_else(std::env::temp_dir, Path::to_owned);
-        // Made with `O_EXCL` and mode 0600, and without a name from here on.
-        let file = tempfile::Builder::new().prefix("minder-").tempfile_in(&folder).and_then(|file| {
-            let (file, path) = file.into_parts();
-            path.close().map(|()| file)
-        });
-        let file = file.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
-        Ok(Self { file, folder, read: 0, written: 0, at: 0 })
+    /// Makes a file as the limits say. `number` is used up if it is given a name.
+    pub(super) fn create(limits: &Limits, number: &mut u64) -> Result<Self> {
+        let folder = limits.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
+        let made = match &limits.spill_names {
+            Some(names) => named(&folder, names, number).map(|(file, name)| (file, Some(name))),
+            None => nameless(&folder).map(|file| (file, None)),
+        };
+        let (file, name) = made.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
+        Ok(Self { file, folder, name, read: 0, written: 0, at: 0 })
+    }
+
+    /// Hands the file over.
+    pub(super) fn into_spilled(self) -> Spilled {
+        let path = self.name.map(|name| self.folder.join(name));
+        Spilled { file: self.file, path, start: self.read, len: self.written - self.read }
     }
 
     /// Appends all of `bytes`, or nothing that will be read.
@@ -77,13 +89,31 @@ impl Spill {
     }
 }
 
+/// A file that is made with `O_EXCL` and mode 0600, and has no name from here on.
+fn nameless(folder: &Path) -> std::io::Result<File> {
+    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
+    path.close().map(|()| file)
+}
+
+/// A file with the next name that is free.
+fn named(folder: &Path, names: &str, number: &mut u64) -> std::io::Result<(File, String)> {
+    loop {
+        let name = format!("{names}{number}");
+        *number += 1;
+        match os::private_file(&folder.join(&name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => (),
+            made => return made.map(|file| (file, name)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn bytes_come_back_in_order() -> Result<()> {
-        let mut spill = Spill::create(None)?;
+        let mut spill = Spill::create(&Limits::default(), &mut 0)?;
         spill.push(b"abc")?;
         let mut buffer = Vec::with_capacity(2);
         assert_eq!(spill.pop(&mut buffer)?, 2);
@@ -96,7 +126,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let error = Spill::create(Some(Path::new("/no/such/folder"))).unwrap_err();
+        let mut limits = Limits::default();
+        limits.spill_dir = Some("/no/such/folder".into());
+        let error = Spill::create(&limits, &mut 0).unwrap_err();
         assert!(
             error.to_string().starts_with("failed to make a spill file in `/no/such/folder`: "),
             "{error}"

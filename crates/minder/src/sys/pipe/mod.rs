@@ -4,6 +4,8 @@
 mod unix;
 #[cfg(unix)]
 mod terminal;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod splice;
 #[cfg(windows)]
 mod windows;
 

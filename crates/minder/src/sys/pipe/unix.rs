@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "SIGPIPE of this thread alone: sigmask and sigtimedwait")]
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -65,6 +66,36 @@ impl Reader {
                 Err(Errno::IO) => Ok(Progress::Eof),
                 Err(error) => Err(error.into()),
             };
+        }
+    }
+
+    /// Whether bytes can pass on to `to` without a copy.
+    pub(crate) fn can_forward(&self, to: &File) -> bool {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return super::splice::takes(to);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        {
+            let _ = to;
+            false
+        }
+    }
+
+    /// Enlarges the pipes for that.
+    pub(crate) fn enlarge(&self, to: &File) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        super::splice::enlarge(&self.fd, to);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = to;
+    }
+
+    /// Passes on what is there. An error leaves the bytes where they are.
+    pub(crate) fn forward(&mut self, to: &File) -> io::Result<Progress> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return super::splice::forward(&self.fd, to);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        {
+            let _ = to;
+            Err(io::ErrorKind::Unsupported.into())
         }
     }
 
@@ -157,7 +188,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE belongs to the
 /// host and to all its threads; the mask is this thread's own.
-fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     let pipe = set_of(libc::SIGPIPE);
     let mut before = set_of(0);
     // SAFETY: both sets are initialised and ours; only this thread's mask changes.

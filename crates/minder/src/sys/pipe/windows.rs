@@ -113,6 +113,19 @@ impl Reader {
         Ok(progress)
     }
 
+    /// Nothing passes on without a copy here.
+    pub(crate) fn can_forward(&self, _to: &File) -> bool {
+        false
+    }
+
+    /// See [`Reader::can_forward`].
+    pub(crate) fn enlarge(&self, _to: &File) {}
+
+    /// See [`Reader::can_forward`].
+    pub(crate) fn forward(&mut self, _to: &File) -> io::Result<Progress> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Reads what is there, without a report.
     pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<Progress> {
         let room = u32::try_from(buffer.capacity() - buffer.len()).unwrap_or(u32::MAX);

@@ -1,0 +1,50 @@
+//! From one pipe to another without a copy: splice(2).
+
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
+use rustix::pipe::{SpliceFlags, splice};
+
+use super::Progress;
+
+/// Bytes moved at once, and the size that both pipes are given: what a user may have without a privilege (pipe(7)).
+const AT_ONCE: usize = 1 << 20;
+/// How long a file that takes nothing is waited for.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
+pub(super) fn takes(to: &File) -> bool {
+    let Ok(flags) = rustix::fs::fcntl_getfl(to) else { return false };
+    let kind = rustix::fs::fstat(to).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    !flags.contains(OFlags::APPEND) && matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
+}
+
+/// Enlarges both pipes, as far as the system allows.
+pub(super) fn enlarge(from: &OwnedFd, to: &File) {
+    let _ = rustix::pipe::fcntl_setpipe_size(from, AT_ONCE);
+    let _ = rustix::pipe::fcntl_setpipe_size(to, AT_ONCE);
+}
+
+/// Moves what is there. `from` does not block, so neither does the call; when it is `to` that takes nothing, that is
+/// waited for, for a while.
+pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<Progress> {
+    match super::unix::without_sigpipe(|| splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE)) {
+        Ok(0) => Ok(Progress::Eof),
+        Ok(count) => Ok(Progress::Bytes(count)),
+        Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => {
+            let timeout = rustix::event::Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+            let mut full = [PollFd::new(to, PollFlags::OUT)];
+            match poll(&mut full, Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => Ok(Progress::Nothing),
+                Err(error) => Err(error.into()),
+            }
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Progress::Nothing),
+        Err(error) => Err(error.into()),
+    }
+}
