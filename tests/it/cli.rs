@@ -24,6 +24,9 @@ use crate::kit::{Ledger, Record, TESTKID};
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
+/// Where the records of all these runs are, but for those that look at theirs.
+const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
+
 /// When a run is given up. Nothing here takes a tenth of it on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -46,7 +49,7 @@ fn minder_as(changes: &str, line: &str) -> Command {
 
 fn from(program: &str, line: &str) -> Command {
     let mut command = Command::new(program);
-    command.args(words(line)).env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8");
+    command.args(words(line)).env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
     command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }

@@ -19,7 +19,10 @@ fn rerun(calls: &str, tests: &[&str]) {
 }
 
 fn minder(calls: &str, args: &[&str]) -> Output {
-    Command::new(DENYKID).args([calls, MINDER]).args(args).output().expect("denykid runs")
+    Command::new(DENYKID).args([calls, MINDER]).args(args)
+        .env("MINDER_STATE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
+        .output()
+        .expect("denykid runs")
 }
 
 const PLAIN: &[&str] = &[

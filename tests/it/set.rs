@@ -1,6 +1,7 @@
 //! `ChildSet`: numbers, order, streams. What is bounded, killed, announced or random has a file of its own below.
 
 mod output;
+mod live;
 mod kill;
 mod news;
 mod model;

@@ -8,6 +8,7 @@ mod machine;
 mod meter;
 mod peers;
 mod table;
+mod output;
 
 use crate::tree;
 use anyhow::{Context, Result, bail};
@@ -82,6 +83,9 @@ struct Answer {
 
 /// `cargo xtask bench run [--rounds N] [--quick] [--only NAME]...`
 pub(crate) fn main(args: &[String]) -> Result<()> {
+    if let Some(("output", options)) = args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) {
+        return output::main(options);
+    }
     let Some(("run", options)) = args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) else {
         bail!("bench knows `run`; cure: cargo xtask bench run [--rounds N] [--quick] [--only NAME]");
     };

@@ -23,6 +23,7 @@ cargo xtask VERB
   targets [--list] [NAME]...       compile-checks the other systems
   wine [CARGO ARGUMENTS]...        builds for Windows and runs it under Wine; with arguments, runs that cargo command there
   bench run [--rounds N] [--quick] [--only NAME]   measures `minder run` beside its peers
+  bench output [--rounds N] [--quick] [--only NAME]   the same for what it costs to see output, every byte checked
 ";
 
 fn main() -> ExitCode {

@@ -5,6 +5,8 @@
 
 mod exit;
 mod flags;
+#[allow(dead_code, reason = "the verbs begin to use it")]
+mod journal;
 mod plan;
 mod report;
 pub mod template;
@@ -26,7 +28,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return refuse(&error, args.get(1)),
     };
     let result = match flags.verb {
-        Verb::Run(flags) => plan::Plan::new(*flags).and_then(verbs::run::run),
+        Verb::Run(flags) => plan::Plan::new(*flags, &args).and_then(verbs::run::run),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),
     };
     match result {

@@ -103,6 +103,11 @@ impl Template {
         Ok(Template { form })
     }
 
+    /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text.
+    pub fn text(word: &OsString) -> Template {
+        Template { form: Form::Direct(words::Words::text(word)) }
+    }
+
     /// Expands the template for one job: the program first, then its arguments.
     ///
     /// # Errors

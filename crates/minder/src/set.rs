@@ -352,7 +352,7 @@ impl ChildSet {
                     });
                     bytes.map(|bytes| Event::Output(token, stream, bytes))
                 }
-                Notice::Spilled(token, stream) => self.hand_over(token, stream)?,
+                Notice::Spilled(token, stream) => self.hand_over(token, stream),
                 Notice::Forwarded(token, stream) => self.tell_forwarded(token, stream),
                 Notice::Exited(token) => {
                     let kid = self.kids.get_mut(token).filter(|kid| !kid.told);

@@ -69,6 +69,7 @@ pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<C
     cmd.arg(peers.built("cost")).args(words);
     cmd.stdin(File::open(input)?).stderr(File::create(peers.built("errors"))?);
     cmd.env("XDG_STATE_HOME", peers.state()).env("PARALLEL_HOME", peers.state().join("gnu"));
+    cmd.env("MINDER_STATE_DIR", peers.state().join("minder"));
     Ok(cmd)
 }
 

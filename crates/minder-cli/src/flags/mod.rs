@@ -1,10 +1,12 @@
 //! The flags as they are typed. A flag is a field with its documentation beside it; help is printed from here.
 
 mod doctor;
+mod output;
 mod run;
 
 pub(crate) use self::{
     doctor::DoctorFlags,
+    output::OutputFlags,
     run::{Leak, RunFlags},
 };
 

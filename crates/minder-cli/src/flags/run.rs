@@ -4,12 +4,15 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
+use super::output::{OutputFlags, RecordFlags};
+
 /// See [`crate::verbs::run`].
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder run [FLAGS] COMMAND… ::: ARGUMENT…\n       … | minder run [FLAGS] COMMAND…",
     after_help = crate::exit::HELP,
-    after_long_help = after_help()
+    after_long_help = after_help(),
+    args_override_self = true
 )]
 pub(crate) struct RunFlags {
     /// Run at most N jobs at once; 0: as many as there are descriptors for [default: one a processor]
@@ -23,6 +26,12 @@ pub(crate) struct RunFlags {
     /// Say nothing on stderr but errors.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+
+    #[command(flatten)]
+    pub(crate) record: RecordFlags,
 
     /// The shell for a command that is one string with blanks or shell characters.
     ///
@@ -81,8 +90,13 @@ here-documents, in program text for another shell …) the line is refused, with
 reason.
 
 Output comes job by job: each job's when it ends, stdout and stderr kept apart, byte
-for byte. Jobs have an empty standard input and a process group of their own. Output
-that does not fit into memory waits in private files (TMPDIR).
+for byte; a job that runs alone is seen as it writes. Jobs have an empty standard input and a process group of their own. Output
+that does not fit into memory waits in private files.
+
+A run leaves a record, private to you, in $MINDER_STATE_DIR, else in
+$XDG_STATE_HOME/minder, else in ~/.local/state/minder: each job's argument, times,
+status, and (until it is shown) its output. `minder log` reads it. Whatever ends a
+run, `minder run --resume RUN` runs what had not ended, and shows what was not shown.
 
 Ctrl-C once starts nothing more and asks the jobs to end (TERM); twice kills them.
 When minder itself is killed, also by `kill -9`, everything that it started dies

@@ -1,6 +1,14 @@
 //! What a journal says: one event a line, as JSON.
 
-use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +33,7 @@ pub(crate) struct Begun {
     pub(crate) attempt: u32,
     pub(crate) pid: u32,
     /// Seconds since 1970, by the clock of that moment, which may jump.
+    #[serde(serialize_with = "seconds")]
     pub(crate) at: f64,
 }
 
@@ -37,13 +46,15 @@ pub(crate) struct Ended {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) args: Vec<Text>,
     /// When it started: seconds since 1970, by a clock that may jump.
+    #[serde(serialize_with = "seconds")]
     pub(crate) at: f64,
     /// How long it ran, in seconds, by a clock that does not.
+    #[serde(serialize_with = "seconds")]
     pub(crate) wall: f64,
     /// Processor time, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub(crate) user: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub(crate) system: Option<f64>,
     /// Largest resident set, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,8 +115,10 @@ pub(crate) struct Over {
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
     /// Seconds.
+    #[serde(serialize_with = "seconds")]
     pub(crate) elapsed: f64,
     /// Processor time of its jobs, in seconds.
+    #[serde(serialize_with = "seconds")]
     pub(crate) cpu: f64,
     /// Whether jobs were left that had not run: why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,6 +128,110 @@ pub(crate) struct Over {
 /// Bytes that are mostly UTF-8. As JSON: a string, or where they are no UTF-8 `{"base64": "…"}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text(pub(crate) Vec<u8>);
+
+impl Text {
+    /// As an argument or a path again.
+    pub(crate) fn to_os(&self) -> OsString {
+        minder::os::argument(self.0.clone())
+    }
+}
+
+impl From<&OsStr> for Text {
+    fn from(text: &OsStr) -> Self {
+        Self(text.as_encoded_bytes().to_vec())
+    }
+}
+
+impl From<&[u8]> for Text {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+/// For people: what is no UTF-8 is replaced.
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Ok(text) = str::from_utf8(&self.0) {
+            return serializer.serialize_str(text);
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("base64", &STANDARD.encode(&self.0))?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, or an object with `base64`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Text, E> {
+        Ok(text.into())
+    }
+
+    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Text, E> {
+        Ok(Text(text.into_bytes()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text, A::Error> {
+        let mut bytes = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key != "base64" {
+                return Err(A::Error::unknown_field(&key, &["base64"]));
+            }
+            let text: String = map.next_value()?;
+            bytes = Some(STANDARD.decode(text).map_err(A::Error::custom)?);
+        }
+        bytes.map(Text).ok_or_else(|| A::Error::missing_field("base64"))
+    }
+}
+
+/// Seconds since 1970, by a clock that may jump.
+pub(crate) fn now() -> f64 {
+    since_1970(SystemTime::now())
+}
+
+/// Seconds since 1970, in whole microseconds; 0 for what was before.
+pub(crate) fn since_1970(time: SystemTime) -> f64 {
+    whole_micros(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64())
+}
+
+/// Shorter as text, and read back exactly.
+fn whole_micros(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+/// Whole microseconds. What is no number, which JSON cannot say, becomes 0.
+fn seconds<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = whole_micros(*value);
+    serializer.serialize_f64(if whole.is_finite() { whole } else { 0.0 })
+}
+
+fn some_seconds<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    seconds(&value.unwrap_or_default(), serializer)
+}
 
 fn is_false(value: &bool) -> bool {
     !value

@@ -24,6 +24,11 @@ pub(crate) fn say(line: &str) {
     let _ = io::stderr().write_all(format!("minder: {line}\n").as_bytes());
 }
 
+/// Shows a command that starts, on stderr.
+pub(crate) fn say_command(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Says one line unless that would have to wait: for those who have something better to do than to wait for somebody who
 /// does not read.
 pub(crate) fn say_if_heard(line: &str) {

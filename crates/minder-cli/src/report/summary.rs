@@ -65,6 +65,8 @@ pub(crate) struct Summary {
     pub(crate) elapsed: Duration,
     /// Processes that jobs left behind, by number and name.
     pub(crate) adopted: Vec<(u32, String)>,
+    /// The id of its record.
+    pub(crate) run: Option<String>,
 }
 
 impl Summary {
@@ -99,7 +101,15 @@ impl Summary {
             |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
         lines.extend(self.tally.leaked.iter().map(leaked));
         lines.extend(self.left_lines());
+        if let Some(run) = self.run.as_ref().filter(|_| failed > 0) {
+            lines.push(format!("  more of them: minder log {run} --failed"));
+        }
         lines
+    }
+
+    /// How the run is taken up again, if that is possible.
+    pub(crate) fn resume_line(&self) -> Option<String> {
+        self.run.as_ref().map(|run| format!("  go on with it: minder run --resume {run}"))
     }
 
     fn left_running(&self) -> u64 {
@@ -162,7 +172,7 @@ mod tests {
         tally.add_refused("./test.sh bsd", "not found");
         let mut counts = Counts::default();
         (counts.succeeded, counts.failed) = (2, 1);
-        let summary = Summary { counts, tally, elapsed: Duration::from_millis(18_200), adopted: Vec::new() };
+        let summary = Summary { counts, tally, elapsed: Duration::from_millis(18_200), adopted: Vec::new(), run: None };
         assert_eq!(
             summary.lines(),
             [

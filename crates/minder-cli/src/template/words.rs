@@ -31,6 +31,11 @@ impl Words {
         Ok(Words { words })
     }
 
+    /// A text that is no command: nothing is added to it.
+    pub(super) fn text(word: &OsString) -> Words {
+        Words { words: vec![split(word.as_encoded_bytes())] }
+    }
+
     pub(super) fn has_fixed_program(&self) -> bool {
         self.words[0].iter().all(|piece| matches!(piece, Piece::Text(_)))
     }

@@ -3,11 +3,20 @@
 //! Three kinds of threads, four at most: the main thread takes signals and draws the bar; one or two equal loops start, hear
 //! and end the jobs; one reads lines where standard input is the source.
 
+mod again;
+mod batch;
+mod book;
 mod desk;
 mod hand;
 mod input;
+mod job;
+mod lines;
+mod output;
 mod ready;
+mod results;
 mod screen;
+mod stage;
+mod tags;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,15 +30,20 @@ use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 use self::desk::Desk;
 use self::hand::Shared;
 use self::input::Input;
+use self::book::{Book, Left};
+use self::input::Item;
 use self::screen::Screen;
+use self::stage::{Order, Stage};
 use crate::exit;
-use crate::plan::Plan;
-use crate::report::{Progress, Summary, Tally, explain, reason, say, say_if_heard};
+use crate::journal::row::Over;
+use crate::plan::{Origin, Plan, View};
+use crate::report::{Progress, Summary, Tally, data, explain, reason, say, say_if_heard};
+use crate::template::Job;
 
 /// Loops that share the work: one a processor brings the most, and a third brings nothing on two.
 const LOOPS_MAX: usize = 2;
-/// Bytes of output in memory, of all jobs together. The rest waits in files.
-const BYTES_MAX: usize = 16 << 20;
+/// The most bytes of output in memory of one job that waits for its end: enough for most, and little to write twice.
+const JOB_BYTES_MAX: usize = 256 << 10;
 /// Descriptors that are not the jobs': streams, backends, guards, files of the program.
 const DESCRIPTORS_OWN: u64 = 40;
 /// Descriptors of one job: two outputs, the process, and two files for output that finds no room in memory.
@@ -41,6 +55,9 @@ const STOPS: Duration = Duration::from_millis(250);
 
 /// Runs the plan to its end. It does not return: the guard ends the process.
 pub(crate) fn run(mut plan: Plan) -> Result<ExitCode> {
+    if plan.dry_run {
+        return show_commands(plan);
+    }
     // The guardians are forked here, before anything is opened and any thread runs.
     let mut guard = Guard::enter(&GuardOptions::new().guardians(plan.guardians))?;
     if let (true, Err(why)) = (plan.guardians && !plan.quiet, guard.guardians()) {
@@ -65,6 +82,23 @@ enum End {
     Cancelled(Ending),
 }
 
+/// Prints the commands that would be run.
+fn show_commands(mut plan: Plan) -> Result<ExitCode> {
+    plan.record.root = None;
+    let left = Left::read(&plan)?;
+    let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), left.again)?;
+    data(|out| {
+        input.each(|task| {
+            if let Item::Value(value) = &task.item {
+                let job = Job { columns: std::slice::from_ref(value), number: task.number, slot: 1 };
+                plan.template.argv(&job)?;
+                writeln!(out, "{}", plan.template.display(&job))?;
+            }
+            Ok(())
+        })
+    })
+}
+
 fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     let begun = Instant::now();
     let (_, descriptors) = guard.raise_descriptors()?;
@@ -74,23 +108,27 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     let mut rules = Rules::default();
     rules.degree = degree;
     let crew = Arc::new(Crew::new(rules, plan.grace));
-    let input = Input::open(plan.arguments.take())?;
+    let (book, left) = Book::open(plan)?;
+    let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), Arc::clone(&left.again))?;
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
     let mut sets =
-        (0..loops).map(|_| ChildSet::new(limits(plan, loops))).collect::<minder::Result<Vec<_>>>()?;
+        (0..loops).map(|place| ChildSet::new(limits(plan, loops, &book, place))).collect::<minder::Result<Vec<_>>>()?;
     let progress = Progress::new(plan.bar);
-    let screen = Screen::new(progress.clone()).context("cannot use the standard streams")?;
+    let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
+    let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
+    let stage = Stage::new(screen, order, left.again, left.unshown);
     let desk = Desk::new(loops)?;
     // No job before the guardians watch.
     guard.armed()?;
     input.read_on(&crew)?;
-    let shared = Shared::new(plan, &crew, &screen, &input);
+    let shared = Shared::new(plan, degree, &crew, &stage, &input, &book);
+    shared.show_first();
     let (tally, signal) = thread::scope(|scope| {
         let (mut handles, mut spare) = (Vec::new(), 0);
         for (place, set) in sets.iter_mut().enumerate().rev() {
             let slots = degree / loops + usize::from(place < degree % loops) + spare;
             let (shared, desk) = (&shared, &desk);
-            let work = move || desk.attend(|| shared.work(set, slots));
+            let work = move || desk.attend(|| shared.work(set, place, slots));
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),
                 // One loop does all of the work as well.
@@ -110,20 +148,46 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
         (add_up(parts, &shared), signal)
     });
     progress.clear();
+    shared.show_rest();
     let mut summary =
-        Summary { counts: crew.counts(), tally, elapsed: begun.elapsed(), adopted: guard.adopted() };
+        Summary { counts: crew.counts(), tally, elapsed: begun.elapsed(), adopted: guard.adopted(), run: book.run().map(str::to_owned) };
     if signal.is_some() {
         // What is left running goes with the run.
         summary.adopted.clear();
         summary.tally.left_running = 0;
     }
-    Ok(close(&shared, &summary, signal))
+    let end = close(&shared, &summary, signal);
+    let all_shown = stage.is_done() && matches!(end, End::Status(_) | End::Cancelled(Ending::Signal(_)));
+    book.close(over(&summary, &shared, &end), all_shown, plan);
+    Ok(end)
 }
 
-fn limits(plan: &Plan, loops: usize) -> Limits {
+/// The last row of the record.
+fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
+    let why = match end {
+        End::Cancelled(Ending::Signal(_)) => Some("interrupted".to_owned()),
+        End::Cancelled(_) if shared.stage.screen.is_closed() => Some("its output was closed".to_owned()),
+        End::Cancelled(_) => Some("it failed".to_owned()),
+        End::Status(_) => None,
+    };
+    Over {
+        succeeded: summary.counts.succeeded,
+        failed: summary.counts.failed,
+        elapsed: summary.elapsed.as_secs_f64(),
+        cpu: summary.tally.cpu.as_secs_f64(),
+        why,
+    }
+}
+
+fn limits(plan: &Plan, loops: usize, book: &Book, place: usize) -> Limits {
     let mut limits = Limits::default();
     limits.children_max = usize::MAX;
-    limits.bytes_max = BYTES_MAX / loops;
+    // Beginnings of lines have the other half.
+    let share = if plan.view == View::Lines { 2 } else { 1 };
+    limits.bytes_max = plan.buffer / loops / share;
+    limits.child_bytes_max = JOB_BYTES_MAX.min(limits.bytes_max);
+    limits.spill_dir = Some(book.folder(plan));
+    limits.spill_names = book.name(plan, "spill", place).map(|name| format!("{name}-"));
     limits.leak_after = plan.leak_after;
     limits.listen_after = LISTEN_AFTER;
     limits.backend = plan.backend;
@@ -146,11 +210,11 @@ fn add_up(parts: impl Iterator<Item = thread::Result<Tally>>, shared: &Shared<'_
 fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End {
     if let Some(signal) = signal {
         if !shared.plan.quiet {
-            summary.lines().iter().for_each(|line| say_if_heard(line));
+            summary.lines().iter().chain(&summary.resume_line()).for_each(|line| say_if_heard(line));
         }
         return End::Cancelled(Ending::Signal(signal));
     }
-    if shared.screen.is_closed() {
+    if shared.stage.screen.is_closed() {
         return End::Cancelled(Ending::Status(exit::BROKEN_PIPE));
     }
     if let Some(fatal) = shared.take_failure() {

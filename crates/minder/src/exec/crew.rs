@@ -143,6 +143,11 @@ impl<J: Send> Crew<J> {
         self.command(2);
     }
 
+    /// Whether the jobs that run were asked to end, or are killed.
+    pub fn is_cancelled(&self) -> bool {
+        self.order.load(Ordering::SeqCst) > 0
+    }
+
     fn command(&self, order: u8) {
         // Nothing starts any more before a loop reads the order: what it starts before, it kills then.
         self.lock().schedule.halt();

@@ -16,7 +16,9 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::command::Size;
 
 /// One of this process's standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,4 +94,43 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 /// Whatever the file system says.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     system::open_plain(path)
+}
+
+/// Reads from a place in a file, without moving its position.
+///
+/// - Windows: the position moves.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    system::read_at(file, buffer, at)
+}
+
+/// Moves bytes from a place in a file to another file or a pipe, without a copy through our memory; says how many.
+///
+/// - Linux: sendfile(2). Elsewhere: `Unsupported`.
+///
+/// # Errors
+/// `Unsupported` or `InvalidInput` where these two files refuse, with nothing moved; else as a write.
+pub fn send(from: &File, at: u64, len: u64, to: &File) -> io::Result<u64> {
+    system::send(from, at, len, to)
+}
+
+/// Asks for a larger buffer of a pipe, as large as a user may have; other files stay as they are.
+///
+/// - Linux: 1 MiB, `F_SETPIPE_SZ`. Elsewhere: without effect.
+pub fn enlarge_pipe(pipe: &File) {
+    system::enlarge_pipe(pipe);
+}
+
+/// The path of the file that standard input reads from its beginning, if it is a plain file that has one.
+///
+/// - Linux only; elsewhere `None`.
+pub fn path_of_input() -> Option<PathBuf> {
+    system::path_of_input()
+}
+
+/// The size of the terminal that standard error or standard output is, if one of them is a terminal.
+pub fn terminal_size() -> Option<Size> {
+    system::terminal_size()
 }

@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use super::Standard;
 use crate::Source;
+use crate::command::Size;
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
@@ -65,4 +66,50 @@ pub(super) fn private_folder(path: &Path) -> io::Result<()> {
 /// See [`super::open_plain`].
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// See [`super::read_at`].
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    file.read_at(buffer, at)
+}
+
+/// See [`super::send`].
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn send(from: &File, mut at: u64, len: u64, to: &File) -> io::Result<u64> {
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    Ok(rustix::fs::sendfile(to, from, Some(&mut at), len)? as u64)
+}
+
+/// See [`super::send`].
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn send(_from: &File, _at: u64, _len: u64, _to: &File) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// See [`super::enlarge_pipe`].
+pub(super) fn enlarge_pipe(pipe: &File) {
+    // It fails for what is no pipe, and beyond what this user may have.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = pipe;
+}
+
+/// See [`super::path_of_input`].
+pub(super) fn path_of_input() -> Option<PathBuf> {
+    use std::io::Seek;
+    let mut input = standard(Standard::Input).ok()?;
+    if !input.metadata().ok()?.is_file() || input.stream_position().ok()? != 0 {
+        return None;
+    }
+    // Elsewhere there is no such link.
+    std::fs::read_link("/proc/self/fd/0").ok().filter(|path| path.is_file())
+}
+
+/// See [`super::terminal_size`].
+pub(super) fn terminal_size() -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(io::stderr())
+        .or_else(|_| rustix::termios::tcgetwinsize(io::stdout()))
+        .ok()?;
+    Some(Size { rows: size.ws_row, columns: size.ws_col }).filter(|size| size.rows > 0 && size.columns > 0)
 }

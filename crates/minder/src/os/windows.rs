@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::os::windows::fs::FileExt;
 use std::os::windows::io::{AsHandle, BorrowedHandle};
 
 use super::Standard;
 use crate::Source;
+use crate::command::Size;
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
     fn from(source: &'a H) -> Self {
@@ -68,4 +70,27 @@ pub(super) fn private_folder(path: &Path) -> io::Result<()> {
 /// See [`super::open_plain`].
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
     File::open(path)
+}
+
+/// See [`super::read_at`].
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    file.seek_read(buffer, at)
+}
+
+/// See [`super::send`].
+pub(super) fn send(_from: &File, _at: u64, _len: u64, _to: &File) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// See [`super::enlarge_pipe`].
+pub(super) fn enlarge_pipe(_pipe: &File) {}
+
+/// See [`super::path_of_input`].
+pub(super) fn path_of_input() -> Option<PathBuf> {
+    None
+}
+
+/// See [`super::terminal_size`].
+pub(super) fn terminal_size() -> Option<Size> {
+    None
 }

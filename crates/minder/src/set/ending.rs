@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::kid::Kid;
+use super::spill::Spill;
 use super::{
     Blow, ChildSet, Due, Error, Event, Fresh, INTERVAL_MIN, KILL_LOOK, KILL_PATIENCE, Living, Notice, Report,
     Result, Stream, Token,
@@ -80,7 +81,11 @@ impl ChildSet {
                 return Ok(self.tell_forwarded(token, stream));
             }
             if out.spilled() && kid.options.files {
-                return self.hand_over(token, stream);
+                // Where there is no file, what it did not take comes next.
+                return match self.hand_over(token, stream) {
+                    None => self.pop(),
+                    file => Ok(file),
+                };
             }
             if out.spilled() {
                 // No bound is needed here: one piece at a time is in the caller's hands.
@@ -94,6 +99,7 @@ impl ChildSet {
         self.notices.pop_front();
         let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
         kid.close(&mut self.port);
+        kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(Spill::discard);
         // Only now: its exit was told, and until here it held the number of its group, which may be killed late.
         kid.process.reap();
         let left_running = kid.tree.left_running();
@@ -179,7 +185,10 @@ impl ChildSet {
         // When we come late, what was written meanwhile may not be read yet: that is no silence.
         for stream in [Stream::Stdout, Stream::Stderr] {
             let progress = self.readable(token, stream, None);
-            let held = self.kids.get(token).is_some_and(|kid| kid.outs[stream as usize].held);
+            // Held by us, or by the file that it is forwarded to.
+            let held = self.kids.get(token).is_some_and(|kid| {
+                kid.outs[stream as usize].held || kid.busy_at.is_some_and(|busy_at| busy_at > now)
+            });
             if held || !matches!(progress, Ok(Progress::Nothing | Progress::Eof)) {
                 self.timers.push(now + after, token, Due::Leak);
                 return progress.map(drop);

@@ -52,6 +52,8 @@ pub(super) struct Out {
     pub(super) spill: Option<Spill>,
     /// Bytes that the file did not take; the child is held while there are any. They come last.
     pub(super) unsaved: Vec<u8>,
+    /// Whether a notice of the file is in the queue: what is in it and after it stays where it is until then.
+    pub(super) offered: bool,
     /// Where its bytes go without passing through our memory.
     pub(super) forward: Option<Arc<File>>,
     /// Bytes that went there and were not told of.
@@ -70,6 +72,7 @@ impl Out {
             noticed: 0,
             spill: None,
             unsaved: Vec::new(),
+            offered: false,
             forward: None,
             forwarded: 0,
         }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use super::{ChildSet, Delivery, Error, Event, Notice, Report, Result, Stream, Token, WhenFull, gone};
+use super::{ChildSet, Chunk, Delivery, Error, Event, Notice, Report, Result, Stream, Token, WhenFull, gone};
 use crate::sys::pipe::Progress;
 
 impl ChildSet {
@@ -21,13 +21,19 @@ impl ChildSet {
         let files = kid.options.files;
         for stream in [Stream::Stdout, Stream::Stderr] {
             self.tell_output(token, stream);
-            let out = self.kids.get(token).map(|kid| &kid.outs[stream as usize]);
-            if files && out.is_some_and(|out| out.spilled()) {
-                self.notices.push_back(Notice::Spilled(token, stream));
+            let Some(kid) = self.kids.get_mut(token) else { break };
+            let out = &mut kid.outs[stream as usize];
+            if out.spilled() {
+                out.offered = files;
+                self.notices.extend(files.then_some(Notice::Spilled(token, stream)));
+                if !std::mem::replace(&mut kid.starved, true) {
+                    self.starved.push(token);
+                }
             }
             self.tell_eof(token, stream);
         }
-        self.feed()?;
+        // What a file refuses, of this child or of another, is told by the next call of `next`.
+        let _ = self.feed();
         self.announce()
     }
 
@@ -64,7 +70,9 @@ impl ChildSet {
     ) -> Result<Progress> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(Progress::Nothing) };
         let out = &mut kid.outs[stream as usize];
-        let (Some(reader), Some(file)) = (&mut out.reader, &out.forward) else { return Ok(Progress::Nothing) };
+        let (Some(reader), Some(file)) = (&mut out.reader, &out.forward) else {
+            return Ok(Progress::Nothing);
+        };
         match reader.forward(file) {
             Ok(Progress::Bytes(count)) => {
                 if kid.exit.is_some() {
@@ -81,6 +89,11 @@ impl ChildSet {
                 Ok(Progress::Eof)
             }
             Ok(Progress::Nothing) => Ok(Progress::Nothing),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                // It is the file that takes nothing: the child is not silent.
+                kid.busy_at = kid.exit.map(|_| std::time::Instant::now());
+                Ok(Progress::Nothing)
+            }
             Err(_) => {
                 out.forward = None;
                 self.readable(token, stream, report)
@@ -88,18 +101,24 @@ impl ChildSet {
         }
     }
 
-    /// Takes the file of a stream's spilled output; what it did not take yet is tried once more.
-    pub(super) fn hand_over(&mut self, token: Token, stream: Stream) -> Result<Option<Event>> {
-        let Some(kid) = self.kids.get_mut(token) else { return Ok(None) };
-        if !kid.outs[stream as usize].unsaved.is_empty()
-            && let Err(error) = self.save(token, stream)
-        {
-            self.notices.push_front(Notice::Spilled(token, stream));
-            return Err(error);
+    /// Takes the file of a stream's spilled output. What it did not take follows from memory: a disk that is full must not
+    /// keep the others waiting.
+    pub(super) fn hand_over(&mut self, token: Token, stream: Stream) -> Option<Event> {
+        let kid = self.kids.get_mut(token)?;
+        let out = &mut kid.outs[stream as usize];
+        out.offered = false;
+        if !out.unsaved.is_empty() {
+            out.kept.push_front(Chunk::new(std::mem::take(&mut out.unsaved), &kid.account));
+            out.noticed += 1;
+            self.notices.push_front(Notice::Output(token, stream));
         }
-        let Some(kid) = self.kids.get_mut(token) else { return Ok(None) };
-        let spill = kid.outs[stream as usize].spill.take_if(|spill| spill.len() > 0);
-        Ok(spill.map(|spill| Event::Spilled(token, stream, spill.into_spilled())))
+        let spill = out.spill.take_if(|spill| spill.len() > 0);
+        if !kid.draining {
+            // The next turn listens again to what was held.
+            self.unsaved = true;
+            self.tell_eof(token, stream);
+        }
+        spill.map(|spill| Event::Spilled(token, stream, spill.into_spilled()))
     }
 
     pub(super) fn tell_forwarded(&mut self, token: Token, stream: Stream) -> Option<Event> {

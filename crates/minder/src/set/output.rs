@@ -40,10 +40,15 @@ impl ChildSet {
         if out.forwards() && !out.held {
             return self.pass_on(token, stream, report);
         }
-        let Some(reader) = out.reader.as_mut().filter(|_| !out.held) else { return Ok(Progress::Nothing) };
-        if kid.options.when_full == WhenFull::Hold && !kid.account.has_room(self.limits.buffer_bytes) {
+        if out.reader.is_none() || out.held {
+            return Ok(Progress::Nothing);
+        }
+        // What is in a file since before it went live is brought back first.
+        let full = out.spilled() || !kid.account.has_room(self.limits.buffer_bytes);
+        if kid.options.when_full == WhenFull::Hold && full {
             return self.starve(token, stream);
         }
+        let Some(reader) = &mut out.reader else { return Ok(Progress::Nothing) };
         self.buffer.clear();
         let progress = match report {
             Some(report) => reader.read(&mut self.port, report, &mut self.buffer),
@@ -100,8 +105,9 @@ impl ChildSet {
         let live = kid.options.delivery == Delivery::Live;
         let pushed = match &mut out.spill {
             Some(spill) => spill.push(&self.buffer),
+            // It stays even if it takes nothing: one with a name must not be forgotten.
             None => Spill::create(&self.limits, &mut self.spills)
-                .and_then(|mut spill| spill.push(&self.buffer).map(|()| out.spill = Some(spill))),
+                .and_then(|spill| out.spill.insert(spill).push(&self.buffer)),
         };
         if let Err(error) = pushed {
             out.unsaved.append(&mut self.buffer);
@@ -129,6 +135,10 @@ impl ChildSet {
         if let Some(reader) = &mut out.reader {
             reader.hold(&mut self.port).map_err(|error| Error::new("hold a child", error))?;
             out.held = true;
+        }
+        if kid.exit.is_some() {
+            // It is we who do not listen: there may be room in a moment, and that must not look like silence.
+            kid.busy_at = Some(Instant::now());
         }
         if !std::mem::replace(&mut kid.starved, true) {
             self.starved.push(token);
@@ -178,6 +188,9 @@ impl ChildSet {
             if kid.draining || (!out.held && !out.spilled()) {
                 return Ok(false);
             }
+            if out.offered {
+                return Ok(true);
+            }
             let live = kid.options.delivery == Delivery::Live;
             if live && kid.account.has_room(piece) {
                 if self.bring_back(token, stream)? {
@@ -185,7 +198,7 @@ impl ChildSet {
                     self.tell_eof(token, stream);
                     continue;
                 }
-            } else if !out.unsaved.is_empty() {
+            } else if !out.unsaved.is_empty() && kid.options.when_full != WhenFull::Hold {
                 self.save(token, stream)?;
             } else if live {
                 return Ok(true);

@@ -41,6 +41,14 @@ impl Spill {
         Spilled { file: self.file, path, start: self.read, len: self.written - self.read }
     }
 
+    /// Removes the file: all of it was taken back, or it never took anything.
+    pub(super) fn discard(self) {
+        if let Some(name) = self.name {
+            // Whoever removed it before us is welcome.
+            let _ = std::fs::remove_file(self.folder.join(name));
+        }
+    }
+
     /// Appends all of `bytes`, or nothing that will be read.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         if self.len() == 0 {
@@ -64,9 +72,12 @@ impl Spill {
             return Ok(0);
         }
         let read = self.go(self.read).and_then(|()| (&self.file).take(most as u64).read_to_end(buffer));
-        let read =
-            read.map_err(|error| Error::new("read spilled output from a file in", error).on(&self.folder))?;
+        let read = read.map_err(|error| {
+            self.at = u64::MAX;
+            Error::new("read spilled output from a file in", error).on(&self.folder)
+        })?;
         if read < most {
+            self.at = u64::MAX;
             let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
             return Err(Error::new("read spilled output from a file in", error).on(&self.folder));
         }

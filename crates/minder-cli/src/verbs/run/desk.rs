@@ -96,7 +96,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
             shared.crew.cancel();
             if !shared.plan.quiet {
                 let jobs = count(running, "running job");
-                shared.screen.aside(|| {
+                shared.stage.screen.aside(|| {
                     say_if_heard(&format!("{}: asked {jobs} to end; once more kills", name(signal)))
                 });
             }

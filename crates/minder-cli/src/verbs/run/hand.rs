@@ -1,42 +1,56 @@
-//! One loop's part: from an argument to a command, from an event to the screen, from an end to the tally.
+//! One loop's part: from an argument to a command, from an event to the screen and the record, from an end to the tally.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use minder::exec::{Crew, Launch, Start, Supply, Verdict, Worker};
+use minder::exec::{Crew, Launch, Outputs, Start, Supply, Verdict, Worker};
 use minder::{
-    ChildSet, Command, Delivery, Error, ErrorKind, Event, Kill, Outcome, SpawnOptions, Status, Stdio,
-    WhenFull,
+    ChildSet, Command, Delivery, Error, ErrorKind, Event, Group, Kill, Outcome, Size, SpawnOptions, Spilled,
+    Status, Stdio, Stream, Token, WhenFull,
 };
 
-use super::input::{Input, Item};
-use super::screen::{Gather, Screen};
-use crate::plan::Plan;
-use crate::report::{Tally, count, say};
+use super::batch::Batch;
+use super::book::{Book, tag_of};
+use super::input::{Input, Item, Task};
+use super::job::{Running, is_cut, refused};
+use super::lines::{Pen, line_max};
+use super::output::{Own, Place, nameless};
+use super::results::Results;
+use super::stage::Stage;
+use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
+use crate::journal::{joblog, line};
+use crate::plan::{Plan, View};
+use crate::report::{Tally, count, reason, say};
 use crate::template::{self, Job};
 
 /// How long a job that wants the terminal has to end.
 const TERMINAL_GRACE: Duration = Duration::from_secs(1);
+/// The size of a job's own terminal where ours has none.
+const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
 /// What the loops and the main thread share.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) crew: &'a Arc<Crew<Item>>,
-    pub(super) screen: &'a Screen,
+    pub(super) degree: usize,
+    pub(super) crew: &'a Arc<Crew<Task>>,
+    pub(super) stage: &'a Stage,
     pub(super) input: &'a Input,
+    pub(super) book: &'a Book,
     fatal: Mutex<Option<String>>,
 }
 
 impl<'a> Shared<'a> {
     pub(super) fn new(
         plan: &'a Plan,
-        crew: &'a Arc<Crew<Item>>,
-        screen: &'a Screen,
+        degree: usize,
+        crew: &'a Arc<Crew<Task>>,
+        stage: &'a Stage,
         input: &'a Input,
+        book: &'a Book,
     ) -> Self {
-        Self { plan, crew, screen, input, fatal: Mutex::new(None) }
+        Self { plan, degree, crew, stage, input, book, fatal: Mutex::new(None) }
     }
 
     /// Ends the run with this message. The first one counts.
@@ -53,20 +67,48 @@ impl<'a> Shared<'a> {
     /// What ended the run, if something did.
     pub(super) fn take_failure(&self) -> Option<String> {
         let fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner).take();
-        fatal.or_else(|| self.screen.take_failure()).or_else(|| self.input.error())
+        fatal.or_else(|| self.stage.screen.take_failure()).or_else(|| self.input.error())
     }
 
-    /// Runs one loop to its end.
-    pub(super) fn work(&self, set: &mut ChildSet, slots: usize) -> Tally {
+    /// Shows what an earlier attempt did not.
+    pub(super) fn show_first(&self) {
+        self.show_more(false);
+    }
+
+    /// Shows what waits when no job runs any more, be it out of order: the jobs before it were cut off.
+    pub(super) fn show_rest(&self) {
+        if !self.has_failed() && !self.stage.screen.is_broken() {
+            self.show_more(true);
+        }
+    }
+
+    fn show_more(&self, all: bool) {
+        let shown = self.stage.show_more(all);
+        if !self.stage.screen.is_broken()
+            && let Err(error) = self.book.shown(shown.jobs)
+        {
+            return self.fail(error);
+        }
+        shown.files.into_iter().for_each(Own::remove);
+    }
+
+    /// Runs one loop to its end. `place` is its number.
+    pub(super) fn work(&self, set: &mut ChildSet, place: usize, slots: usize) -> Tally {
+        let store = self.book.store(self.plan, place);
         let mut hand = Hand {
             shared: self,
-            out: Gather::new(self.screen),
+            batch: Batch::new(store, self.book.syncs()),
+            rows: Vec::new(),
+            joblog: Vec::new(),
             tally: Tally::default(),
-            begun: Vec::new(),
-            torn: Vec::new(),
+            running: Vec::new(),
+            slots,
+            line_max: line_max(self.plan.buffer, self.degree),
+            spools: 0,
+            place,
         };
         let driven = self.crew.drive(set, slots, &mut hand);
-        hand.out.flush();
+        hand.flush();
         if let Err(error) = driven {
             self.fail(match error.kind() {
                 ErrorKind::Exhausted => {
@@ -74,7 +116,7 @@ impl<'a> Shared<'a> {
                 }
                 // The only files that the library writes.
                 _ if error.to_string().contains("spill") => {
-                    format!("{error} (TMPDIR names another folder for output that does not fit into memory)")
+                    format!("{error} (--tmpdir names another folder for output that does not fit into memory)")
                 }
                 _ => error.to_string(),
             });
@@ -86,46 +128,389 @@ impl<'a> Shared<'a> {
 /// One loop's worker.
 struct Hand<'a> {
     shared: &'a Shared<'a>,
-    out: Gather<'a>,
+    batch: Batch,
+    /// Rows of the jobs in the batch.
+    rows: Vec<u8>,
+    joblog: Vec<u8>,
     tally: Tally,
-    /// When the job in each slot was started.
-    begun: Vec<Option<Instant>>,
-    /// The slots of jobs that were killed by a failure of ours. The torn pieces that they wrote are not shown.
-    torn: Vec<u32>,
+    /// By slot.
+    running: Vec<Option<Running>>,
+    slots: usize,
+    line_max: usize,
+    /// How many files were made for jobs to write to.
+    spools: u64,
+    place: usize,
 }
 
 impl Hand<'_> {
-    fn name(&self, start: Start, item: &Item) -> String {
-        match item {
-            Item::Value(value) => shorten(&self.shared.plan.template.display(&job(value, start))),
-            Item::TooLong(_) => format!("job {}", start.job),
+    fn name(&self, start: Start, task: &Task) -> String {
+        match &task.item {
+            Item::Value(value) => shorten(&self.shared.plan.template.display(&job(value, task, start))),
+            Item::TooLong(_) => format!("job {}", task.number),
         }
     }
 
     /// Counts a job that was not started, and says why.
-    fn give_up(&mut self, name: &str, why: &str) -> Verdict {
-        self.shared.screen.aside(|| say(&format!("cannot run `{name}`: {why}")));
+    fn give_up(&mut self, start: Start, task: &Task, name: &str, why: &str) -> Verdict {
+        self.shared.stage.screen.aside(|| say(&format!("cannot run `{name}`: {why}")));
         self.tally.add_refused(name, why);
+        let ended = refused(task.number, self.args(task), why);
+        self.write_row(start, task, ended);
+        self.batch.end_job(task.number, None, false);
         Verdict::FailedForGood
+    }
+
+    fn args(&self, task: &Task) -> Vec<Text> {
+        match &task.item {
+            Item::Value(value) if !self.shared.plan.record.redact => vec![Text::from(value.as_os_str())],
+            _ => Vec::new(),
+        }
+    }
+
+    fn write_row(&mut self, start: Start, task: &Task, ended: Ended) {
+        let shared = self.shared;
+        if shared.book.has_joblog() {
+            let command = match &task.item {
+                Item::Value(value) if !shared.plan.record.redact => {
+                    shared.plan.template.display(&job(value, task, start))
+                }
+                _ => shared.plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            };
+            joblog::encode(&ended, command.as_bytes(), &mut self.joblog);
+        }
+        if shared.book.is_kept() {
+            line::encode(&Row::Ended(ended), &mut self.rows);
+        }
+    }
+
+    fn at(&mut self, start: Start) -> Option<&mut Running> {
+        self.running.get_mut(start.slot as usize)?.as_mut()
+    }
+
+    /// Makes safe what the jobs of the batch wrote, then their rows, and shows what may be shown.
+    fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        if let Err(error) = self.try_flush() {
+            self.shared.fail(error);
+        }
+    }
+
+    fn try_flush(&mut self) -> Result<(), String> {
+        let shared = self.shared;
+        let unsafe_output = |error: std::io::Error| {
+            let folder = shared.book.folder(shared.plan);
+            format!(
+                "cannot keep output in `{}`: {} (--tmpdir names another folder)",
+                folder.display(),
+                reason(&error)
+            )
+        };
+        if shared.book.is_kept() {
+            self.batch.save().map_err(unsafe_output)?;
+        }
+        let (rows, joblog) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.joblog));
+        shared.book.append(&rows)?;
+        shared.book.append_joblog(&joblog)?;
+        (self.rows, self.joblog) = (rows, joblog);
+        self.rows.clear();
+        self.joblog.clear();
+        let shown = shared.stage.submit(&mut self.batch).map_err(unsafe_output)?;
+        if !shared.stage.screen.is_broken() {
+            // What was not shown stays owed.
+            shared.book.shown(shown.jobs)?;
+            shown.files.into_iter().for_each(Own::remove);
+        }
+        if shown.store_is_free {
+            self.batch.store().empty();
+        }
+        if shown.ring {
+            shared.crew.wake();
+        }
+        if shared.stage.screen.is_broken() {
+            shared.crew.cancel();
+        }
+        Ok(())
+    }
+
+    /// Shows as it comes the job that has the stage, if it runs here.
+    fn promote(&mut self, outputs: &mut Outputs<'_>) {
+        let shared = self.shared;
+        if !matches!(shared.plan.view, View::Grouped | View::Ordered) || shared.plan.spool {
+            return;
+        }
+        let stage = shared.stage;
+        let sole = stage.is_free() && shared.input.is_dry() && {
+            let counts = shared.crew.counts();
+            counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
+        };
+        for running in self.running.iter_mut().flatten().filter(|running| !running.live) {
+            if stage.has(running.number) || (sole && stage.claim(running.number)) {
+                running.live = true;
+                if let Some(token) = running.token {
+                    // It fails only for a child that is over, which is shown then anyway.
+                    let _ = outputs.go_live(token);
+                    forward(shared, running, token, outputs);
+                }
+            }
+        }
+    }
+
+    /// Goes on with lines that had to wait.
+    fn go_on(&mut self) {
+        let shared = self.shared;
+        let mut released = false;
+        for running in self.running.iter_mut().flatten().filter(|running| running.lines.waits()) {
+            let Running { number, lines, tag, taggers, .. } = running;
+            let (stage, tag) = (shared.stage, tag.as_deref());
+            released |= lines.go_on(&mut Pen { stage, job: *number, line_max: self.line_max, tag, taggers });
+        }
+        if released {
+            shared.crew.wake();
+        }
+    }
+
+    /// Takes bytes of a running job.
+    fn heard(&mut self, start: Start, stream: Stream, chunk: minder::Chunk) {
+        let (shared, line_max) = (self.shared, self.line_max);
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else { return };
+        if running.torn {
+            return;
+        }
+        running.count(stream, chunk.len() as u64);
+        if let Some(results) = &mut running.results
+            && let Err(error) = results.push(stream, &chunk)
+        {
+            let folder = results.folder().display().to_string();
+            return shared.fail(format!("cannot write results in `{folder}`: {}", reason(&error)));
+        }
+        let lines = shared.plan.view == View::Lines;
+        if stream == Stream::Stderr && (running.live || lines) {
+            running.tail.push(&chunk);
+        }
+        let Running { number, lines: pen_lines, tag, taggers, live, .. } = running;
+        if lines {
+            let pen = &mut Pen { stage: shared.stage, job: *number, line_max, tag: tag.as_deref(), taggers };
+            if pen_lines.push(stream, chunk, pen) {
+                shared.crew.wake();
+            }
+        } else if *live {
+            let tag = tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
+            shared.stage.show(stream, &chunk, tag);
+        } else {
+            self.batch.push(stream, &chunk);
+        }
+    }
+
+    /// Takes a file with output of a running job.
+    fn heard_file(&mut self, start: Start, stream: Stream, spilled: Spilled) {
+        let shared = self.shared;
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else { return };
+        if running.torn {
+            return Own::from(spilled).remove();
+        }
+        running.count(stream, spilled.len);
+        if let Some(results) = &mut running.results {
+            let end = spilled.start + spilled.len;
+            if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
+                let folder = results.folder().display().to_string();
+                return shared.fail(format!("cannot write results in `{folder}`: {}", reason(&error)));
+            }
+        }
+        let Running { tag, taggers, live, tail, .. } = running;
+        if *live {
+            if stream == Stream::Stderr {
+                tail.push(&last_of(&spilled.file, spilled.start + spilled.len));
+            }
+            let tag = tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
+            shared.stage.show_file(stream, spilled, tag);
+        } else {
+            self.batch.push_file(stream, Own::from(spilled));
+        }
+    }
+
+    /// Prepares what a job needs beside its command.
+    fn prepare(&mut self, command: &mut Command, running: &mut Running, value: &OsStr) -> Result<SpawnOptions, String> {
+        let plan = self.shared.plan;
+        command.stdin(Stdio::Null).die_with_parent(true);
+        if let Some(folder) = &plan.results {
+            let made = Results::create(folder, value, running.number);
+            running.results = Some(made.map_err(|error| {
+                format!("cannot write results in `{}`: {}", folder.display(), reason(&error))
+            })?);
+        }
+        let options = SpawnOptions::default();
+        if plan.pty {
+            command.group(Group::Terminal(minder::os::terminal_size().unwrap_or(TERMINAL)));
+        } else if plan.spool {
+            let files = [self.spool(running)?, self.spool(running)?];
+            let [out, err] = files.map(Stdio::from);
+            command.stdout(out).stderr(err);
+            return Ok(options);
+        } else if plan.view == View::Straight {
+            command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
+            return Ok(options);
+        } else {
+            command.stdout(Stdio::Piped).stderr(Stdio::Piped);
+        }
+        running.live = match plan.view {
+            View::Ordered => self.shared.stage.start(running.number),
+            View::Grouped => {
+                let alone = self.shared.degree == 1 || self.shared.input.total() == Some(1);
+                alone && self.shared.stage.claim(running.number)
+            }
+            View::Lines | View::Straight => false,
+        };
+        Ok(match running.live || plan.view == View::Lines {
+            true => options.delivery(Delivery::Live).when_full(WhenFull::Hold),
+            false => options.delivery(Delivery::AtEnd).when_full(WhenFull::Spill).files(true),
+        })
+    }
+
+    /// A file for a job to write to.
+    fn spool(&mut self, running: &mut Running) -> Result<std::fs::File, String> {
+        let shared = self.shared;
+        let folder = shared.book.folder(shared.plan);
+        let made = match shared.book.name(shared.plan, "spill", self.place) {
+            None => nameless(&folder).map(|file| (file, None)),
+            Some(name) => {
+                self.spools += 1;
+                let path = folder.join(format!("{name}-job{}", self.spools));
+                minder::os::private_file(&path).map(|file| (file, Some(path)))
+            }
+        };
+        let made = made.and_then(|(file, path)| Ok((file.try_clone()?, Own { file: Some(file), path, range: 0..0 })));
+        let (file, own) =
+            made.map_err(|error| format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error)))?;
+        running.spool.push(own);
+        Ok(file)
+    }
+
+    /// Gathers what a job left when it ended, and says where it lies.
+    fn gather(&mut self, running: &mut Running) -> Result<Vec<Piece>, String> {
+        for (stream, mut own) in [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..)) {
+            let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+            let len = len.map_err(|error| format!("cannot read the output of a job: {}", reason(&error)))?;
+            running.wrote[stream as usize] = len;
+            own.range = 0..len;
+            if let (Some(results), Some(file)) = (&mut running.results, &own.file) {
+                results.push_file(stream, file, 0, len).map_err(|error| {
+                    format!("cannot write results in `{}`: {}", results.folder().display(), reason(&error))
+                })?;
+            }
+            match len {
+                0 => own.remove(),
+                _ => self.batch.push_file(stream, own),
+            }
+        }
+        let batch = &mut self.batch;
+        running.lines.rest(|stream, bytes| batch.push(stream, bytes));
+        let mut kept = Vec::new();
+        for piece in batch.pieces() {
+            let stream = piece.stream as u8 + 1;
+            match &piece.place {
+                Place::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| Piece {
+                    stream,
+                    file: file.to_owned(),
+                    at,
+                    len: range.len() as u64,
+                })),
+                Place::Own(own) => {
+                    let name = own.path.as_deref().and_then(|path| path.file_name());
+                    kept.extend(name.map(|name| Piece {
+                        stream,
+                        file: name.to_string_lossy().into_owned(),
+                        at: own.range.start,
+                        len: own.range.end - own.range.start,
+                    }));
+                }
+                Place::Shared(..) => (),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The last of what a failed job wrote to its standard error.
+    fn tail(&self, running: &mut Running) -> Option<Text> {
+        let mut tail = running.tail.take();
+        let last = self.batch.pieces().iter().rev().find(|piece| piece.stream == Stream::Stderr);
+        match last.map(|piece| &piece.place) {
+            Some(Place::Batch(range)) => {
+                tail = self.batch.slice(range.end.saturating_sub(TAIL_MAX).max(range.start)..range.end).to_vec();
+            }
+            Some(Place::Own(Own { file: Some(file), range, .. })) => tail = last_of(file, range.end),
+            _ => (),
+        }
+        (!tail.is_empty()).then(|| Text::from(tail.as_slice()))
+    }
+
+    /// Records and shows a job that is over.
+    fn conclude(&mut self, start: Start, task: &Task, running: &mut Running, outcome: &Outcome) {
+        let shared = self.shared;
+        if running.torn {
+            self.batch.discard();
+            return self.batch.end_job(task.number, None, false);
+        }
+        let kept = match self.gather(running) {
+            Ok(kept) => kept,
+            Err(error) => return shared.fail(error),
+        };
+        // What was cut off by our order runs again, and has no row.
+        let cut = is_cut(outcome, shared.crew.is_cancelled());
+        let owed = shared.book.is_kept() && !kept.is_empty() && !cut;
+        if !cut && (shared.book.is_kept() || shared.book.has_joblog()) {
+            let mut row = running.row(self.args(task), outcome.exit, kept);
+            row.leaked = outcome.leaked;
+            if !row.succeeded() {
+                row.tail = self.tail(running);
+            }
+            self.write_row(start, task, row);
+        }
+        self.batch.end_job(task.number, running.tag.take(), owed);
     }
 }
 
-impl Worker for Hand<'_> {
-    type Job = Item;
+/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them.
+fn forward(shared: &Shared<'_>, running: &Running, token: Token, outputs: &mut Outputs<'_>) {
+    if running.tag.is_some() || running.results.is_some() || shared.plan.pty {
+        return;
+    }
+    if let Some(file) = shared.stage.open_to_forward() {
+        // Where it is refused, the bytes come to us.
+        let _ = outputs.forward(token, Stream::Stdout, &file);
+    }
+}
 
-    fn supply(&mut self) -> Supply<Item> {
+/// The last bytes of a file, up to `end`; nothing if it cannot be read.
+fn last_of(file: &std::fs::File, end: u64) -> Vec<u8> {
+    let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
+    let at = end - tail.len() as u64;
+    let read = minder::os::read_at(file, &mut tail, at).unwrap_or(0);
+    tail.truncate(read);
+    tail
+}
+
+impl Worker for Hand<'_> {
+    type Job = Task;
+
+    fn supply(&mut self) -> Supply<Task> {
+        if self.shared.stage.is_crowded() {
+            return Supply::Later;
+        }
         self.shared.input.supply()
     }
 
-    fn launch(&mut self, start: Start, item: &Item) -> Result<Launch, Verdict> {
-        let argv = match item {
-            Item::Value(value) => self.shared.plan.template.argv(&job(value, start)),
+    fn launch(&mut self, start: Start, task: &Task) -> Result<Launch, Verdict> {
+        let plan = self.shared.plan;
+        let value = match &task.item {
+            Item::Value(value) => value,
             Item::TooLong(len) => {
                 let why = format!("a line of {len} bytes; an argument has at most 131,071");
-                return Err(self.give_up(&format!("job {}", start.job), &why));
+                return Err(self.give_up(start, task, &format!("job {}", task.number), &why));
             }
         };
-        let argv = match argv {
+        let argv = match plan.template.argv(&job(value, task, start)) {
             Ok(argv) => argv,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The same for every job: said once, and no other job is tried.
@@ -133,36 +518,58 @@ impl Worker for Hand<'_> {
                 return Err(Verdict::FailedForGood);
             }
             Err(error) => {
-                let name = self.name(start, item);
-                return Err(self.give_up(&name, &error.to_string()));
+                let name = self.name(start, task);
+                return Err(self.give_up(start, task, &name, &error.to_string()));
             }
         };
         let mut words = argv.into_iter();
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
-        command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped).die_with_parent(true);
-        let slot = start.slot as usize;
-        if self.begun.len() <= slot {
-            self.begun.resize(slot + 1, None);
+        let mut running = Running::new(task.number);
+        running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(value, task, start)));
+        let options = match self.prepare(&mut command, &mut running, value) {
+            Ok(options) => options,
+            Err(error) => {
+                self.shared.fail(error);
+                return Err(Verdict::FailedForGood);
+            }
+        };
+        if plan.verbose {
+            let line = plan.template.display(&job(value, task, start));
+            self.shared.stage.screen.aside(|| crate::report::say_command(&line));
         }
-        self.begun[slot] = Some(Instant::now());
-        let options = SpawnOptions::default().delivery(Delivery::AtEnd).when_full(WhenFull::Spill);
+        let slot = start.slot as usize;
+        if self.running.len() <= slot {
+            self.running.resize_with(slot + 1, || None);
+        }
+        self.running[slot] = Some(running);
         Ok(Launch { command, options })
     }
 
-    fn event(&mut self, start: Start, item: &Item, event: Event) -> Option<Kill> {
+    fn started(&mut self, start: Start, _task: &Task, token: Token, outputs: &mut Outputs<'_>) {
+        let shared = self.shared;
+        let Some(running) = self.at(start) else { return };
+        running.token = Some(token);
+        if running.live {
+            forward(shared, running, token, outputs);
+        }
+    }
+
+    fn event(&mut self, start: Start, task: &Task, event: Event) -> Option<Kill> {
         match event {
-            Event::Output(_, stream, bytes) if !self.torn.contains(&start.slot) => {
-                self.out.push(stream, &bytes)
+            Event::Output(_, stream, chunk) => self.heard(start, stream, chunk),
+            Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),
+            Event::Forwarded(_, stream, bytes) => {
+                self.at(start).into_iter().for_each(|running| running.count(stream, bytes));
             }
             Event::Exited(_, exit)
                 if matches!(exit.status, Status::Signaled { .. }) && self.shared.has_failed() =>
             {
-                self.torn.push(start.slot);
+                self.at(start).into_iter().for_each(|running| running.torn = true);
             }
             Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
-                let name = self.name(start, item);
-                self.shared.screen.aside(|| {
+                let name = self.name(start, task);
+                self.shared.stage.screen.aside(|| {
                     say(&format!("`{name}` wants the terminal, which jobs do not have, and is ended: give it a file as input, or the answer as an argument"));
                 });
                 return Some(Kill::after(TERMINAL_GRACE));
@@ -172,26 +579,24 @@ impl Worker for Hand<'_> {
         None
     }
 
-    fn done(&mut self, start: Start, item: &Item, outcome: Outcome) -> Verdict {
-        self.out.end_job();
-        self.torn.retain(|slot| *slot != start.slot);
-        let wall = self
-            .begun
-            .get(start.slot as usize)
-            .copied()
-            .flatten()
-            .map_or(Duration::ZERO, |begun| begun.elapsed());
-        let shared = self.shared;
+    fn done(&mut self, start: Start, task: &Task, outcome: Outcome) -> Verdict {
+        let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) else {
+            return Verdict::FailedForGood;
+        };
+        self.conclude(start, task, &mut running, &outcome);
         let mut tally = std::mem::take(&mut self.tally);
-        tally.add(&outcome, wall, || self.name(start, item));
+        tally.add(&outcome, running.wall(), || self.name(start, task));
         self.tally = tally;
-        if shared.screen.is_broken() {
-            shared.crew.cancel();
+        if self.batch.is_full(self.slots) {
+            self.flush();
         }
         if outcome.exit.status.success() { Verdict::Succeeded } else { Verdict::Failed }
     }
 
-    fn refused(&mut self, start: Start, item: &Item, error: Error) -> Verdict {
+    fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
+        if let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
+            running.spool.into_iter().for_each(Own::remove);
+        }
         let why = error.reason();
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
         if hopeless && self.shared.plan.template.has_fixed_program() {
@@ -206,21 +611,25 @@ impl Worker for Hand<'_> {
                 .fail(format!("{}{jobs}", error.to_string().replacen("failed to start", "cannot run", 1)));
             return Verdict::FailedForGood;
         }
-        let name = self.name(start, item);
-        self.give_up(&name, &why)
+        let name = self.name(start, task);
+        self.give_up(start, task, &name, &why)
     }
 
-    fn idle(&mut self) {
-        self.out.flush();
-        if self.shared.screen.is_broken() {
+    fn idle(&mut self, outputs: &mut Outputs<'_>) {
+        self.flush();
+        if self.shared.plan.view == View::Lines {
+            self.go_on();
+        }
+        self.promote(outputs);
+        if self.shared.stage.screen.is_broken() {
             self.shared.crew.cancel();
         }
     }
 }
 
 /// What one argument puts into the template.
-fn job(value: &OsString, start: Start) -> Job<'_> {
-    Job { columns: std::slice::from_ref(value), number: start.job, slot: start.slot }
+fn job<'a>(value: &'a OsString, task: &Task, start: Start) -> Job<'a> {
+    Job { columns: std::slice::from_ref(value), number: task.number, slot: start.slot }
 }
 
 /// A command line for a message: its beginning, if it is long.

@@ -1,4 +1,5 @@
-//! Where the arguments come from: the command line, or the lines of standard input, which are read lazily.
+//! Where the arguments come from: the command line, or the lines of standard input or of a file, which are read lazily.
+//! They are numbered here. Those that do not run this time are counted and passed over.
 //!
 //! Lines are read by a thread of their own, since a read may block for ever, and no loop must. It stops when `AHEAD_MAX`
 //! bytes wait, and goes on when half of them are taken.
@@ -14,7 +15,9 @@ use anyhow::{Context, Result};
 use minder::exec::{Crew, Supply};
 use minder::os::{Standard, standard};
 
+use super::again::Again;
 use super::ready;
+use crate::plan::Origin;
 use crate::report::{reason, say};
 
 /// How many bytes are read ahead of the jobs at most.
@@ -29,6 +32,13 @@ pub(super) enum Item {
     TooLong(usize),
 }
 
+/// A job: its number, from 1, in the order of the input, and its argument.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) number: u64,
+    pub(super) item: Item,
+}
+
 /// The source of a run.
 #[derive(Debug)]
 pub(super) struct Input {
@@ -36,11 +46,17 @@ pub(super) struct Input {
     /// Told when room was made for the reader.
     room: Condvar,
     total: Option<u64>,
+    /// Which jobs do not run.
+    again: Arc<Again>,
+    /// A file to read from, instead of standard input.
+    file: Mutex<Option<File>>,
 }
 
 #[derive(Debug)]
 struct State {
     ready: VecDeque<Item>,
+    /// The number of the last job that was taken.
+    taken: u64,
     /// Bytes in `ready`.
     bytes: usize,
     ended: bool,
@@ -48,53 +64,129 @@ struct State {
     asked: bool,
     /// What kept the reader from reading on.
     error: Option<String>,
+    /// Whether nothing more is taken, whatever is read.
+    stopped: bool,
 }
 
 impl Input {
-    /// Takes the arguments of the command line, or else standard input.
-    pub(super) fn open(arguments: Option<Vec<OsString>>) -> Result<Arc<Self>> {
-        let total = arguments.as_ref().map(|arguments| arguments.len() as u64);
-        let ended = total.is_some();
-        let ready = arguments.unwrap_or_default().into_iter().map(Item::Value).collect();
-        let state = State { ready, bytes: 0, ended, asked: false, error: None };
-        Ok(Arc::new(Self { state: Mutex::new(state), room: Condvar::new(), total }))
+    /// Takes the arguments from where they come.
+    pub(super) fn open(origin: Origin, again: Arc<Again>) -> Result<Arc<Self>> {
+        let (ready, total, file) = match origin {
+            Origin::Words(words) => {
+                let total = words.len() as u64;
+                (words.into_iter().map(Item::Value).collect(), Some(total), None)
+            }
+            Origin::Stdin => (VecDeque::new(), None, None),
+            Origin::File(path) => {
+                let file = File::open(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+                (VecDeque::new(), None, Some(file))
+            }
+        };
+        let state = State { ready, taken: 0, bytes: 0, ended: total.is_some(), asked: false, error: None, stopped: false };
+        let total = total.map(|total| total - again.skipped(total));
+        let (state, file) = (Mutex::new(state), Mutex::new(file));
+        Ok(Arc::new(Self { state, room: Condvar::new(), total, again, file }))
     }
 
-    /// How many arguments there are, where that is known beforehand.
+    /// How many jobs there are to run, where that is known beforehand.
     pub(super) fn total(&self) -> Option<u64> {
         self.total
     }
 
     /// Starts to read standard input, if that is the source. The thread is left to itself: it may block for ever, and
     /// ends with the process.
-    pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<Crew<Item>>) -> Result<()> {
+    pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
         if self.total.is_some() {
             return Ok(());
         }
-        if std::io::stdin().is_terminal() {
-            say("reading arguments from the terminal, one a line; Ctrl-D ends them");
-        }
-        let mut stdin = standard(Standard::Input).context("cannot read standard input")?;
+        let mut stdin = self.source()?;
         let (input, crew) = (Arc::clone(self), Arc::clone(crew));
         let reader = thread::Builder::new().name("minder-input".to_owned()).stack_size(128 << 10);
         reader.spawn(move || input.read(&mut stdin, &crew)).context("cannot start a thread for the input")?;
         Ok(())
     }
 
-    /// The next argument, if one is there. Never blocks.
-    pub(super) fn supply(&self) -> Supply<Item> {
+    /// What is read lazily.
+    fn source(&self) -> Result<File> {
+        if let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(file);
+        }
+        if std::io::stdin().is_terminal() {
+            say("reading arguments from the terminal, one a line; Ctrl-D ends them");
+        }
+        standard(Standard::Input).context("cannot read standard input")
+    }
+
+    /// Whether nothing waits to be taken at this moment.
+    pub(super) fn is_dry(&self) -> bool {
+        self.lock().ready.is_empty()
+    }
+
+    /// Takes all jobs that are to run, one after the other.
+    pub(super) fn each(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
+        if self.total.is_none() {
+            let (mut source, mut buffer) = (self.source()?, vec![0; AHEAD_MAX / 4]);
+            let mut lines = Lines::default();
+            let mut result = Ok(());
+            loop {
+                let mut add = |item| {
+                    self.lock().ready.push_back(item);
+                    while let (Ok(()), Supply::Job(task)) = (&result, self.supply()) {
+                        result = take(task);
+                    }
+                };
+                match ready::read(&mut source, &mut buffer).context("cannot read standard input")? {
+                    0 => {
+                        lines.end(add);
+                        break;
+                    }
+                    count => lines.push(&buffer[..count], &mut add),
+                }
+                if result.is_err() {
+                    break;
+                }
+            }
+            return result.and(self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error))));
+        }
+        while let Supply::Job(task) = self.supply() {
+            take(task)?;
+        }
+        self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
+    }
+
+    /// The next job, if one is there. Never blocks.
+    pub(super) fn supply(&self) -> Supply<Task> {
         let mut state = self.lock();
-        let Some(item) = state.ready.pop_front() else {
-            state.asked = true;
-            return if state.ended { Supply::End } else { Supply::Later };
-        };
+        loop {
+            if state.stopped {
+                return Supply::End;
+            }
+            let Some(item) = state.ready.pop_front() else {
+                state.asked = true;
+                return if state.ended { Supply::End } else { Supply::Later };
+            };
+            state.taken += 1;
+            let number = state.taken;
+            self.make_room(&mut state, &item);
+            if !self.again.skips(number) {
+                return Supply::Job(Task { number, item });
+            }
+            if let Item::Value(value) = &item
+                && self.again.differs(number, value)
+            {
+                state.error = Some(format!("job {number} of the input is not what it was: nothing is run"));
+                state.stopped = true;
+            }
+        }
+    }
+
+    fn make_room(&self, state: &mut State, item: &Item) {
         let before = state.bytes;
         state.bytes = before.saturating_sub(item.len());
         // A long line may need all of the room, so an empty queue is told, too.
         if state.ready.is_empty() || (before > AHEAD_MAX / 2 && state.bytes <= AHEAD_MAX / 2) {
             self.room.notify_one();
         }
-        Supply::Job(item)
     }
 
     /// What kept standard input from being read to its end.
@@ -102,7 +194,7 @@ impl Input {
         self.lock().error.take()
     }
 
-    fn read(&self, stdin: &mut File, crew: &Crew<Item>) {
+    fn read(&self, stdin: &mut File, crew: &Crew<Task>) {
         let mut buffer = vec![0; AHEAD_MAX / 4];
         let mut lines = Lines::default();
         loop {
@@ -124,7 +216,7 @@ impl Input {
     }
 
     /// Adds one argument, when there is room.
-    fn add(&self, item: Item, crew: &Crew<Item>) {
+    fn add(&self, item: Item, crew: &Crew<Task>) {
         let mut state = self.lock();
         while state.bytes + item.len() > AHEAD_MAX && !state.ready.is_empty() {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);

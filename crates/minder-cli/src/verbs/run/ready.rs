@@ -16,7 +16,7 @@ pub(super) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Writes all of it, waiting as often as it takes.
-pub(super) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         match file.write(rest) {
@@ -26,6 +26,16 @@ pub(super) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Tries until `file` takes something.
+pub(super) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
+    loop {
+        match write() {
+            Err(error) => patient(file, Interest::WRITABLE, error)?,
+            written => return written,
+        }
+    }
 }
 
 /// Waits if waiting helps; gives the error back if not.

@@ -1,44 +1,45 @@
-//! Where output goes: stdout and stderr, byte for byte, one job at a time.
+//! The standard streams: written byte for byte, and what went wrong with them.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use minder::Stream;
-use minder::os::{Standard, standard};
+use minder::os::{Standard, enlarge_pipe, read_at, send, standard};
 
 use super::ready;
 use crate::report::{Progress, reason};
 
-/// How many bytes of whole jobs are gathered before they are written. A job of one line costs no call of its own then.
-const GATHER_MAX: usize = 32 << 10;
+/// Bytes of a file that are shown at once.
+const AT_ONCE: usize = 128 << 10;
+/// Bytes that are moved at once without a copy.
+const SENT_AT_ONCE: u64 = 1 << 20;
 
-/// The standard streams, without buffers.
+/// Standard output and standard error, without buffers. Whoever has them writes alone.
+#[derive(Debug)]
+pub(super) struct Streams {
+    out: Arc<File>,
+    err: Arc<File>,
+    /// For bytes of files on their way.
+    buffer: Vec<u8>,
+}
+
+/// What is known of the standard streams by all.
 #[derive(Debug)]
 pub(super) struct Screen {
-    files: Mutex<Files>,
     progress: Progress,
     /// Whether nobody reads standard output any more.
     closed: AtomicBool,
     failure: Mutex<Option<String>>,
 }
 
-#[derive(Debug)]
-struct Files {
-    out: File,
-    err: File,
-}
-
 impl Screen {
-    pub(super) fn new(progress: Progress) -> io::Result<Self> {
-        let files = Files { out: standard(Standard::Output)?, err: standard(Standard::Error)? };
-        Ok(Self {
-            files: Mutex::new(files),
-            progress,
-            closed: AtomicBool::new(false),
-            failure: Mutex::new(None),
-        })
+    pub(super) fn open(progress: Progress) -> io::Result<(Self, Streams)> {
+        let out = Arc::new(standard(Standard::Output)?);
+        enlarge_pipe(&out);
+        let streams = Streams { out, err: Arc::new(standard(Standard::Error)?), buffer: Vec::new() };
+        Ok((Self { progress, closed: AtomicBool::new(false), failure: Mutex::new(None) }, streams))
     }
 
     /// Whether nobody reads standard output any more.
@@ -48,12 +49,12 @@ impl Screen {
 
     /// Whether output can no longer be written, for whatever reason.
     pub(super) fn is_broken(&self) -> bool {
-        self.is_closed() || self.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.is_closed() || self.lock().is_some()
     }
 
     /// Why output can no longer be written, if it is not simply closed.
     pub(super) fn take_failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lock().take()
     }
 
     /// Writes a message while the bar is away.
@@ -61,92 +62,107 @@ impl Screen {
         self.progress.aside(write)
     }
 
-    fn write(&self, files: &mut Files, stream: Stream, bytes: &[u8]) {
-        if self.is_broken() {
+    /// Whether bytes may pass to standard output without us.
+    pub(super) fn may_forward(&self, streams: &Streams) -> bool {
+        !streams.out.is_terminal()
+    }
+
+    /// Writes to one of the streams. After a failure nothing is written any more.
+    pub(super) fn write(&self, streams: &Streams, stream: Stream, bytes: &[u8]) {
+        if self.is_broken() || bytes.is_empty() {
             return;
         }
-        let file = match stream {
-            Stream::Stdout => &mut files.out,
-            Stream::Stderr => &mut files.err,
-        };
+        let file = streams.file(stream);
         // The bar's lock is not held while somebody does not read from a pipe: the main thread takes signals.
         let result = if file.is_terminal() {
             self.progress.aside(|| ready::write_all(file, bytes))
         } else {
             ready::write_all(file, bytes)
         };
-        match (result, stream) {
-            (Ok(()), _) => (),
+        if let Err(error) = result {
+            self.fail(stream, &error);
+        }
+    }
+
+    /// Writes a part of a file.
+    pub(super) fn copy(&self, streams: &mut Streams, stream: Stream, from: &File, at: u64, len: u64) {
+        let (mut at, end) = (at, at + len);
+        while at < end && !self.is_broken() && !streams.file(stream).is_terminal() {
+            match ready::write_with(streams.file(stream), || send(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))) {
+                Ok(0) => break,
+                Ok(moved) => at += moved,
+                // These two files do not go together; what is left is copied. A true error comes again there.
+                Err(_) => break,
+            }
+        }
+        self.each_part(streams, from, at, end, |screen, streams, bytes| screen.write(streams, stream, bytes));
+    }
+
+    /// Reads a part of a file, piece by piece.
+    pub(super) fn each_part(
+        &self,
+        streams: &mut Streams,
+        from: &File,
+        mut at: u64,
+        end: u64,
+        mut take: impl FnMut(&Self, &Streams, &[u8]),
+    ) {
+        let mut buffer = std::mem::take(&mut streams.buffer);
+        buffer.resize(AT_ONCE, 0);
+        while at < end && !self.is_broken() {
+            let most = usize::try_from(end - at).unwrap_or(AT_ONCE).min(AT_ONCE);
+            match read_at(from, &mut buffer[..most], at) {
+                Ok(0) => {
+                    self.fail_with(format!("output that waited in a file is gone: {} bytes of it", end - at));
+                }
+                Ok(read) => {
+                    take(self, streams, &buffer[..read]);
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => self.fail_reading(&error),
+            }
+        }
+        streams.buffer = buffer;
+    }
+
+    fn fail(&self, stream: Stream, error: &io::Error) {
+        match stream {
             // Whoever closed our stderr does not want to know.
-            (Err(error), Stream::Stderr) if error.kind() == io::ErrorKind::BrokenPipe => (),
-            (Err(error), Stream::Stdout) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed.store(true, Ordering::SeqCst)
+            Stream::Stderr if error.kind() == io::ErrorKind::BrokenPipe => (),
+            Stream::Stdout if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed.store(true, Ordering::SeqCst);
             }
-            (Err(error), stream) => {
+            stream => {
                 let name = if stream == Stream::Stdout { "standard output" } else { "standard error" };
-                let failure = format!("cannot write to {name}: {}", reason(&error));
-                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                self.fail_with(format!("cannot write to {name}: {}", reason(error)));
             }
         }
     }
+
+    pub(super) fn fail_reading(&self, error: &io::Error) {
+        self.fail_with(format!("cannot read output that waited in a file: {}", reason(error)));
+    }
+
+    fn fail_with(&self, failure: String) {
+        self.lock().get_or_insert(failure);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// One loop's output: whole jobs are gathered; a large one takes the screen until it is over.
-#[derive(Debug)]
-pub(super) struct Gather<'a> {
-    screen: &'a Screen,
-    files: Option<MutexGuard<'a, Files>>,
-    bytes: Vec<u8>,
-    stream: Stream,
-}
-
-impl<'a> Gather<'a> {
-    pub(super) fn new(screen: &'a Screen) -> Self {
-        Self { screen, files: None, bytes: Vec::new(), stream: Stream::Stdout }
-    }
-
-    /// Takes bytes of the job that is being shown.
-    pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        if stream != self.stream || self.bytes.len() + bytes.len() > GATHER_MAX {
-            self.write_out();
-            self.stream = stream;
-        }
-        if bytes.len() > GATHER_MAX / 2 {
-            self.write_out();
-            self.write(bytes);
-        } else {
-            self.bytes.extend_from_slice(bytes);
+impl Streams {
+    fn file(&self, stream: Stream) -> &File {
+        match stream {
+            Stream::Stdout => &self.out,
+            Stream::Stderr => &self.err,
         }
     }
 
-    /// The job that was shown is over: another loop may have the screen.
-    pub(super) fn end_job(&mut self) {
-        if self.files.is_some() {
-            self.write_out();
-            self.files = None;
-        }
-    }
-
-    /// Writes what was gathered.
-    pub(super) fn flush(&mut self) {
-        self.write_out();
-        self.files = None;
-    }
-
-    fn write_out(&mut self) {
-        if !self.bytes.is_empty() {
-            let bytes = std::mem::take(&mut self.bytes);
-            self.write(&bytes);
-            self.bytes = bytes;
-            self.bytes.clear();
-        }
-    }
-
-    /// Writes, and keeps the screen: the job may go on.
-    fn write(&mut self, bytes: &[u8]) {
-        let screen = self.screen;
-        let files =
-            self.files.get_or_insert_with(|| screen.files.lock().unwrap_or_else(PoisonError::into_inner));
-        screen.write(files, self.stream, bytes);
+    /// Standard output, to hand on.
+    pub(super) fn out(&self) -> &Arc<File> {
+        &self.out
     }
 }

@@ -30,17 +30,19 @@ pub(super) fn enlarge(from: &OwnedFd, to: &File) {
     let _ = rustix::pipe::fcntl_setpipe_size(to, AT_ONCE);
 }
 
-/// Moves what is there. `from` does not block, so neither does the call; when it is `to` that takes nothing, that is
-/// waited for, for a while.
+/// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that takes nothing, that is
+/// waited for, for a while, and told as the error `WouldBlock`.
 pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<Progress> {
-    match super::unix::without_sigpipe(|| splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE)) {
+    match super::unix::without_sigpipe(|| {
+        splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
+    }) {
         Ok(0) => Ok(Progress::Eof),
         Ok(count) => Ok(Progress::Bytes(count)),
         Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => {
             let timeout = rustix::event::Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
             let mut full = [PollFd::new(to, PollFlags::OUT)];
             match poll(&mut full, Some(&timeout)) {
-                Ok(_) | Err(Errno::INTR) => Ok(Progress::Nothing),
+                Ok(_) | Err(Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
                 Err(error) => Err(error.into()),
             }
         }

@@ -1,0 +1,126 @@
+//! Flags of `minder run` about output: how it is seen, and where it waits.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// See [`crate::verbs::run`].
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputFlags {
+    /// Show jobs in the order of the input. The first that is not shown yet is shown as it writes.
+    #[arg(short, long)]
+    pub(crate) keep_order: bool,
+
+    /// Show whole lines as they come, of all jobs. No line is torn.
+    #[arg(long, visible_alias = "lb", conflicts_with_all = ["keep_order", "ungroup"])]
+    pub(crate) line_buffer: bool,
+
+    /// Jobs write straight to our output: as it comes, mixed. Only sizes and stderr of failed jobs are not recorded.
+    #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
+    pub(crate) ungroup: bool,
+
+    /// Begin each line with the job's argument and a tab.
+    #[arg(long)]
+    pub(crate) tag: bool,
+
+    /// Begin each line with this text and a tab; placeholders as in the command.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) tagstring: Option<OsString>,
+
+    /// Write outputs into files too: DIR/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Give each job a terminal of its own, so that it colours and flushes; its two outputs become one.
+    #[arg(long, conflicts_with = "spool")]
+    pub(crate) pty: bool,
+
+    /// Give each job a file as its output instead of a pipe: the least work for large outputs.
+    ///
+    /// Nothing is seen before the job ends. An endless job fills the disk; a job that seeks in its output, or truncates
+    /// it, changes what is shown; what it leaves running goes on writing to a file that is gone.
+    #[arg(long, conflicts_with = "line_buffer")]
+    pub(crate) spool: bool,
+
+    /// The most memory for output of all jobs together: a number of bytes, with k, M or G. What does not fit waits in
+    /// files.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
+    pub(crate) buffer: usize,
+
+    /// The folder for output that waits [default: the run's record; without a record the system's folder for temporary
+    /// files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tmpdir: Option<PathBuf>,
+}
+
+/// Flags of `minder run` about its record.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Record")]
+pub(crate) struct RecordFlags {
+    /// Leave no record of this run.
+    #[arg(long, conflicts_with_all = ["sync", "redact_args"])]
+    pub(crate) no_record: bool,
+
+    /// Make the record survive the machine, too: wait for the disk after each write.
+    #[arg(long)]
+    pub(crate) sync: bool,
+
+    /// Keep arguments out of the record: they may be secrets. Such a run is resumed with its input given again.
+    #[arg(long)]
+    pub(crate) redact_args: bool,
+
+    /// Write a row for each job that ended into this file, in GNU parallel's columns.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) joblog: Option<PathBuf>,
+
+    /// Run what had not ended: `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`.
+    #[arg(long, conflicts_with_all = ["resume_failed", "retry_failed"])]
+    pub(crate) resume: bool,
+
+    /// Run what had not ended, and once more what had failed.
+    #[arg(long, conflicts_with = "retry_failed")]
+    pub(crate) resume_failed: bool,
+
+    /// Run once more what had failed, and nothing else.
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+
+    /// Print the commands instead of running them.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Say each command on stderr when it starts.
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+/// `64k`, `16M`, `1G`, or bytes.
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is no size: a number, with k, M or G behind it if you like");
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    let number: usize = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << unit).filter(|bytes| *bytes >= 64 << 10).ok_or_else(|| match number {
+        0..=65_535 => format!("`{text}` is too little: at least 64k"),
+        _ => wrong(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!((size("64k"), size("16M"), size("131072")), (Ok(65_536), Ok(16 << 20), Ok(131_072)));
+        for wrong in ["", "k", "12", "1x", "-1M", "99999999999G", "1.5M"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

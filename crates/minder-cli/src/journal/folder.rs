@@ -1,0 +1,259 @@
+//! The folders of runs: where they are, what they are called, and who works in them.
+
+use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use minder::os::{private_file, private_folder};
+
+use super::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
+use super::row::since_1970;
+
+/// Held by whoever works on the run.
+const LOCK: &str = "lock";
+/// Digits of an id.
+const ID_LEN: usize = 8;
+/// How often a lock is asked for that only people who look hold.
+const LOCK_TRIES: u32 = 10_000;
+/// How many ids are tried before something else must be wrong.
+const ID_TRIES: u32 = 100;
+
+/// A run that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) id: String,
+    pub(crate) folder: PathBuf,
+    /// When it began, in seconds since 1970: by its manifest, or else by its folder.
+    pub(crate) at: f64,
+    /// What it was asked to do, or why that cannot be read.
+    pub(crate) manifest: std::result::Result<Manifest, String>,
+}
+
+/// The user's state folder for minder. It need not exist.
+pub(crate) fn state_root() -> Result<PathBuf> {
+    let root = state_root_from(|name| std::env::var_os(name), std::env::consts::FAMILY)?;
+    Ok(std::path::absolute(root)?)
+}
+
+/// See [`state_root`].
+pub(super) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, family: &str) -> Result<PathBuf> {
+    let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // The XDG base directory specification: "all paths … must be absolute", others are to be ignored.
+    let whole = |name: &str| path(name).filter(|path| path.is_absolute());
+    if let Some(root) = path("MINDER_STATE_DIR") {
+        return Ok(root);
+    }
+    if family == "windows" {
+        let data = whole("LOCALAPPDATA")
+            .context("no state folder: neither MINDER_STATE_DIR nor LOCALAPPDATA is set")?;
+        return Ok(data.join("minder"));
+    }
+    let state = whole("XDG_STATE_HOME").or_else(|| whole("HOME").map(|home| home.join(".local/state")));
+    let state = state.context("no state folder: none of MINDER_STATE_DIR, XDG_STATE_HOME and HOME is set")?;
+    Ok(state.join("minder"))
+}
+
+/// The folder of all runs.
+pub(crate) fn runs(root: &Path) -> PathBuf {
+    root.join("runs")
+}
+
+/// Makes the folder of a new run, and what is missing above it.
+pub(super) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
+    let runs = runs(root);
+    make_folders(&runs)?;
+    let random = RandomState::new();
+    for number in 0..ID_TRIES {
+        let mut hasher = random.build_hasher();
+        hasher.write_u32(number);
+        hasher.write_u32(std::process::id());
+        let id = format!("{:08x}", hasher.finish() >> 32);
+        let folder = runs.join(&id);
+        match private_folder(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            made => return made.map(|()| (id, folder)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn make_folders(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_folders(parent)?;
+    }
+    match private_folder(path) {
+        // Another minder was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Finds a run by its id, or by the first digits of it if no other run has the same.
+pub(crate) fn find(root: &Path, word: &str) -> Result<PathBuf> {
+    let hex = !word.is_empty() && word.len() <= ID_LEN && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    ensure!(hex, "`{word}` is no run: an id is up to {ID_LEN} hexadecimal digits");
+    let word = word.to_ascii_lowercase();
+    let mut matching: Vec<String> = ids(root)?.into_iter().filter(|id| id.starts_with(&word)).collect();
+    matching.sort();
+    let id = match matching.as_slice() {
+        [] => bail!("there is no run `{word}` in `{}`", runs(root).display()),
+        [id] => id,
+        several => {
+            const NAMED_MAX: usize = 8;
+            let named = several.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+            let more = if several.len() > NAMED_MAX { ", …" } else { "" };
+            bail!("`{word}` is the beginning of {} runs: {named}{more}", several.len());
+        }
+    };
+    let folder = runs(root).join(id);
+    check_folder(&folder)?;
+    Ok(folder)
+}
+
+/// The runs, newest first. Links and whatever else lies there are left out.
+pub(crate) fn list(root: &Path) -> Result<Vec<Found>> {
+    let mut found: Vec<Found> = Vec::new();
+    for id in ids(root)? {
+        let folder = runs(root).join(&id);
+        if check_folder(&folder).is_ok() {
+            found.push(Found::new(id, folder));
+        }
+    }
+    found.sort_by(|a, b| b.at.total_cmp(&a.at).then_with(|| a.id.cmp(&b.id)));
+    Ok(found)
+}
+
+impl Found {
+    fn new(id: String, folder: PathBuf) -> Self {
+        let manifest = Manifest::read(&folder).map_err(|error| format!("{error:#}"));
+        let made =
+            || fs::symlink_metadata(&folder).and_then(|about| about.modified()).map_or(0.0, since_1970);
+        let at = manifest.as_ref().map_or_else(|_| made(), |manifest| manifest.at);
+        Self { id, folder, at, manifest }
+    }
+}
+
+/// Everything that is called like a run.
+pub(super) fn ids(root: &Path) -> Result<Vec<String>> {
+    let runs = runs(root);
+    let entries = match fs::read_dir(&runs) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("cannot read `{}`", runs.display()))?,
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot read `{}`", runs.display()))?;
+        ids.extend(entry.file_name().into_string().ok().filter(|name| is_id(name)));
+    }
+    Ok(ids)
+}
+
+/// Whether this is a whole id.
+pub(crate) fn is_id(name: &str) -> bool {
+    name.len() == ID_LEN && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Refuses what is no folder of its own: a link could lead anywhere.
+pub(super) fn check_folder(folder: &Path) -> Result<()> {
+    let about =
+        fs::symlink_metadata(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
+    ensure!(about.is_dir(), "`{}` is not a folder, but a link or a file: it is left alone", folder.display());
+    Ok(())
+}
+
+/// What a file in a run's folder is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Manifest,
+    Arguments,
+    Lock,
+    /// The journal of this attempt.
+    Attempt(u32),
+    /// Output that is or was kept.
+    Output,
+}
+
+/// Which kind of file has this name; None: we do not make such names.
+pub(crate) fn kind(name: &str) -> Option<Kind> {
+    let plain = |rest: &str| {
+        !rest.is_empty()
+            && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    match name {
+        MANIFEST | UNFINISHED => return Some(Kind::Manifest),
+        ARGUMENTS => return Some(Kind::Arguments),
+        LOCK => return Some(Kind::Lock),
+        _ => (),
+    }
+    if let Some(number) = name.strip_prefix("attempt-").and_then(|rest| rest.strip_suffix(".jsonl")) {
+        let parsed = number.parse().ok().filter(|parsed: &u32| *parsed > 0 && parsed.to_string() == number);
+        return parsed.map(Kind::Attempt);
+    }
+    let rest = name.strip_prefix("out-").or_else(|| name.strip_prefix("spill-"));
+    rest.filter(|rest| plain(rest)).map(|_| Kind::Output)
+}
+
+/// The name of an attempt's journal.
+pub(crate) fn attempt_name(number: u32) -> String {
+    format!("attempt-{number}.jsonl")
+}
+
+/// The attempts of a run, in order.
+pub(crate) fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        if let Some(Kind::Attempt(number)) = entry?.file_name().to_str().and_then(kind) {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Whether somebody works on the run at this moment.
+pub(crate) fn is_alive(folder: &Path) -> bool {
+    let Ok(file) = super::manifest::open_file(&folder.join(LOCK)) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// Takes the lock of a run, and makes it if there is none. None: somebody else has it.
+pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let path = folder.join(LOCK);
+    let file = match private_file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Refuses a link; opening for writing does not.
+            drop(super::manifest::open_file(&path)?);
+            OpenOptions::new().read(true).write(true).open(&path)?
+        }
+        made => made?,
+    };
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => (),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Somebody who only looks (`is_alive`) holds it shared, and not for long.
+        match file.try_lock_shared() {
+            Ok(()) => file.unlock()?,
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        thread::yield_now();
+    }
+    Ok(None)
+}
+
+/// The id of a run, which is the name of its folder.
+pub(super) fn id(folder: &Path) -> Result<String> {
+    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_id(name));
+    name.map(str::to_owned).ok_or_else(|| anyhow!("`{}` is not the folder of a run", folder.display()))
+}

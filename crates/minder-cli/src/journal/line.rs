@@ -1,0 +1,114 @@
+//! One line of a journal: a JSON object whose last member is the checksum of all that stands before it.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::row::{Ended, Row};
+
+/// The longest line, with its end. What an argument list can hold (2 MiB on Linux, execve(2)) fits, the few that grow
+/// sixfold by JSON's quoting aside: [`encode`] leaves out the arguments of those.
+pub(crate) const LINE_MAX: usize = 4 << 20;
+
+/// What stands between the checked bytes and the checksum.
+const MARK: &[u8] = b",\"crc\":\"";
+/// The mark, 8 hex digits, and the end of the string and the object.
+const SEAL_LEN: usize = MARK.len() + 8 + 2;
+/// How nearly all lines begin.
+const ENDED: &[u8] = b"{\"event\":\"ended\",";
+
+/// Why a line gives no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It has no checksum, or another one: it is damaged.
+    Damaged,
+    /// The checksum is right and the rest is not what we know of this event.
+    Malformed,
+    /// An event of a newer version: to be skipped.
+    Unknown,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Damaged => "damaged",
+            Self::Malformed => "not understood",
+            Self::Unknown => "of a newer version",
+        })
+    }
+}
+
+/// Appends one line. A job's arguments, and then the last of its standard error, are left out where the line would
+/// become longer than [`LINE_MAX`].
+pub(crate) fn encode(row: &Row, out: &mut Vec<u8>) {
+    let start = out.len();
+    if append(row, out) && out.len() - start <= LINE_MAX {
+        return;
+    }
+    out.truncate(start);
+    match row {
+        Row::Ended(ended) => {
+            let bare = Ended { args: Vec::new(), tail: None, ..ended.clone() };
+            append(&Row::Ended(bare), out);
+        }
+        Row::Shown(shown) => {
+            // Two rows of half of it each say the same.
+            let (one, other) = shown.jobs.split_at(shown.jobs.len() / 2);
+            for jobs in [one, other] {
+                encode(&Row::Shown(super::row::Shown { jobs: jobs.to_vec() }), out);
+            }
+        }
+        Row::Begun(_) | Row::Over(_) => {
+            append(row, out);
+        }
+    }
+}
+
+/// Appends one line, however long. False: nothing was appended, since the row is nothing that JSON can say, which our
+/// rows never are.
+fn append(row: &Row, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, row).is_err() || out.pop() != Some(b'}') {
+        out.truncate(start);
+        return false;
+    }
+    let crc = crc32fast::hash(&out[start..]);
+    out.extend_from_slice(MARK);
+    out.extend_from_slice(&hex(crc));
+    out.extend_from_slice(b"\"}\n");
+    true
+}
+
+/// Reads one line, without its newline.
+pub(crate) fn decode(line: &[u8]) -> Result<Row, Why> {
+    let checked = line.len().checked_sub(SEAL_LEN).ok_or(Why::Damaged)?;
+    let (text, seal) = line.split_at(checked);
+    let digits = seal.strip_prefix(MARK).and_then(|seal| seal.strip_suffix(b"\"}")).ok_or(Why::Damaged)?;
+    if digits != hex(crc32fast::hash(text)) {
+        return Err(Why::Damaged);
+    }
+    if line.starts_with(ENDED) {
+        // Several times faster than by the tag, for which serde keeps all members first.
+        return serde_json::from_slice(line).map(Row::Ended).map_err(|_| Why::Malformed);
+    }
+    serde_json::from_slice(line).map_err(|_| what_is_wrong(line))
+}
+
+fn what_is_wrong(line: &[u8]) -> Why {
+    #[derive(Deserialize)]
+    struct Tag {
+        event: String,
+    }
+    match serde_json::from_slice::<Tag>(line) {
+        Ok(tag) if !["begun", "ended", "shown", "over"].contains(&tag.event.as_str()) => Why::Unknown,
+        _ => Why::Malformed,
+    }
+}
+
+fn hex(crc: u32) -> [u8; 8] {
+    let mut digits = [0; 8];
+    for (place, digit) in digits.iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(crc >> (28 - 4 * place)) as usize & 15];
+    }
+    digits
+}

@@ -1,0 +1,187 @@
+//! Removes old records by a stated rule, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Result, bail, ensure};
+use minder::os::private_file;
+
+use super::folder::{self, Found, Kind, kind};
+use super::merge::Progress;
+use super::row::{now, since_1970};
+
+/// Its age says when records were last pruned.
+const STAMP: &str = "pruned";
+/// A run that is being removed is called so first: nobody finds half of it.
+const GONE: &str = "gone-";
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Which records are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rule {
+    /// Runs to which nothing was written for longer are removed.
+    pub(crate) age_max: Duration,
+    /// Of the others the newest are kept, so many.
+    pub(crate) runs_max: usize,
+    /// And of those the newest that together take no more bytes.
+    pub(crate) bytes_max: u64,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self { age_max: 30 * DAY, runs_max: 1000, bytes_max: 1 << 30 }
+    }
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub(crate) struct Pruned {
+    pub(crate) removed: Vec<Removed>,
+    /// Runs that the rule would remove, and why they could not be.
+    pub(crate) left: Vec<(String, String)>,
+    /// Bytes of the runs that are still there.
+    pub(crate) bytes: u64,
+}
+
+/// A run that is no more.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Removed {
+    pub(crate) id: String,
+    /// When it began, in seconds since 1970.
+    pub(crate) at: f64,
+    pub(crate) bytes: u64,
+}
+
+/// Prunes by the default rule, if that was not done for a day. None: it was.
+pub(crate) fn prune_daily(root: &Path) -> Result<Option<Pruned>> {
+    let stamp = root.join(STAMP);
+    let made = fs::symlink_metadata(&stamp).and_then(|about| about.modified());
+    // A stamp of the future, where the clock was set back, counts as old.
+    if made.is_ok_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age < DAY)) {
+        return Ok(None);
+    }
+    match fs::remove_file(&stamp) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => (),
+    }
+    match private_file(&stamp) {
+        // Another minder does it at this moment.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        made => drop(made?),
+    }
+    prune(root, Rule::default()).map(Some)
+}
+
+/// Removes runs, oldest first: those to which nothing was written for `age_max`, and of the others all but the newest
+/// `runs_max` with at most `bytes_max` bytes. A run that is alive stays, and one that still keeps output which was not
+/// shown stays until it is older than `age_max`. Links are not followed, and a run with a file that is not ours stays.
+///
+/// # Errors
+/// When the folder of the runs cannot be read. What cannot be removed is in [`Pruned::left`].
+pub(crate) fn prune(root: &Path, rule: Rule) -> Result<Pruned> {
+    remove_rest(root);
+    let found = folder::list(root)?;
+    let mut pruned = Pruned::default();
+    let mut sizes: BTreeMap<String, Size> = BTreeMap::new();
+    for run in &found {
+        let size = Size::of(&run.folder);
+        pruned.bytes += size.bytes;
+        sizes.insert(run.id.clone(), size);
+    }
+    let mut count = found.len();
+    let now = now();
+    for run in found.into_iter().rev() {
+        let Some(size) = sizes.get(&run.id) else { continue };
+        let old = now - size.last.max(run.at.min(now)) > rule.age_max.as_secs_f64();
+        if !(old || count > rule.runs_max || pruned.bytes > rule.bytes_max) {
+            continue;
+        }
+        match remove(root, &run, size, old) {
+            Ok(()) => {
+                count -= 1;
+                pruned.bytes -= size.bytes;
+                pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes });
+            }
+            Err(error) => pruned.left.push((run.id, format!("{error:#}"))),
+        }
+    }
+    Ok(pruned)
+}
+
+/// What lies in a run's folder.
+#[derive(Debug, Default)]
+struct Size {
+    bytes: u64,
+    /// When something was last written, in seconds since 1970.
+    last: f64,
+    /// Whether there are outputs.
+    outputs: bool,
+}
+
+impl Size {
+    fn of(folder: &Path) -> Self {
+        let mut size = Self::default();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            // Does not follow links.
+            let Ok(about) = entry.metadata() else { continue };
+            if about.is_file() {
+                size.bytes += about.len();
+                size.last = size.last.max(about.modified().map_or(0.0, since_1970));
+                size.outputs |= entry.file_name().to_str().and_then(kind) == Some(Kind::Output);
+            }
+        }
+        size
+    }
+}
+
+fn remove(root: &Path, run: &Found, size: &Size, old: bool) -> Result<()> {
+    if !old && size.outputs {
+        let (progress, _) = Progress::of_run(&run.folder, false)?;
+        ensure!(progress.unshown.is_empty(), "it keeps output that was not shown");
+    }
+    only_ours(&run.folder)?;
+    let Some(lock) = folder::lock(&run.folder)? else { bail!("it is running") };
+    let gone = folder::runs(root).join(format!("{GONE}{}", run.id));
+    // Whoever waits for the lock finds no folder to write to then.
+    if fs::rename(&run.folder, &gone).is_err() {
+        // Windows renames no folder while a file in it is open. That protects it from the next one who works on it, too.
+        drop(lock);
+        fs::rename(&run.folder, &gone)?;
+    }
+    remove_folder(&gone)
+}
+
+/// Removes what an earlier pruning that was killed has left.
+fn remove_rest(root: &Path) {
+    for entry in fs::read_dir(folder::runs(root)).into_iter().flatten().flatten() {
+        let ours = |name: &str| name.strip_prefix(GONE).is_some_and(folder::is_id);
+        if entry.file_name().to_str().is_some_and(ours) {
+            let _ = remove_folder(&entry.path());
+        }
+    }
+}
+
+/// The files in a run's folder, if each has a name that we give.
+fn only_ours(folder: &Path) -> Result<Vec<PathBuf>> {
+    folder::check_folder(folder)?;
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| kind(name).is_some()) && !entry.file_type()?.is_dir();
+        ensure!(ours, "`{}` in it is not ours", name.display());
+        files.push(entry.path());
+    }
+    Ok(files)
+}
+
+/// Removes a run's folder with all its files; a link in it goes, and what it leads to stays.
+pub(super) fn remove_folder(folder: &Path) -> Result<()> {
+    for file in only_ours(folder)? {
+        fs::remove_file(file)?;
+    }
+    Ok(fs::remove_dir(folder)?)
+}

@@ -1,0 +1,391 @@
+//! The record as a whole: what is written is read back, whatever was done to it in between.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::line::{self, LINE_MAX, Why};
+use super::manifest::{Manifest, Source};
+use super::merge::{JobSet, Progress};
+use super::read::{each, read_run};
+use super::row::{Begun, Ended, Over, Piece, Row, Shown, Text};
+use super::write::Record;
+
+mod damage;
+mod faults;
+mod folders;
+mod joblogs;
+#[cfg(unix)]
+mod unix;
+
+/// A job that ended well.
+fn ended(job: u64) -> Ended {
+    Ended { job, at: 1_763_731_172.25, wall: 0.5, exit: Some(0), out: 3, ..Ended::default() }
+}
+
+fn failed(job: u64) -> Ended {
+    Ended { exit: Some(1), ..ended(job) }
+}
+
+fn kept(job: u64) -> Ended {
+    let piece = Piece { stream: 1, file: "out-1-0".to_owned(), at: job * 10, len: 10 };
+    Ended { kept: vec![piece], ..ended(job) }
+}
+
+fn lines(rows: &[Row]) -> Vec<u8> {
+    let mut out = Vec::new();
+    rows.iter().for_each(|row| line::encode(row, &mut out));
+    out
+}
+
+fn rows(path: &Path) -> Vec<Row> {
+    let mut rows = Vec::new();
+    each(path, |row| rows.push(row)).unwrap();
+    rows
+}
+
+fn manifest(input: Source) -> Manifest {
+    Manifest::new(Path::new("/work"), &["echo", "{}"], input)
+}
+
+/// A new run without arguments.
+fn new_run(root: &Path) -> Record {
+    let lost = Source::Lost { why: "standard input was a pipe".to_owned() };
+    Record::create(root, manifest(lost), None::<OsString>, false).unwrap()
+}
+
+fn journal_of(record: &Record) -> PathBuf {
+    record.folder().join(format!("attempt-{}.jsonl", record.attempt()))
+}
+
+#[test]
+fn a_line_reads_as_it_is_specified() {
+    let line = lines(&[Row::Shown(Shown { jobs: vec![1, 2] })]);
+    let text = r#"{"event":"shown","jobs":[1,2]"#;
+    let crc = crc32fast::hash(text.as_bytes());
+    assert_eq!(String::from_utf8(line).unwrap(), format!("{text},\"crc\":\"{crc:08x}\"}}\n"));
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_kept() {
+    let args = vec![Text(vec![b'a', 0xff, b'\n']), Text("é\n\"\u{1}".into()), Text(Vec::new())];
+    let row = Row::Ended(Ended { args, ..ended(1) });
+    let line = lines(std::slice::from_ref(&row));
+    assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
+    assert!(String::from_utf8_lossy(&line).contains(r#"{"base64":"Yf8K"}"#));
+    assert_eq!(line::decode(line.trim_ascii_end()), Ok(row));
+}
+
+#[test]
+fn what_a_newer_version_writes_is_no_damage() {
+    let seal = |text: &str| format!("{text},\"crc\":\"{:08x}\"}}", crc32fast::hash(text.as_bytes()));
+    let decode = |text: &str| line::decode(seal(text).as_bytes());
+    assert_eq!(decode(r#"{"event":"moved","to":3"#), Err(Why::Unknown));
+    assert_eq!(decode(r#"{"event":"shown","to":3"#), Err(Why::Malformed));
+    assert_eq!(decode(r#"{"event":"ended","job":"x""#), Err(Why::Malformed));
+    assert_eq!(decode("[1"), Err(Why::Malformed));
+    // A member that we do not know.
+    assert_eq!(decode(r#"{"event":"shown","jobs":[1],"new":{}"#), Ok(Row::Shown(Shown { jobs: vec![1] })));
+    for text in ["", "}", "{}", "\"crc\"", ",\"crc\":\"00000000\"}"] {
+        assert!(line::decode(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_row_never_becomes_longer_than_what_is_read() {
+    let args = vec![Text(vec![1; LINE_MAX / 6]), Text(vec![1; 100])];
+    let line = lines(&[Row::Ended(Ended { args, ..ended(7) })]);
+    assert_eq!(line::decode(line.trim_ascii_end()), Ok(Row::Ended(ended(7))));
+    let jobs: Vec<u64> = (10_000_000..10_600_000).collect();
+    let shown = lines(&[Row::Shown(Shown { jobs: jobs.clone() })]);
+    let mut read = Vec::new();
+    for line in shown.split_inclusive(|&byte| byte == b'\n') {
+        assert!(line.len() <= LINE_MAX);
+        let Ok(Row::Shown(shown)) = line::decode(line.trim_ascii_end()) else { panic!() };
+        read.extend(shown.jobs);
+    }
+    assert_eq!(read, jobs);
+}
+
+#[test]
+fn what_json_cannot_say_is_no_number() {
+    let row = Row::Ended(Ended { wall: f64::NAN, user: Some(f64::INFINITY), ..ended(1) });
+    let line = lines(&[row]);
+    let expected = Row::Ended(Ended { wall: 0.0, user: Some(0.0), ..ended(1) });
+    assert_eq!(line::decode(line.trim_ascii_end()), Ok(expected));
+}
+
+#[test]
+fn arguments_come_back_exactly() {
+    let root = tempfile::tempdir().unwrap();
+    let arguments: Vec<OsString> = [&b"plain"[..], b"", b"two\nlines", b"\xff\xfe", b"tab\t"]
+        .map(|bytes| minder::os::argument(bytes.to_vec()))
+        .into();
+    let record = Record::create(root.path(), manifest(Source::arguments()), &arguments, true).unwrap();
+    let manifest = Manifest::read(record.folder()).unwrap();
+    assert_eq!(manifest.run, record.run());
+    assert_eq!(manifest.arguments(record.folder()).unwrap(), arguments);
+    // A part of it is not taken for all of it.
+    let path = record.folder().join("arguments");
+    let bytes = fs::read(&path).unwrap();
+    for len in 0..bytes.len() {
+        fs::write(&path, &bytes[..len]).unwrap();
+        assert!(manifest.arguments(record.folder()).is_err(), "{len}");
+    }
+}
+
+#[test]
+fn an_argument_with_a_nul_makes_no_run() {
+    let root = tempfile::tempdir().unwrap();
+    let made = Record::create(root.path(), manifest(Source::arguments()), ["a\0b"], false);
+    assert!(format!("{:#}", made.unwrap_err()).contains("NUL"));
+    assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn an_input_file_is_known_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list");
+    fs::write(&path, "a\nb\n").unwrap();
+    let Source::File(marks) = Source::file(&path).unwrap() else { panic!() };
+    let text = serde_json::to_string(&Source::File(marks.clone())).unwrap();
+    assert_eq!(serde_json::from_str::<Source>(&text).unwrap(), Source::File(marks.clone()));
+    marks.check().unwrap();
+    fs::write(&path, "a\nb\nc\n").unwrap();
+    assert!(marks.check().unwrap_err().to_string().contains("was changed"));
+    fs::remove_file(&path).unwrap();
+    marks.check().unwrap_err();
+    Source::file(folder.path()).unwrap_err();
+}
+
+#[test]
+fn two_records_of_one_run_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let first = new_run(root.path());
+    let error = Record::resume(first.folder(), false).unwrap_err();
+    let expected = format!("run {} is being run by another minder (pid {})", first.run(), std::process::id());
+    assert_eq!(error.to_string(), expected);
+    assert!(super::folder::is_alive(first.folder()));
+    let folder = first.folder().to_owned();
+    drop(first);
+    assert!(!super::folder::is_alive(&folder));
+    let second = Record::resume(&folder, false).unwrap();
+    assert_eq!(second.attempt(), 2);
+    let Row::Begun(begun) = &rows(&journal_of(&second))[0] else { panic!() };
+    assert_eq!((begun.attempt, begun.run.as_str(), begun.pid), (2, second.run(), std::process::id()));
+}
+
+#[test]
+fn looking_does_not_keep_a_run_from_being_resumed() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = new_run(root.path()).folder().to_owned();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                super::folder::is_alive(&folder);
+            }
+        });
+        for _ in 0..50 {
+            drop(Record::resume(&folder, false).unwrap());
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn threads_write_whole_lines() {
+    let root = tempfile::tempdir().unwrap();
+    let record = new_run(root.path());
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let record = &record;
+            scope.spawn(move || {
+                for job in 0..500 {
+                    record.append(&lines(&[Row::Ended(ended(job * 2 + thread + 1))])).unwrap();
+                }
+            });
+        }
+    });
+    let (progress, damaged) = Progress::of_run(record.folder(), false).unwrap();
+    assert!(damaged.is_empty());
+    assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 1000)]);
+}
+
+#[test]
+fn the_last_row_of_a_job_counts_whatever_the_clock_says() {
+    let root = tempfile::tempdir().unwrap();
+    let first = new_run(root.path());
+    let Ended { at, .. } = ended(1);
+    let first_rows =
+        [failed(1), failed(2), ended(3), kept(4), kept(5), Ended { kept: kept(6).kept, ..failed(6) }];
+    first.append(&lines(&first_rows.map(Row::Ended))).unwrap();
+    let folder = first.folder().to_owned();
+    drop(first);
+    let second = Record::resume(&folder, false).unwrap();
+    // A clock that jumps back, and on.
+    let succeeded = Ended { at: at - 1e6, ..ended(1) };
+    let again = Ended { at: 0.0, ..failed(3) };
+    let over = Over { succeeded: 2, failed: 1, elapsed: 1.0, cpu: 0.5, why: None };
+    let second_rows = [
+        Row::Ended(succeeded.clone()),
+        Row::Shown(Shown { jobs: vec![4] }),
+        Row::Ended(again),
+        Row::Ended(ended(6)),
+        Row::Over(over.clone()),
+    ];
+    second.append(&lines(&second_rows)).unwrap();
+    let (progress, damaged) = Progress::of_run(&folder, false).unwrap();
+    assert!(damaged.is_empty());
+    assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 6)]);
+    assert_eq!(progress.failed.ranges().collect::<Vec<_>>(), [(2, 3)]);
+    assert_eq!(progress.unshown.keys().copied().collect::<Vec<_>>(), [5]);
+    assert_eq!(progress.last_job, 6);
+    let run = read_run(&folder).unwrap();
+    assert!(run.alive);
+    assert_eq!(run.manifest.unwrap().run, second.run());
+    assert_eq!(run.jobs[&1], succeeded);
+    assert_eq!(run.unshown, progress.unshown);
+    assert_eq!(run.attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!((run.attempts[0].over.as_ref(), run.attempts[1].over.as_ref()), (None, Some(&over)));
+    assert!(run.attempts[0].begun.is_some());
+}
+
+#[test]
+fn the_tenth_attempt_comes_after_the_ninth() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = new_run(root.path()).folder().to_owned();
+    for number in 2..=10 {
+        let record = Record::resume(&folder, false).unwrap();
+        assert_eq!(record.attempt(), number);
+        let row = if number == 10 { ended(1) } else { failed(1) };
+        record.append(&lines(&[Row::Ended(row)])).unwrap();
+    }
+    let (progress, _) = Progress::of_run(&folder, false).unwrap();
+    assert!(progress.failed.is_empty());
+}
+
+#[test]
+fn other_arguments_are_noticed() {
+    let root = tempfile::tempdir().unwrap();
+    let record = new_run(root.path());
+    let args = |words: &[&str]| words.iter().map(|&word| Text::from(word)).collect::<Vec<_>>();
+    record.append(&lines(&[Row::Ended(Ended { args: args(&["a", "b"]), ..ended(2) })])).unwrap();
+    record.append(&lines(&[Row::Ended(ended(3))])).unwrap();
+    let (progress, _) = Progress::of_run(record.folder(), true).unwrap();
+    assert!(!progress.differs(2, &args(&["a", "b"])));
+    assert!(progress.differs(2, &args(&["ab"])));
+    assert!(progress.differs(2, &args(&["a"])));
+    assert!(!progress.differs(1, &args(&["x"])) && !progress.differs(3, &args(&["x"])), "not recorded");
+    let (progress, _) = Progress::of_run(record.folder(), false).unwrap();
+    assert!(!progress.differs(2, &args(&["x"])), "not asked for");
+}
+
+#[test]
+fn a_million_jobs_are_few_ranges() {
+    let mut set = JobSet::default();
+    // Ends come a little out of order.
+    for job in 0..1_000_000 {
+        set.insert(job ^ 5);
+    }
+    assert_eq!(set.ranges().collect::<Vec<_>>(), [(0, 999_999)]);
+    assert_eq!(set.len(), 1_000_000);
+    let mut edge = JobSet::default();
+    assert!(edge.insert(u64::MAX) && edge.insert(0) && !edge.insert(0) && edge.insert(u64::MAX - 1));
+    assert_eq!(edge.ranges().collect::<Vec<_>>(), [(0, 0), (u64::MAX - 1, u64::MAX)]);
+    assert!(edge.remove(u64::MAX) && edge.remove(0) && !edge.remove(0));
+    assert_eq!(edge.len(), 1);
+}
+
+/// Seconds as a row keeps them.
+fn seconds() -> impl Strategy<Value = f64> {
+    (0..4_000_000_000_000_000_u64).prop_map(|micros| micros as f64 / 1e6)
+}
+
+fn text() -> impl Strategy<Value = Text> {
+    prop_oneof![any::<Vec<u8>>().prop_map(Text), any::<String>().prop_map(|text| Text(text.into_bytes()))]
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    (1..=2_u8, any::<String>(), any::<u64>(), any::<u64>()).prop_map(|(stream, file, at, len)| Piece {
+        stream,
+        file,
+        at,
+        len,
+    })
+}
+
+fn any_ended() -> impl Strategy<Value = Ended> {
+    let what = (any::<u64>(), prop::collection::vec(text(), 0..4), seconds(), seconds());
+    let cost = (prop::option::of(seconds()), prop::option::of(seconds()), prop::option::of(any::<u64>()));
+    let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
+    let output = (any::<u64>(), any::<u64>(), any::<bool>());
+    let left = (prop::collection::vec(piece(), 0..3), prop::option::of(text()));
+    (what, cost, end, output, left).prop_map(
+        |(
+            (job, args, at, wall),
+            (user, system, rss),
+            (exit, signal, error),
+            (out, err, leaked),
+            (kept, tail),
+        )| {
+            Ended {
+                job,
+                args,
+                at,
+                wall,
+                user,
+                system,
+                rss,
+                exit,
+                signal,
+                error,
+                out,
+                err,
+                leaked,
+                kept,
+                tail,
+            }
+        },
+    )
+}
+
+fn any_row() -> impl Strategy<Value = Row> {
+    let begun = (any::<String>(), any::<String>(), any::<u32>(), any::<u32>(), seconds())
+        .prop_map(|(version, run, attempt, pid, at)| Row::Begun(Begun { version, run, attempt, pid, at }));
+    let shown = any::<Vec<u64>>().prop_map(|jobs| Row::Shown(Shown { jobs }));
+    let over = (any::<u64>(), any::<u64>(), seconds(), seconds(), any::<Option<String>>()).prop_map(
+        |(succeeded, failed, elapsed, cpu, why)| Row::Over(Over { succeeded, failed, elapsed, cpu, why }),
+    );
+    prop_oneof![4 => any_ended().prop_map(Row::Ended), 1 => begun, 1 => shown, 1 => over]
+}
+
+proptest! {
+    #[test]
+    fn rows_come_back(some in prop::collection::vec(any_row(), 0..8)) {
+        let text = lines(&some);
+        let read: Vec<Row> = text
+            .split_inclusive(|&byte| byte == b'\n')
+            .map(|line| line::decode(line.strip_suffix(b"\n").unwrap()).unwrap())
+            .collect();
+        prop_assert_eq!(read, some);
+    }
+
+    #[test]
+    fn a_job_set_is_a_set(steps in prop::collection::vec((any::<bool>(), 0..40_u64), 0..200)) {
+        let (mut set, mut model) = (JobSet::default(), std::collections::BTreeSet::new());
+        for (insert, job) in steps {
+            if insert {
+                prop_assert_eq!(set.insert(job), model.insert(job));
+            } else {
+                prop_assert_eq!(set.remove(job), model.remove(&job));
+            }
+        }
+        prop_assert_eq!(set.len(), model.len() as u64);
+        prop_assert!((0..42).all(|job| set.contains(job) == model.contains(&job)));
+        let ranges: Vec<_> = set.ranges().collect();
+        prop_assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", ranges);
+    }
+}

@@ -1,0 +1,166 @@
+//! The record of a run while it runs: rows go in, and are in the file when the call returns.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use minder::os::private_file;
+
+use super::folder::{self, Kind};
+use super::manifest::{self, Manifest, Source};
+use super::row::{Begun, Row};
+use super::target::Lines;
+use super::{line, read};
+
+/// One attempt at a run. Shared by the loops; while it lives, the run is locked.
+#[derive(Debug)]
+pub(crate) struct Record {
+    folder: PathBuf,
+    run: String,
+    attempt: u32,
+    journal: Mutex<Lines<File>>,
+    /// Let go when this process ends, however it ends.
+    _lock: File,
+}
+
+impl Record {
+    /// Makes the folder of a new run and begins its first attempt. The run's id is put into the manifest, and the arguments
+    /// of the command line beside it if they are its input; otherwise `arguments` is not looked at.
+    ///
+    /// # Errors
+    /// When something cannot be written; nothing is left then.
+    pub(crate) fn create(
+        root: &Path,
+        manifest: Manifest,
+        arguments: impl IntoIterator<Item: AsRef<OsStr>>,
+        sync: bool,
+    ) -> Result<Self> {
+        let (run, folder) = folder::create(root)
+            .with_context(|| format!("cannot make a folder for the record in `{}`", root.display()))?;
+        let made = Self::fill(&folder, Manifest { run, ..manifest }, arguments, sync);
+        if made.is_err() {
+            let _ = super::prune::remove_folder(&folder);
+        }
+        made.with_context(|| format!("cannot write the record in `{}`", folder.display()))
+    }
+
+    fn fill(
+        folder: &Path,
+        mut manifest: Manifest,
+        arguments: impl IntoIterator<Item: AsRef<OsStr>>,
+        sync: bool,
+    ) -> Result<Self> {
+        let Some(lock) = folder::lock(folder)? else { bail!("another minder took it") };
+        if let Source::Arguments { count, .. } = &mut manifest.input {
+            *count = manifest::write_arguments(folder, arguments, sync)?;
+        }
+        manifest.write(folder, sync)?;
+        Self::begin(folder, manifest.run, lock, sync)
+    }
+
+    /// Begins the next attempt at a run.
+    ///
+    /// # Errors
+    /// When another minder works on it; when something cannot be written.
+    pub(crate) fn resume(folder: &Path, sync: bool) -> Result<Self> {
+        folder::check_folder(folder)?;
+        let run = folder::id(folder)?;
+        let lock = folder::lock(folder).with_context(|| format!("cannot lock run {run}"))?;
+        let Some(lock) = lock else {
+            let pid = read::last_pid(folder).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            bail!("run {run} is being run by another minder{pid}");
+        };
+        Self::begin(folder, run, lock, sync)
+            .with_context(|| format!("cannot write the record in `{}`", folder.display()))
+    }
+
+    fn begin(folder: &Path, run: String, lock: File, sync: bool) -> Result<Self> {
+        let mut attempt = folder::attempts(folder)?.last().copied().unwrap_or(0);
+        let file = loop {
+            attempt = attempt.checked_add(1).context("there are too many attempts")?;
+            match private_file(&folder.join(folder::attempt_name(attempt))) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+                made => break made?,
+            }
+        };
+        let mut row = Vec::new();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let (pid, at) = (std::process::id(), super::row::now());
+        line::encode(&Row::Begun(Begun { version, run: run.clone(), attempt, pid, at }), &mut row);
+        let mut journal = Lines::new(file, 0, sync);
+        journal.append(&row)?;
+        if sync {
+            sync_folders(folder);
+        }
+        Ok(Self { folder: folder.to_owned(), run, attempt, journal: Mutex::new(journal), _lock: lock })
+    }
+
+    /// Where the run's files are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The run's id.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The number of this attempt, from 1.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Appends lines that [`line::encode`] made: all of them or, with an error, none. They survive this process, and with
+    /// `sync` the machine.
+    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
+    }
+
+    /// Makes a private file for output in the run's folder. Its name is `out-…` or `spill-…`.
+    pub(crate) fn create_output(&self, name: &str) -> io::Result<File> {
+        private_file(&self.output(name)?)
+    }
+
+    /// Removes all files with output, of this attempt and of earlier ones: all of it was shown.
+    pub(crate) fn remove_outputs(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
+            if let Ok(path) = self.output(&name) {
+                // What is left is found when the record is pruned.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Removes a file that [`create_output`](Self::create_output) made, here or in an earlier attempt.
+    pub(crate) fn remove_output(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.output(name)?)
+    }
+
+    fn output(&self, name: &str) -> io::Result<PathBuf> {
+        output_path(&self.folder, name)
+    }
+}
+
+/// Where the output of this name lies. Names come from journals, so they are looked at.
+///
+/// # Errors
+/// When it is no name of an output.
+pub(crate) fn output_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    let check = || -> Result<()> {
+        ensure!(folder::kind(name) == Some(Kind::Output), "`{name}` is not the name of an output");
+        Ok(())
+    };
+    check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
+    Ok(folder.join(name))
+}
+
+/// Makes the names of new files survive the machine. Not every system lets a folder be opened: then they do so without.
+fn sync_folders(folder: &Path) {
+    for folder in folder.ancestors().take(2) {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+}

@@ -1,0 +1,174 @@
+//! One loop's jobs that just ended: gathered, so that many small ones cost few calls.
+//!
+//! What they wrote is safe in the loop's file, and their rows are in the record, before any of it is shown.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use minder::Stream;
+use minder::os::read_at;
+
+use super::output::{Finished, Own, Piece, Place, Store};
+
+/// How many bytes are gathered before they are written. A job of one line costs no call of its own then.
+const FULL: usize = 32 << 10;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    /// Where the job that is being gathered begins in `bytes`.
+    start: usize,
+    jobs: Vec<Finished>,
+    /// Pieces of the job that is being gathered.
+    pieces: Vec<Piece>,
+    store: Store,
+    /// Where the bytes lie in the loop's file, if they were written to it.
+    saved: Option<(Arc<File>, u64)>,
+    sync: bool,
+}
+
+impl Batch {
+    pub(super) fn new(store: Store, sync: bool) -> Self {
+        Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), pieces: Vec::new(), store, saved: None, sync }
+    }
+
+    /// Takes bytes of the job that is being gathered.
+    pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        let end = self.bytes.len();
+        match self.pieces.last_mut() {
+            Some(Piece { stream: last, place: Place::Batch(range) }) if *last == stream && range.end == start => {
+                range.end = end;
+            }
+            _ => self.pieces.push(Piece { stream, place: Place::Batch(start..end) }),
+        }
+    }
+
+    /// Takes a file of the job that is being gathered.
+    pub(super) fn push_file(&mut self, stream: Stream, own: Own) {
+        self.pieces.push(Piece { stream, place: Place::Own(own) });
+    }
+
+    /// The pieces of the job that is being gathered.
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Forgets them.
+    pub(super) fn discard(&mut self) {
+        self.bytes.truncate(self.start);
+        for piece in self.pieces.drain(..) {
+            if let Place::Own(own) = piece.place {
+                own.remove();
+            }
+        }
+    }
+
+    /// The job is over.
+    pub(super) fn end_job(&mut self, job: u64, tag: Option<Box<[u8]>>, owed: bool) {
+        let pieces = std::mem::take(&mut self.pieces);
+        self.start = self.bytes.len();
+        self.jobs.push(Finished { job, tag, pieces, owed });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Whether it is time to write it out: many bytes, or as many jobs as run at once, so that no more than these are
+    /// ever seen twice.
+    pub(super) fn is_full(&self, jobs: usize) -> bool {
+        self.bytes.len() >= FULL || self.jobs.len() >= jobs
+    }
+
+    /// The bytes of a range.
+    pub(super) fn slice(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range]
+    }
+
+    /// The name of the loop's file and the place in it where bytes of this range are to be.
+    pub(super) fn place(&self, range: &Range<usize>) -> Option<(&str, u64)> {
+        Some((self.store.name()?, self.store.len() + range.start as u64))
+    }
+
+    /// Writes the bytes to the loop's file.
+    pub(super) fn save(&mut self) -> io::Result<()> {
+        if self.saved.is_none() && self.start > 0 {
+            let base = self.store.len();
+            let file = Arc::clone(self.store.append(&self.bytes[..self.start], self.sync)?);
+            self.saved = Some((file, base));
+        }
+        Ok(())
+    }
+
+    /// The bytes of the jobs that are over.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.start]
+    }
+
+    pub(super) fn take_jobs(&mut self) -> Vec<Finished> {
+        std::mem::take(&mut self.jobs)
+    }
+
+    /// Puts what a job wrote where it can wait: in files, of which none is open for it alone.
+    pub(super) fn keep(&mut self, finished: &mut Finished) -> io::Result<()> {
+        for piece in &mut finished.pieces {
+            match &mut piece.place {
+                Place::Batch(range) => {
+                    self.save()?;
+                    if let Some((file, base)) = &self.saved {
+                        let range = base + range.start as u64..base + range.end as u64;
+                        piece.place = Place::Shared(Arc::clone(file), range);
+                    }
+                }
+                Place::Own(own) if own.path.is_some() => own.file = None,
+                Place::Own(own) => {
+                    self.save()?;
+                    let range = std::mem::take(&mut own.range);
+                    if let Some(file) = own.file.take() {
+                        let (file, range) = self.take_in(&file, range)?;
+                        piece.place = Place::Shared(file, range);
+                    }
+                }
+                Place::Shared(..) => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a part of a nameless file to the loop's file, behind what was saved.
+    fn take_in(&mut self, file: &File, part: Range<u64>) -> io::Result<(Arc<File>, Range<u64>)> {
+        let (base, mut at) = (self.store.len(), part.start);
+        let mut buffer = vec![0; FULL];
+        let mut store = Arc::clone(self.store.append(&[], false)?);
+        while at < part.end {
+            let most = usize::try_from(part.end - at).unwrap_or(FULL).min(FULL);
+            let read = read_at(file, &mut buffer[..most], at)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            store = Arc::clone(self.store.append(&buffer[..read], false)?);
+            at += read as u64;
+        }
+        Ok((store, base..self.store.len()))
+    }
+
+    /// What was gathered is on the screen or waits elsewhere.
+    pub(super) fn clear(&mut self) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.saved = None;
+    }
+
+    /// The loop's file.
+    pub(super) fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+}

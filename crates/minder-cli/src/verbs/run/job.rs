@@ -1,0 +1,135 @@
+//! One running job, as its loop knows it.
+
+use std::time::{Instant, SystemTime};
+
+use minder::{Exit, Outcome, Status, Stream, Token};
+
+use super::lines::Lines;
+use super::output::Own;
+use super::results::Results;
+use super::tags::Tagger;
+use crate::journal::row::{Ended, Piece, TAIL_MAX, Text, since_1970};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) number: u64,
+    pub(super) token: Option<Token>,
+    begun: Instant,
+    at: SystemTime,
+    /// Whether its output is shown as it comes.
+    pub(super) live: bool,
+    /// Whether it was killed by a failure of ours: the torn pieces that it wrote are not shown.
+    pub(super) torn: bool,
+    pub(super) tag: Option<Box<[u8]>>,
+    pub(super) taggers: [Tagger; 2],
+    /// Bytes that it wrote to its outputs.
+    pub(super) wrote: [u64; 2],
+    /// The last of its standard error, as far as it is not kept elsewhere.
+    pub(super) tail: Tail,
+    /// The files that are its outputs.
+    pub(super) spool: Vec<Own>,
+    pub(super) results: Option<Results>,
+    pub(super) lines: Lines,
+}
+
+impl Running {
+    pub(super) fn new(number: u64) -> Self {
+        Self {
+            number,
+            token: None,
+            begun: Instant::now(),
+            at: SystemTime::now(),
+            live: false,
+            torn: false,
+            tag: None,
+            taggers: Default::default(),
+            wrote: [0; 2],
+            tail: Tail::default(),
+            spool: Vec::new(),
+            results: None,
+            lines: Lines::default(),
+        }
+    }
+
+    pub(super) fn wall(&self) -> std::time::Duration {
+        self.begun.elapsed()
+    }
+
+    /// Bytes that were just heard.
+    pub(super) fn count(&mut self, stream: Stream, bytes: u64) {
+        self.wrote[stream as usize] += bytes;
+    }
+
+    /// Its row.
+    pub(super) fn row(&self, args: Vec<Text>, exit: Exit, kept: Vec<Piece>) -> Ended {
+        let (code, signal) = match exit.status {
+            Status::Exited(code) => (Some(code), None),
+            Status::Signaled { signal, .. } => (None, Some(signal)),
+            _ => (None, None),
+        };
+        Ended {
+            job: self.number,
+            args,
+            at: since_1970(self.at),
+            wall: self.wall().as_secs_f64(),
+            user: exit.usage.map(|usage| usage.user.as_secs_f64()),
+            system: exit.usage.map(|usage| usage.system.as_secs_f64()),
+            rss: exit.usage.and_then(|usage| usage.max_rss),
+            exit: code,
+            signal,
+            error: None,
+            out: self.wrote[0],
+            err: self.wrote[1],
+            leaked: false,
+            kept,
+            tail: None,
+        }
+    }
+}
+
+/// The row of a job that could not be started.
+pub(super) fn refused(number: u64, args: Vec<Text>, why: &str) -> Ended {
+    let at = since_1970(SystemTime::now());
+    Ended { job: number, args, at, error: Some(why.to_owned()), ..Ended::default() }
+}
+
+/// Whether a job that ended so had its way: it was not cut off by our order to end.
+pub(super) fn is_cut(outcome: &Outcome, cancelled: bool) -> bool {
+    cancelled && !outcome.exit.status.success()
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Tail(Vec<u8>);
+
+impl Tail {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let last = &bytes[bytes.len().saturating_sub(TAIL_MAX)..];
+        let room = TAIL_MAX - last.len();
+        if self.0.len() > room {
+            self.0.drain(..self.0.len() - room);
+        }
+        self.0.extend_from_slice(last);
+    }
+
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_keeps_the_last_bytes() {
+        let mut tail = Tail::default();
+        tail.push(&[1; TAIL_MAX - 1]);
+        tail.push(&[2; 3]);
+        let bytes = tail.take();
+        assert_eq!((bytes.len(), &bytes[TAIL_MAX - 4..]), (TAIL_MAX, &[1, 2, 2, 2][..]));
+        tail.push(&[3; TAIL_MAX * 2]);
+        assert_eq!(tail.take(), [3; TAIL_MAX]);
+    }
+}

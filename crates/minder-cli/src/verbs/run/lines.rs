@@ -1,0 +1,110 @@
+//! `--line-buffer`: whole lines as they come.
+
+use std::collections::VecDeque;
+
+use minder::{Chunk, Stream};
+
+use super::stage::Stage;
+use super::tags::Tagger;
+
+/// The longest line that waits for its end in memory. A longer one has the screen for itself until it ends.
+const LINE_MAX: usize = 1 << 20;
+/// The least that is kept of a line, however many jobs there are.
+const LINE_MIN: usize = 4 << 10;
+
+/// How much of an unfinished line each output of each job may keep, so that all together keep half of the bound.
+pub(super) fn line_max(buffer: usize, degree: usize) -> usize {
+    (buffer / degree.max(1) / 4).clamp(LINE_MIN, LINE_MAX)
+}
+
+/// The lines of one job.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The beginning of a line, of each output.
+    begun: [Vec<u8>; 2],
+    /// Which outputs have a line under way that was partly shown: the job has the screen until it ends.
+    under_way: [bool; 2],
+    /// What came while another job's long line had the screen. The set charges it until it is shown.
+    queued: VecDeque<(Stream, Chunk)>,
+}
+
+/// How a job's lines are written.
+pub(super) struct Pen<'a> {
+    pub(super) stage: &'a Stage,
+    pub(super) job: u64,
+    pub(super) line_max: usize,
+    pub(super) tag: Option<&'a [u8]>,
+    pub(super) taggers: &'a mut [Tagger; 2],
+}
+
+impl Lines {
+    /// Takes what the job wrote. Says whether it gave the screen back.
+    pub(super) fn push(&mut self, stream: Stream, chunk: Chunk, pen: &mut Pen<'_>) -> bool {
+        if !self.queued.is_empty() {
+            self.queued.push_back((stream, chunk));
+            return self.go_on(pen);
+        }
+        match self.show(stream, &chunk, pen) {
+            Some(released) => released,
+            None => {
+                self.queued.push_back((stream, chunk));
+                false
+            }
+        }
+    }
+
+    /// Shows what had to wait, as far as it may be shown now. Says whether the screen was given back.
+    pub(super) fn go_on(&mut self, pen: &mut Pen<'_>) -> bool {
+        let mut released = false;
+        while let Some((stream, chunk)) = self.queued.pop_front() {
+            match self.show(stream, &chunk, pen) {
+                Some(gave_back) => released |= gave_back,
+                None => {
+                    self.queued.push_front((stream, chunk));
+                    break;
+                }
+            }
+        }
+        released
+    }
+
+    /// Whether something waits for the screen.
+    pub(super) fn waits(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    /// Gives up what was not shown: the job is over. In the order of the bytes, stream by stream.
+    pub(super) fn rest(&mut self, mut take: impl FnMut(Stream, &[u8])) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            take(stream, &std::mem::take(&mut self.begun[stream as usize]));
+            self.queued.iter().filter(|(of, _)| *of == stream).for_each(|(_, chunk)| take(stream, chunk));
+        }
+        self.queued.clear();
+    }
+
+    /// Shows the whole lines of `bytes`, and what goes on from there; `None` if another job has the screen.
+    fn show(&mut self, stream: Stream, bytes: &[u8], pen: &mut Pen<'_>) -> Option<bool> {
+        let begun = &mut self.begun[stream as usize];
+        let under_way = self.under_way[stream as usize];
+        let end = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        let long = !under_way && begun.len() * usize::from(end == 0) + bytes.len() - end > pen.line_max;
+        let shown = if long || (under_way && end == 0) { bytes } else { &bytes[..end] };
+        if shown.is_empty() {
+            begun.extend_from_slice(bytes);
+            return Some(false);
+        }
+        let tag = pen.tag.map(|tag| (tag, &mut pen.taggers[stream as usize]));
+        if !pen.stage.show_lines(pen.job, stream, [begun, shown], tag, long) {
+            return None;
+        }
+        begun.clear();
+        begun.extend_from_slice(&bytes[shown.len()..]);
+        // The line is under way until its end was shown.
+        self.under_way[stream as usize] = long || (under_way && end == 0);
+        let released = under_way && self.under_way == [false; 2];
+        if released {
+            pen.stage.release(pen.job);
+        }
+        Some(released)
+    }
+}

@@ -1,0 +1,147 @@
+//! What a job wrote, while it waits to be shown: parts of a loop's batch, of its file, or of files of their own.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use minder::{Spilled, Stream};
+use minder::os::{open_plain, private_file};
+
+/// A job that is over and not shown yet.
+#[derive(Debug, Default)]
+pub(super) struct Finished {
+    pub(super) job: u64,
+    /// What each of its lines begins with.
+    pub(super) tag: Option<Box<[u8]>>,
+    /// What it wrote, in the order in which it is shown.
+    pub(super) pieces: Vec<Piece>,
+    /// Whether the record says that its output waits, so that it has to say when it was shown.
+    pub(super) owed: bool,
+}
+
+/// A part of a job's output.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) stream: Stream,
+    pub(super) place: Place,
+}
+
+/// Where it is.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// In the memory of the loop that ran the job, and nowhere else.
+    Batch(Range<usize>),
+    /// In a file that is shared with other jobs.
+    Shared(Arc<File>, Range<u64>),
+    /// In a file of its own, which is removed when it was shown.
+    Own(Own),
+}
+
+/// A file with the output of one job.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// None: it is opened again by its path.
+    pub(super) file: Option<File>,
+    /// None: it goes with the last handle.
+    pub(super) path: Option<PathBuf>,
+    pub(super) range: Range<u64>,
+}
+
+impl Own {
+    /// The file, opened again if it was closed meanwhile.
+    pub(super) fn open(&self) -> io::Result<File> {
+        match (&self.file, &self.path) {
+            (Some(file), _) => file.try_clone(),
+            (None, Some(path)) => open_plain(path),
+            (None, None) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Removes the file.
+    pub(super) fn remove(self) {
+        // A file that is left is found by whoever prunes the record.
+        let _ = self.path.map(std::fs::remove_file);
+    }
+}
+
+impl From<Spilled> for Own {
+    fn from(spilled: Spilled) -> Self {
+        let Spilled { file, path, start, len } = spilled;
+        Self { file: Some(file), path, range: start..start + len }
+    }
+}
+
+/// The file of one loop, in which small outputs wait. It grows at its end; when nothing waits in it, it begins anew.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: PathBuf,
+    /// Its name; without one the file has none.
+    name: Option<String>,
+    file: Option<Arc<File>>,
+    len: u64,
+}
+
+/// From this size on a file in which nothing waits is emptied.
+const EMPTY_FROM: u64 = 1 << 20;
+
+impl Store {
+    /// The store will make its file when it needs one.
+    pub(super) fn new(folder: &Path, name: Option<String>) -> Self {
+        Self { folder: folder.to_owned(), name, file: None, len: 0 }
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Where the next byte will be.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Appends all of `bytes`, or nothing.
+    pub(super) fn append(&mut self, bytes: &[u8], sync: bool) -> io::Result<&Arc<File>> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => Arc::new(self.create()?),
+        };
+        let file = self.file.insert(file);
+        let written = write_at_end(file, bytes, self.len).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
+        if let Err(error) = written {
+            let _ = file.set_len(self.len);
+            return Err(error);
+        }
+        self.len += bytes.len() as u64;
+        Ok(file)
+    }
+
+    /// Begins anew if the file has grown. Only for a file in which nothing waits.
+    pub(super) fn empty(&mut self) {
+        if self.len >= EMPTY_FROM && self.file.as_ref().is_some_and(|file| file.set_len(0).is_ok()) {
+            self.len = 0;
+        }
+    }
+
+    fn create(&self) -> io::Result<File> {
+        match &self.name {
+            Some(name) => private_file(&self.folder.join(name)),
+            None => nameless(&self.folder),
+        }
+    }
+}
+
+/// A private file without a name.
+pub(super) fn nameless(folder: &Path) -> io::Result<File> {
+    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
+    path.close()?;
+    Ok(file)
+}
+
+fn write_at_end(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom, Write};
+    let mut file = file;
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(bytes)
+}

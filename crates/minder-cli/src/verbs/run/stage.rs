@@ -1,0 +1,379 @@
+//! Who is shown now: jobs that are over, in their order, and the one whose output is shown as it comes.
+//!
+//! One job at a time has the stage: in the order of the input the first that is not shown yet; else whichever claimed
+//! it, since it ran alone. What is over meanwhile waits, in files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use minder::{Spilled, Stream};
+
+use super::again::Again;
+use super::batch::Batch;
+use super::output::{Finished, Own, Piece, Place};
+use super::screen::{Screen, Streams};
+use super::tags::Tagger;
+
+/// How many finished jobs wait at most. When so many do, no further job starts.
+const WAITING_MAX: usize = 10_000;
+/// From this length on, bytes of a file are moved without a copy.
+const SENT_FROM: u64 = 32 << 10;
+
+/// In which order jobs are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they end.
+    Ended,
+    /// As they stand in the input.
+    Input,
+}
+
+/// The place where all loops show what they have.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) screen: Screen,
+    order: Order,
+    state: Mutex<State>,
+    /// The job that has the stage. 0: nobody.
+    owner: AtomicU64,
+    /// The last job that was started.
+    begun: AtomicU64,
+    crowded: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    streams: Streams,
+    /// By number, or by order of arrival.
+    waiting: BTreeMap<u64, Finished>,
+    arrivals: u64,
+    /// Jobs that are passed over in the order of the input, since they do not run this time.
+    again: Arc<Again>,
+    tagged: Vec<u8>,
+}
+
+/// What came of showing.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    /// Jobs whose output had waited, and is on the screen now.
+    pub(super) jobs: Vec<u64>,
+    /// Their files, which are to be removed once the record says so.
+    pub(super) files: Vec<Own>,
+    /// Whether other loops have something to do: the stage is another's, or no longer crowded.
+    pub(super) ring: bool,
+    /// Whether nothing of this loop's file waits.
+    pub(super) store_is_free: bool,
+}
+
+impl Stage {
+    /// `unshown` are jobs that an earlier attempt recorded and did not show. They wait for their turn.
+    pub(super) fn new(
+        (screen, streams): (Screen, Streams),
+        order: Order,
+        again: Arc<Again>,
+        unshown: Vec<Finished>,
+    ) -> Self {
+        let waiting = BTreeMap::new();
+        let mut state = State { streams, waiting, arrivals: 0, again, tagged: Vec::new() };
+        for finished in unshown {
+            state.wait(order, finished);
+        }
+        let first = if order == Order::Input { state.next_from(1) } else { 0 };
+        Self {
+            screen,
+            order,
+            state: Mutex::new(state),
+            owner: AtomicU64::new(first),
+            begun: AtomicU64::new(0),
+            crowded: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes that a job starts; says whether it has the stage.
+    pub(super) fn start(&self, job: u64) -> bool {
+        self.begun.fetch_max(job, Ordering::SeqCst);
+        self.has(job)
+    }
+
+    /// Whether the job has the stage.
+    pub(super) fn has(&self, job: u64) -> bool {
+        self.owner.load(Ordering::SeqCst) == job
+    }
+
+    /// Gives the stage to a job, if nobody has it and nobody waits.
+    pub(super) fn claim(&self, job: u64) -> bool {
+        let state = self.lock();
+        self.order == Order::Ended
+            && state.waiting.is_empty()
+            && self.owner.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Whether jobs are shown as they end, and nobody has the stage.
+    pub(super) fn is_free(&self) -> bool {
+        self.order == Order::Ended && self.has(0)
+    }
+
+    /// Whether so many finished jobs wait that no more should start.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::SeqCst)
+    }
+
+    /// Where the bytes of the job that has the stage may go without us.
+    pub(super) fn open_to_forward(&self) -> Option<Arc<File>> {
+        let state = self.lock();
+        self.screen.may_forward(&state.streams).then(|| Arc::clone(state.streams.out()))
+    }
+
+    /// Shows bytes of a running job at once.
+    pub(super) fn show(&self, stream: Stream, bytes: &[u8], tag: Option<(&[u8], &mut Tagger)>) {
+        let state = &mut *self.lock();
+        match tag {
+            None => self.screen.write(&state.streams, stream, bytes),
+            Some((tag, tagger)) => {
+                state.tagged.clear();
+                tagger.push(tag, bytes, &mut state.tagged);
+                self.screen.write(&state.streams, stream, &state.tagged);
+            }
+        }
+    }
+
+    /// Shows lines of a running job; says whether it may: another may have the stage. With `keep` it has the stage from
+    /// here on.
+    pub(super) fn show_lines(
+        &self,
+        job: u64,
+        stream: Stream,
+        parts: [&[u8]; 2],
+        mut tag: Option<(&[u8], &mut Tagger)>,
+        keep: bool,
+    ) -> bool {
+        let state = &mut *self.lock();
+        if !self.may_show(job) {
+            return false;
+        }
+        if keep {
+            self.owner.store(job, Ordering::SeqCst);
+        }
+        for bytes in parts {
+            match &mut tag {
+                None => self.screen.write(&state.streams, stream, bytes),
+                Some((tag, tagger)) => {
+                    state.tagged.clear();
+                    tagger.push(tag, bytes, &mut state.tagged);
+                    self.screen.write(&state.streams, stream, &state.tagged);
+                }
+            }
+        }
+        true
+    }
+
+    /// Gives the stage back.
+    pub(super) fn release(&self, job: u64) {
+        let _ = self.owner.compare_exchange(job, 0, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Shows a file of a running job at once.
+    pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, tag: Option<(&[u8], &mut Tagger)>) {
+        let state = &mut *self.lock();
+        let Spilled { file, start, len, .. } = &spilled;
+        self.show_range(state, stream, (file, *start, start + len), tag);
+        Own::from(spilled).remove();
+    }
+
+
+    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits from here on.
+    ///
+    /// # Errors
+    /// The batch had to be written to its file, which failed.
+    pub(super) fn submit(&self, batch: &mut Batch) -> io::Result<Shown> {
+        let state = &mut *self.lock();
+        let mut shown = Shown::default();
+        let before = self.owner.load(Ordering::SeqCst);
+        let mut run = Run::default();
+        for mut finished in batch.take_jobs() {
+            if self.may_show(finished.job) {
+                self.show_finished(state, &mut finished, batch.bytes(), &mut run, &mut shown);
+                self.pass(state, finished.job);
+            } else {
+                batch.keep(&mut finished)?;
+                state.wait(self.order, finished);
+            }
+        }
+        self.write_run(state, batch.bytes(), &mut run);
+        self.show_waiting(state, &mut shown);
+        self.crowd(state, &mut shown);
+        let now = self.owner.load(Ordering::SeqCst);
+        shown.ring |= now != before && now != 0 && now <= self.begun.load(Ordering::SeqCst);
+        shown.store_is_free = state.waiting.is_empty();
+        batch.clear();
+        Ok(shown)
+    }
+
+    /// Shows what waits, as far as it may be shown, or all of it.
+    pub(super) fn show_more(&self, all: bool) -> Shown {
+        let state = &mut *self.lock();
+        let mut shown = Shown::default();
+        self.show_waiting(state, &mut shown);
+        if all {
+            while let Some((_, mut finished)) = state.waiting.pop_first() {
+                self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
+            }
+        }
+        shown
+    }
+
+    /// Whether nothing waits, and all that was shown could be.
+    pub(super) fn is_done(&self) -> bool {
+        self.lock().waiting.is_empty() && !self.screen.is_broken()
+    }
+
+    fn crowd(&self, state: &State, shown: &mut Shown) {
+        if state.waiting.len() >= WAITING_MAX {
+            self.crowded.store(true, Ordering::SeqCst);
+        } else if state.waiting.len() <= WAITING_MAX / 2 && self.crowded.swap(false, Ordering::SeqCst) {
+            shown.ring = true;
+        }
+    }
+
+    fn may_show(&self, job: u64) -> bool {
+        match (self.order, self.owner.load(Ordering::SeqCst)) {
+            (Order::Ended, 0) => true,
+            (_, owner) => owner == job,
+        }
+    }
+
+    /// The job was shown: the stage is the next one's.
+    fn pass(&self, state: &State, job: u64) {
+        let next = match self.order {
+            Order::Ended if self.has(job) => 0,
+            Order::Ended => return,
+            Order::Input => state.next_from(job + 1),
+        };
+        self.owner.store(next, Ordering::SeqCst);
+    }
+
+    fn show_waiting(&self, state: &mut State, shown: &mut Shown) {
+        while let Some(entry) = state.waiting.first_entry() {
+            if !self.may_show(entry.get().job) {
+                break;
+            }
+            let mut finished = entry.remove();
+            self.show_finished(state, &mut finished, &[], &mut Run::default(), shown);
+            self.pass(state, finished.job);
+        }
+    }
+
+    /// Shows all that a job wrote. What lies side by side in the batch is written at once, later.
+    fn show_finished(
+        &self,
+        state: &mut State,
+        finished: &mut Finished,
+        batch: &[u8],
+        run: &mut Run,
+        shown: &mut Shown,
+    ) {
+        if finished.owed {
+            shown.jobs.push(finished.job);
+        }
+        let mut taggers = [Tagger::default(), Tagger::default()];
+        for Piece { stream, place } in finished.pieces.drain(..) {
+            let mut tag = finished.tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
+            match (place, &mut tag) {
+                (Place::Batch(range), None) => {
+                    if !run.extend(stream, &range) {
+                        self.write_run(state, batch, run);
+                        *run = Run { stream: Some(stream), range };
+                    }
+                }
+                (Place::Batch(range), Some((tag, tagger))) => {
+                    state.tagged.clear();
+                    tagger.push(tag, &batch[range], &mut state.tagged);
+                    self.screen.write(&state.streams, stream, &state.tagged);
+                }
+                (Place::Shared(file, range), _) => {
+                    self.write_run(state, batch, run);
+                    self.show_range(state, stream, (&file, range.start, range.end), tag);
+                }
+                (Place::Own(own), _) => {
+                    self.write_run(state, batch, run);
+                    match own.open() {
+                        Ok(file) => self.show_range(state, stream, (&file, own.range.start, own.range.end), tag),
+                        Err(error) => self.screen.fail_reading(&error),
+                    }
+                    shown.files.push(own);
+                }
+            }
+        }
+    }
+
+    fn write_run(&self, state: &State, batch: &[u8], run: &mut Run) {
+        let Run { stream, range } = std::mem::take(run);
+        if let Some(stream) = stream {
+            self.screen.write(&state.streams, stream, &batch[range]);
+        }
+    }
+
+    fn show_range(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        (file, at, end): (&File, u64, u64),
+        tag: Option<(&[u8], &mut Tagger)>,
+    ) {
+        let State { streams, tagged, .. } = state;
+        match tag {
+            None if end - at >= SENT_FROM => self.screen.copy(streams, stream, file, at, end - at),
+            None => self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
+                screen.write(streams, stream, bytes);
+            }),
+            Some((tag, tagger)) => self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
+                tagged.clear();
+                tagger.push(tag, bytes, tagged);
+                screen.write(streams, stream, tagged);
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes of a batch that lie side by side, for one stream.
+#[derive(Debug, Default)]
+struct Run {
+    stream: Option<Stream>,
+    range: Range<usize>,
+}
+
+impl Run {
+    /// Takes what follows; says whether it does.
+    fn extend(&mut self, stream: Stream, range: &Range<usize>) -> bool {
+        let follows = self.stream == Some(stream) && self.range.end == range.start;
+        if follows {
+            self.range.end = range.end;
+        }
+        follows
+    }
+}
+
+impl State {
+    fn wait(&mut self, order: Order, finished: Finished) {
+        self.arrivals += 1;
+        let key = if order == Order::Input { finished.job } else { self.arrivals };
+        self.waiting.insert(key, finished);
+    }
+
+    /// The first job from this number on that is not passed over.
+    fn next_from(&self, job: u64) -> u64 {
+        let (last, mut job) = (self.again.last(), job);
+        while job <= last && self.again.skips(job) && !self.waiting.contains_key(&job) {
+            job += 1;
+        }
+        job
+    }
+}

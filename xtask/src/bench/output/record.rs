@@ -1,0 +1,127 @@
+//! What the record costs a job: tiny jobs with it and without, beside the floor.
+
+use super::super::peers::Runner;
+use super::super::table::{Spread, markdown};
+use super::super::{Answer, Bench};
+use super::scene::{Play, Scene, Seen};
+use anyhow::{Result, bail};
+use std::fmt::Write;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Raw,
+    Record,
+    NoRecord,
+}
+
+const ALL: [Way; 3] = [Way::Raw, Way::Record, Way::NoRecord];
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw vfork",
+            Self::Record => "minder run",
+            Self::NoRecord => "minder run --no-record",
+        }
+    }
+
+    fn play(self, bench: &Bench, jobs: usize) -> Result<Play> {
+        let runner = if self == Self::Raw { Runner::Raw } else { Runner::Minder };
+        let mut words = runner.words(&bench.peers, 8, &bench.peers.built("tiny"));
+        if self == Self::NoRecord {
+            words.insert(2, "--no-record".into());
+        }
+        let input = bench.peers.input((0..jobs).map(|n| n.to_string()))?;
+        Ok(Play { runner: words, input, ..Play::default() })
+    }
+}
+
+struct Row {
+    round: usize,
+    way: Way,
+    /// Processor time of the whole tree, for each job.
+    each_us: f64,
+    seen: Seen,
+}
+
+/// The three in turn.
+pub(super) fn record(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
+    let jobs = bench.scaled(10_000);
+    let mut remarks = Vec::new();
+    let mut ways = Vec::new();
+    let here = |way: &Way| *way == Way::Raw || bench.peers.runners.contains(&Runner::Minder);
+    for way in ALL.into_iter().filter(here) {
+        match scene.run(&way.play(bench, 3)?)?.cost.checked(0) {
+            Ok(_) => ways.push(way),
+            Err(why) => remarks.push(format!("left out: {}: {why:#}", way.name())),
+        }
+    }
+    let mut rows = Vec::new();
+    for round in 0..bench.rounds {
+        bench.round(round);
+        // Every other round the other way about: who comes second finds warmer caches.
+        let turn: Vec<Way> = if round % 2 == 0 { ways.clone() } else { ways.iter().rev().copied().collect() };
+        for way in turn {
+            let before = started();
+            let seen = scene.run(&way.play(bench, jobs)?)?;
+            if started() < before + jobs {
+                bail!("{} started fewer processes than it had jobs", way.name());
+            }
+            let each_us = seen.cost.clone().checked(0)?.tree_us / f64::from(u32::try_from(jobs)?);
+            rows.push(Row { round, way, each_us, seen });
+        }
+    }
+    remarks.push(format!(
+        "{jobs} jobs of a static child that ends at once, 8 at once, output to /dev/null. tree CPU: the runner and all \
+         below it, by wait4. Ratios and differences within the same round. Median [least-most]."
+    ));
+    remarks
+        .push("files: the most in the folders for temporary files and for the record, every 50 ms.".into());
+    Ok(Answer { table: table(&ways, &rows), remarks, csv: csv(&rows, jobs)? })
+}
+
+/// How many processes and threads this machine has started since it was booted.
+fn started() -> usize {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let number = text.lines().find_map(|l| l.strip_prefix("processes "));
+    number.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+}
+
+fn table(ways: &[Way], rows: &[Row]) -> String {
+    let other =
+        |round: usize, way: Way| rows.iter().find(|r| r.round == round && r.way == way).map(|r| r.each_us);
+    let mut lines = Vec::new();
+    for way in ways.iter().copied() {
+        let mine = || rows.iter().filter(move |r| r.way == way);
+        let over = mine().filter_map(|r| Some(r.each_us - other(r.round, Way::NoRecord)?));
+        lines.push(vec![
+            way.name().to_string(),
+            Spread::of(mine().map(|r| r.each_us)).show(1),
+            Spread::of(mine().filter_map(|r| Some(r.each_us / other(r.round, Way::Raw)?))).show(2),
+            if way == Way::Record && ways.contains(&Way::NoRecord) {
+                Spread::of(over).show(1)
+            } else {
+                "-".into()
+            },
+            Spread::of(mine().map(|r| r.seen.peak.hwm_kib / 1024.0)).show(1),
+            Spread::of(mine().map(|r| r.seen.peak.files_kib)).show(0),
+        ]);
+    }
+    let head = [
+        "runner",
+        "tree CPU us/job",
+        "x raw",
+        "over --no-record, us/job",
+        "HWM MiB, all of the runner",
+        "files KiB",
+    ];
+    markdown(&head, &lines)
+}
+
+fn csv(rows: &[Row], jobs: usize) -> Result<String> {
+    let mut text = format!("round,runner,jobs,{},{}\n", super::scene::Peak::CSV, super::super::meter::CSV);
+    for Row { round, way, seen, .. } in rows {
+        writeln!(text, "{round},{},{jobs},{},{}", way.name(), seen.peak.csv(), seen.cost.csv())?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,224 @@
+//! One job that writes as fast as it can, into a pipe: beside `cat`, on one processor and on two.
+
+use super::super::peers::{Peers, Runner};
+use super::super::table::{Spread, markdown};
+use super::super::{Answer, Bench};
+use super::scene::{Peak, Play, Scene, Seen};
+use anyhow::{Context, Result, bail};
+use std::fmt::Write;
+
+/// What stands between the writer and the reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Nothing,
+    Cat,
+    Minder(&'static str),
+    Gnu(&'static str),
+}
+
+use Between::{Cat, Gnu, Minder, Nothing};
+
+const ALL: [Between; 7] = [Nothing, Cat, Minder(""), Minder("-k"), Minder("--lb"), Gnu("--lb"), Gnu("")];
+
+impl Between {
+    fn name(self) -> String {
+        match self {
+            Nothing => "nothing".into(),
+            Cat => "cat".into(),
+            Minder(flags) => format!("minder run {flags}").trim().to_string(),
+            Gnu(flags) => format!("GNU parallel {flags}").trim().to_string(),
+        }
+    }
+
+    fn here(self, peers: &Peers) -> bool {
+        match self {
+            Nothing | Cat => true,
+            Minder(_) => peers.runners.contains(&Runner::Minder),
+            Gnu(_) => peers.runners.contains(&Runner::Gnu),
+        }
+    }
+
+    fn play(self, bench: &Bench, bytes: u64, cpus: &str) -> Result<Play> {
+        let peers = &bench.peers;
+        let blast = vec![peers.built("blast"), bytes.to_string()];
+        let given = |mut words: Vec<String>, at: usize, flags: &str| {
+            words.splice(at..at, flags.split_whitespace().map(String::from));
+            words.extend([":::".to_string(), bytes.to_string()]);
+            words
+        };
+        let (feeder, runner) = match self {
+            Nothing => (Vec::new(), blast),
+            Cat => (blast, vec!["cat".to_string()]),
+            Minder(flags) => (Vec::new(), given(Runner::Minder.words(peers, 1, &blast[0]), 2, flags)),
+            Gnu(flags) => (Vec::new(), given(Runner::Gnu.words(peers, 1, &blast[0]), 1, flags)),
+        };
+        Ok(Play {
+            feeder,
+            runner,
+            reader: vec![peers.built("sink")],
+            input: peers.input(std::iter::empty())?,
+            env: Vec::new(),
+            cpus: cpus.to_string(),
+        })
+    }
+}
+
+struct Row {
+    round: usize,
+    cpus: String,
+    who: Between,
+    bytes: u64,
+    wrong: u64,
+    seen: Seen,
+}
+
+impl Row {
+    fn rate(&self) -> f64 {
+        as_float(self.bytes) / 1e6 / self.seen.wall.as_secs_f64()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of bytes and blocks, far below 2^52")]
+fn as_float(n: u64) -> f64 {
+    n as f64
+}
+
+/// Everything on one processor, then on two.
+pub(super) fn one(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
+    let bytes = u64::try_from(bench.scaled(2 << 30))?;
+    let sets = processors()?;
+    let mut remarks = Vec::new();
+    let mut contestants = Vec::new();
+    for who in ALL.into_iter().filter(|who| who.here(&bench.peers)) {
+        match trial(bench, scene, who, &sets[0]) {
+            Ok(()) => contestants.push(who),
+            Err(why) => remarks.push(format!("left out: {}: {why:#}", who.name())),
+        }
+    }
+    let mut rows = Vec::new();
+    for round in 0..bench.rounds {
+        bench.round(round);
+        for cpus in &sets {
+            for who in contestants.iter().copied() {
+                let ([got, wrong], seen) = play(bench, scene, who, bytes, cpus)?;
+                rows.push(Row { round, cpus: cpus.clone(), who, bytes: got, wrong, seen });
+            }
+        }
+    }
+    remarks.extend(said(bytes));
+    Ok(Answer { table: table(&sets, &contestants, &rows, bytes), remarks, csv: csv(&rows)? })
+}
+
+/// A small job, to see that it works at all.
+fn trial(bench: &Bench, scene: &Scene<'_>, who: Between, cpus: &str) -> Result<()> {
+    let bytes = 1 << 20;
+    let ([got, wrong], seen) = play(bench, scene, who, bytes, cpus)?;
+    let tellers = seen.tellers;
+    seen.cost.checked(0)?;
+    if got != bytes || wrong > 0 || tellers != 1 {
+        bail!(
+            "of {bytes} bytes {got} came, {wrong} blocks were wrong, {tellers} writers said what they spent"
+        );
+    }
+    Ok(())
+}
+
+fn play(bench: &Bench, scene: &Scene<'_>, who: Between, bytes: u64, cpus: &str) -> Result<([u64; 2], Seen)> {
+    let seen = scene.run(&who.play(bench, bytes, cpus)?)?;
+    let told: Vec<u64> = seen.told.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let [got, wrong] = told[..] else { bail!("the sink said `{}`", seen.told.trim()) };
+    Ok(([got, wrong], seen))
+}
+
+/// The first processor that we may use, and the first two.
+fn processors() -> Result<Vec<String>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let list =
+        status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).context("no list of processors")?;
+    let mut all = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        all.extend(first.parse::<usize>()?..=last.parse::<usize>()?);
+    }
+    let mut sets = vec![all[0].to_string()];
+    if let [first, second, ..] = all[..] {
+        sets.push(format!("{first},{second}"));
+    }
+    Ok(sets)
+}
+
+fn table(sets: &[String], contestants: &[Between], rows: &[Row], bytes: u64) -> String {
+    let mut lines = Vec::new();
+    for cpus in sets {
+        let cat = |round: usize| rows.iter().find(|r| r.round == round && r.cpus == *cpus && r.who == Cat);
+        for who in contestants {
+            let mine = || rows.iter().filter(move |r| r.who == *who && r.cpus == *cpus);
+            let column = |of: fn(&Row) -> f64, decimals| Spread::of(mine().map(of)).show(decimals);
+            lines.push(vec![
+                who.name(),
+                cpus.clone(),
+                column(Row::rate, 0),
+                Spread::of(mine().filter_map(|r| Some(r.rate() / cat(r.round)?.rate()))).show(2),
+                column(|r| r.seen.runner_us / 1e6 / (as_float(r.bytes) / f64::from(1 << 30)), 2),
+                column(|r| r.seen.peak.largest_kib / 1024.0, 1),
+                column(|r| r.seen.peak.hwm_kib / 1024.0, 1),
+                column(|r| r.seen.peak.files_kib / 1024.0, 0),
+                mine().filter(|r| r.bytes != bytes || r.wrong > 0).count().to_string(),
+                mine().map(|r| r.seen.cost.status).max().unwrap_or(0).to_string(),
+            ]);
+        }
+    }
+    let head = [
+        "between writer and reader",
+        "processors",
+        "MB/s",
+        "x cat",
+        "CPU s/GiB",
+        "HWM MiB, largest process",
+        "HWM MiB, all of the runner",
+        "files MiB",
+        "wrong rounds",
+        "exit",
+    ];
+    markdown(&head, &lines)
+}
+
+fn said(bytes: u64) -> Vec<String> {
+    vec![
+        format!(
+            "One job of {bytes} bytes, written in blocks of 64 KiB, read by 64 KiB. All of writer, runner and reader on the \
+             processors that the column names (taskset). x cat: the rate over that of `writer | cat | reader` of the same \
+             round. With two processors rates have two modes, by where the system puts the processes: look at the rows."
+        ),
+        "MB/s: from before the start of all to the end of all. CPU: of what stands between, its start and that of the \
+         writer included; the writer's own time is not."
+            .into(),
+        "HWM, files: as looked at every 50 ms. files: all in the folders for temporary files and for the record, and open \
+         files without a name. Wrong rounds: bytes were missing, or blocks out of place."
+            .into(),
+    ]
+}
+
+fn csv(rows: &[Row]) -> Result<String> {
+    let mut text = format!(
+        "round,processors,between,bytes,wrong_blocks,runner_us,pipeline_us,{},{}\n",
+        Peak::CSV,
+        super::super::meter::CSV
+    );
+    for row in rows {
+        writeln!(
+            text,
+            "{},{},{},{},{},{},{},{},{}",
+            row.round,
+            row.cpus.replace(',', "+"),
+            row.who.name(),
+            row.bytes,
+            row.wrong,
+            row.seen.runner_us,
+            row.seen.wall.as_micros(),
+            row.seen.peak.csv(),
+            row.seen.cost.csv()
+        )?;
+    }
+    Ok(text)
+}
