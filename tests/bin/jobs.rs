@@ -40,6 +40,8 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
             File::create(word(1))?;
             pause(number(2));
         }
+        // work LOG SEED JOB: notes that it starts, writes the lines of this job, and notes that it has ended.
+        "work" => work(Path::new(word(1)), number(2), number(3))?,
         // raw WORD: exactly the bytes of the argument.
         "raw" => io::stdout().write_all(args.get(1).map_or(&[], |arg| arg.as_encoded_bytes()))?,
         // count-args ARG…: how many bytes each has.
@@ -82,6 +84,26 @@ fn job(text: &str) -> io::Result<u8> {
         }
     }
     Ok(code as u8)
+}
+
+fn work(log: &Path, seed: usize, job: usize) -> io::Result<()> {
+    let note = |what: &str| -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).create(true).open(log)?;
+        file.write_all(format!("{what}{job}\n").as_bytes())
+    };
+    note("+")?;
+    // Many small ones, some of 128 KiB, a few of up to 1 MiB: tests know the same rule.
+    let hash = (job * 1_000_003 + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let lines = (hash / 8) % [1, 64, 64, 64, 64, 64, 2048, 16_384][hash % 8];
+    let text: Vec<u8> =
+        (0..lines).flat_map(|line| format!("{job:06} {line:06} {:>49}\n", line ^ job).into_bytes()).collect();
+    let mut stdout = io::stdout().lock();
+    for piece in text.chunks(60_007) {
+        stdout.write_all(piece)?;
+        stdout.flush()?;
+    }
+    eprintln!("err {job:06}");
+    note("-")
 }
 
 fn meet(folder: &Path, many: usize) -> io::Result<()> {

@@ -5,7 +5,6 @@
 
 mod exit;
 mod flags;
-#[allow(dead_code, reason = "the verbs begin to use it")]
 mod journal;
 mod plan;
 mod report;

@@ -107,7 +107,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
     let lines: String = (0..60).map(|job| format!("{job:02}\n")).collect();
     // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
     let changes = "user=64123,nproc=14";
-    let mut command = minder_as(changes, "run -j50");
+    let mut command = minder_as(changes, "run --no-record -j50");
     command.arg(format!("{TESTKID} sleep-ms 20; {TESTKID} append {} {{}}", path(&log)));
     let ended = Live::start(command.env("TMPDIR", folder.path()).stdin(input(lines.as_bytes()))).finish();
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
@@ -117,7 +117,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
     assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "run twice: {ran:?}");
     let folder = super::folder();
     let log = folder.path().join("log");
-    let mut command = minder_as(changes, &format!("run -j50 KID append {}", path(&log)));
+    let mut command = minder_as(changes, &format!("run --no-record -j50 KID append {}", path(&log)));
     let ended = Live::start(command.stdin(input(lines.as_bytes()))).finish().code(0).says("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines);
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
@@ -133,7 +133,7 @@ fn no_process_at_all_is_an_error_at_once() {
     }
     for most in 1..=6 {
         let ended =
-            Live::start(&minder_as(&format!("user=64124,nproc={most}"), "run -j4 KID echo-args ::: 1 2"))
+            Live::start(&minder_as(&format!("user=64124,nproc={most}"), "run --no-record -j4 KID echo-args ::: 1 2"))
                 .finish();
         eprintln!("{most}: {}", ended.err.trim_end());
         if !ended.status.success() {

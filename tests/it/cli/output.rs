@@ -35,9 +35,9 @@ fn spill_files_are_private_and_vanish() {
     let wait = folder.path().join("wait");
     let own = folder.path().join("tmp");
     fs::create_dir(&own).expect("a folder");
-    let mut command = minder("run -j1");
+    let mut command = minder("run -j2 --no-record");
     command.arg(format!("{} spew 6000000; {} await {{}} done", crate::kit::TESTKID, crate::kit::TESTKID));
-    let mut live = Live::start(command.args([":::", path(&wait)]).env("TMPDIR", &own));
+    let mut live = Live::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
     let outer = live.pid();
     // Nothing is told as yet: the output waits where nobody else can read it.
     let spilled = || {
@@ -57,7 +57,7 @@ fn spill_files_are_private_and_vanish() {
     assert!(live.record().outs[0].is_empty());
     fs::write(&wait, "").expect("a file");
     let ended = live.finish().code(0);
-    assert_eq!(ended.out.len(), 6_000_005);
+    assert_eq!(ended.out.len(), 2 * 6_000_005);
     assert!(ended.out[..6_000_000] == patterned(6_000_000) && ended.out.ends_with(b"done\n"));
     assert_eq!(fs::read_dir(&own).expect("a folder").count(), 0, "spill files are left");
 }
@@ -151,12 +151,12 @@ fn output_that_does_not_block_is_waited_for() {
 
 #[test]
 fn no_folder_for_temporary_files_is_one_line() {
-    let mut command = minder("run -j2 KID job");
+    let mut command = minder("run -j2 --no-record KID job");
     command.env("TMPDIR", "/no/such/folder").stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
     let ended = Live::start(&command).finish().code(255).mentions("`/no/such/folder`").mentions("TMPDIR");
     jobs_in(&ended.out);
     // Small outputs need none.
-    let mut command = minder("run -j2 KID job");
+    let mut command = minder("run -j2 --no-record KID job");
     command.env("TMPDIR", "/no/such/folder").stdin(input(b"0,100000,0,0\n1,0,100000,0\n"));
     assert_eq!(jobs_in(&Live::start(&command).finish().code(0).out).len(), 2);
 }
@@ -165,7 +165,7 @@ fn no_folder_for_temporary_files_is_one_line() {
 fn pieces_of_jobs_that_a_failure_of_ours_killed_are_not_shown() {
     let folder = folder();
     let mark = folder.path().join("mark");
-    let mut command = minder("run -j2");
+    let mut command = minder("run -j2 --no-record");
     let kid = crate::kit::TESTKID;
     let piece = format!("{kid} spew 1000; exec {kid} touch {} 600000", path(&mark));
     let large = format!("{kid} await {} x; exec {kid} spew 9000000", path(&mark));
@@ -188,12 +188,12 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
         eprintln!("skipped: a full disk needs the right to mount one");
         return;
     }
-    let mut command = minder("run -j3 KID job");
+    let mut command = minder("run -j3 --no-record KID job");
     command.env("TMPDIR", folder.path()).stdin(input(b"9,20,0,0\n0,9000000,0,0\n1,9000000,0,0\n2,10,0,0\n"));
     let ended = Live::start(&command).finish();
     let unmounted = std::process::Command::new("umount").arg(folder.path()).output();
     assert!(unmounted.is_ok_and(|output| output.status.success()), "the small disk is still in use");
-    let ended = ended.code(255).mentions(path(folder.path())).mentions("no space left on device (TMPDIR");
+    let ended = ended.code(255).mentions(path(folder.path())).mentions("no space left on device (--tmpdir or TMPDIR");
     assert_eq!(ended.err.matches("minder: ").count(), 1, "{}", ended.err);
     jobs_in(&ended.out);
 }

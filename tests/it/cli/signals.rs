@@ -79,10 +79,12 @@ fn the_second_wish_kills_at_once() {
 /// A run whose reader, though there, does not read: a pager. It hangs in a write, and ends nevertheless.
 fn unread(flags: &str, wishes: u32) {
     let (reader, writer) = pipe();
-    let mut command = minder(&format!("run -j2 {flags} KID spew 500000 ::: 1 2 3 4 5 6 7 8"));
+    let mut command = minder(&format!("run -j2 {flags} KID spew 700000 ::: 1 2 3 4 5 6 7 8"));
     let mut live = Live::start(command.stdout(writer));
     drop(command);
-    live.listen(Duration::from_millis(400));
+    // A pipe holds 1 MiB at most.
+    live.until_true("output of the first job", || rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0));
+    live.listen(Duration::from_millis(1000));
     for _ in 0..wishes {
         live.signal(Signal::TERM);
         live.listen(Duration::from_millis(300));

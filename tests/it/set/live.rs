@@ -1,5 +1,7 @@
 //! Output that waited and is handed over while its child goes on; output that passes on without a copy.
 
+#![expect(clippy::disallowed_methods, reason = "readers that are slow on purpose")]
+
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -70,6 +70,12 @@ impl<'a> Shared<'a> {
         fatal.or_else(|| self.stage.screen.take_failure()).or_else(|| self.input.error())
     }
 
+    fn cannot_keep(&self, error: &std::io::Error) -> String {
+        let folder = self.book.folder(self.plan);
+        let why = reason(error);
+        format!("cannot keep output in `{}`: {why} (--tmpdir or TMPDIR name another folder)", folder.display())
+    }
+
     /// Shows what an earlier attempt did not.
     pub(super) fn show_first(&self) {
         self.show_more(false);
@@ -94,7 +100,13 @@ impl<'a> Shared<'a> {
 
     /// Runs one loop to its end. `place` is its number.
     pub(super) fn work(&self, set: &mut ChildSet, place: usize, slots: usize) -> Tally {
-        let store = self.book.store(self.plan, place);
+        let mut store = self.book.store(self.plan, place);
+        // Before the first job, so that none is done in vain.
+        if self.book.is_kept()
+            && let Err(error) = store.append(&[], false)
+        {
+            self.fail(self.cannot_keep(&error));
+        }
         let mut hand = Hand {
             shared: self,
             batch: Batch::new(store, self.book.syncs()),
@@ -116,7 +128,7 @@ impl<'a> Shared<'a> {
                 }
                 // The only files that the library writes.
                 _ if error.to_string().contains("spill") => {
-                    format!("{error} (--tmpdir names another folder for output that does not fit into memory)")
+                    format!("{error} (--tmpdir or TMPDIR name another folder for output that does not fit into memory)")
                 }
                 _ => error.to_string(),
             });
@@ -199,14 +211,7 @@ impl Hand<'_> {
 
     fn try_flush(&mut self) -> Result<(), String> {
         let shared = self.shared;
-        let unsafe_output = |error: std::io::Error| {
-            let folder = shared.book.folder(shared.plan);
-            format!(
-                "cannot keep output in `{}`: {} (--tmpdir names another folder)",
-                folder.display(),
-                reason(&error)
-            )
-        };
+        let unsafe_output = |error: std::io::Error| shared.cannot_keep(&error);
         if shared.book.is_kept() {
             self.batch.save().map_err(unsafe_output)?;
         }

@@ -53,6 +53,8 @@ struct State {
     arrivals: u64,
     /// Jobs that are passed over in the order of the input, since they do not run this time.
     again: Arc<Again>,
+    /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then comes first.
+    repeated: Vec<Finished>,
     tagged: Vec<u8>,
 }
 
@@ -78,9 +80,12 @@ impl Stage {
         unshown: Vec<Finished>,
     ) -> Self {
         let waiting = BTreeMap::new();
-        let mut state = State { streams, waiting, arrivals: 0, again, tagged: Vec::new() };
+        let mut state = State { streams, waiting, arrivals: 0, again, repeated: Vec::new(), tagged: Vec::new() };
         for finished in unshown {
-            state.wait(order, finished);
+            match state.again.skips(finished.job) {
+                true => state.wait(order, finished),
+                false => state.repeated.push(finished),
+            }
         }
         let first = if order == Order::Input { state.next_from(1) } else { 0 };
         Self {
@@ -217,6 +222,9 @@ impl Stage {
     pub(super) fn show_more(&self, all: bool) -> Shown {
         let state = &mut *self.lock();
         let mut shown = Shown::default();
+        for mut finished in std::mem::take(&mut state.repeated) {
+            self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
+        }
         self.show_waiting(state, &mut shown);
         if all {
             while let Some((_, mut finished)) = state.waiting.pop_first() {

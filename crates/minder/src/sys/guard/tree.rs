@@ -24,7 +24,12 @@ pub(super) struct Tree {
 pub(super) struct Look {
     pub(super) parent: i32,
     state: u8,
+    /// On its way out: its files are closed already, and its end is a matter of microseconds.
+    pub(super) exiting: bool,
 }
+
+/// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
+const PF_EXITING: u32 = 4;
 
 impl Look {
     /// Ended, and only not reaped yet.
@@ -76,7 +81,9 @@ pub(super) fn look(pid: i32) -> Option<Look> {
     let text = read_stat(format_args!("/proc/{pid}/stat"), &mut buffer)?;
     let mut fields = after_name(text)?;
     let state = *fields.next()?.first()?;
-    Some(Look { parent: number(fields.next()?)?, state })
+    let parent = number(fields.next()?)?;
+    let flags: u32 = number(fields.nth(4)?)?;
+    Some(Look { parent, state, exiting: flags & PF_EXITING != 0 })
 }
 
 /// The short name of `pid`.

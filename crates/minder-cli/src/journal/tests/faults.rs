@@ -1,0 +1,193 @@
+//! Full disks: simulated at every byte, and one that is real.
+
+#![expect(clippy::print_stderr, reason = "a test says what it skipped")]
+
+use std::io;
+
+use super::super::target::{Lines, Target};
+use super::*;
+
+/// A file on a disk with so much room, whose calls fail when they are told to.
+#[derive(Debug, Default)]
+struct Disk {
+    bytes: Vec<u8>,
+    room: usize,
+    /// At most so many bytes are taken by one write.
+    gulp: usize,
+    cannot_cut: bool,
+    cannot_sync: bool,
+    writes: usize,
+}
+
+impl Target for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes += 1;
+        if self.writes.is_multiple_of(3) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let taken = bytes.len().min(self.room - self.bytes.len()).min(self.gulp);
+        if taken == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        if self.cannot_cut {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        self.bytes.truncate(usize::try_from(len).unwrap());
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.cannot_sync { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
+    }
+}
+
+/// Reads what stands on the disk.
+fn read(bytes: &[u8]) -> (Vec<Row>, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("attempt-1.jsonl");
+    fs::write(&path, bytes).unwrap();
+    let mut rows = Vec::new();
+    let damage = each(&path, |row| rows.push(row)).unwrap();
+    (rows, damage.any())
+}
+
+/// What is appended, in one write each.
+fn batches() -> Vec<Vec<Row>> {
+    vec![
+        vec![Row::Ended(ended(1))],
+        vec![Row::Ended(kept(2)), Row::Shown(Shown { jobs: vec![2] })],
+        vec![Row::Over(Over::default())],
+    ]
+}
+
+#[test]
+fn a_disk_that_is_full_after_every_byte() {
+    let total: usize = batches().iter().map(|batch| lines(batch).len()).sum();
+    for (room, gulp) in (0..=total).flat_map(|room| [(room, usize::MAX), (room, 7)]) {
+        let mut file = Lines::new(Disk { room, gulp, ..Disk::default() }, 0, false);
+        let mut written = Vec::new();
+        for batch in batches() {
+            // After a failure the next one may still find room.
+            match file.append(&lines(&batch)) {
+                Ok(()) => written.extend(batch),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
+            }
+        }
+        assert_eq!(
+            file.target().bytes,
+            lines(&written),
+            "room for {room}: exactly what was said to be written"
+        );
+        assert_eq!(read(&file.target().bytes), (written, false));
+    }
+}
+
+#[test]
+fn a_torn_line_that_cannot_be_taken_back_at_once() {
+    for room in 0..=lines(&batches()[0]).len() + lines(&batches()[1]).len() {
+        let mut file =
+            Lines::new(Disk { room, gulp: usize::MAX, cannot_cut: true, ..Disk::default() }, 0, false);
+        let mut written = Vec::new();
+        for batch in batches() {
+            if file.append(&lines(&batch)).is_ok() {
+                written.extend(batch);
+            }
+        }
+        // A reader drops what is torn. Whole rows of a batch that failed may be seen: they are true.
+        let (rows, _) = read(&file.target().bytes);
+        assert_eq!(rows[..written.len()], written, "room for {room}");
+        // When there is room again, all is well.
+        file = Lines::new(Disk { room, gulp: usize::MAX, cannot_cut: true, ..Disk::default() }, 0, false);
+        let first = file.append(&lines(&batches()[1])).is_ok();
+        let mut disk = file;
+        disk.change(|disk| (disk.room, disk.cannot_cut) = (usize::MAX, false));
+        disk.append(&lines(&batches()[2])).unwrap();
+        let mut expected = if first { batches()[1].clone() } else { Vec::new() };
+        expected.extend(batches()[2].clone());
+        assert_eq!(read(&disk.target().bytes), (expected, false), "room for {room}");
+    }
+}
+
+#[test]
+fn a_stream_ends_what_it_could_not_take_back() {
+    let mut stream = Lines::stream(Disk { room: 10, gulp: usize::MAX, ..Disk::default() });
+    stream.append(b"one\n").unwrap();
+    stream.append(b"two is long\n").unwrap_err();
+    stream.append(b"three\n").unwrap_err();
+    stream.change(|disk| disk.room = 100);
+    stream.append(b"four\n").unwrap();
+    assert_eq!(stream.target().bytes, b"one\ntwo is\nfour\n");
+}
+
+#[test]
+fn what_cannot_be_made_durable_is_an_error() {
+    let disk = || Disk { room: 100, gulp: usize::MAX, cannot_sync: true, ..Disk::default() };
+    let mut file = Lines::new(disk(), 0, true);
+    file.append(b"one\n").unwrap_err();
+    file.append(b"two\n").unwrap_err();
+    assert_eq!(file.target().bytes, b"one\ntwo\n");
+    Lines::new(disk(), 0, false).append(b"one\n").unwrap();
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let lost = || manifest(Source::Lost { why: String::new() });
+    let error = Record::create(&file.join("state"), lost(), None::<OsString>, false).unwrap_err();
+    assert!(format!("{error:#}").contains("cannot make a folder for the record in"), "{error:#}");
+}
+
+/// A real small disk. Only root can make one, and not in every container.
+#[test]
+fn a_real_disk_that_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = |words: &[&str]| {
+        let done = std::process::Command::new(words[0]).args(&words[1..]).arg(folder.path()).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs"]) {
+        eprintln!("skipped: a real full disk: no right to mount one; the simulated ones are tested");
+        return;
+    }
+    let result = std::panic::catch_unwind(|| fill(folder.path()));
+    assert!(mount(&["umount"]));
+    result.unwrap();
+}
+
+fn fill(root: &Path) {
+    let record = new_run(root);
+    let mut output = record.create_output("out-1-0").unwrap();
+    io::Write::write_all(&mut output, &[0; 20_000]).unwrap();
+    let mut written = 0;
+    let error = loop {
+        match record.append(&lines(&[Row::Ended(ended(written + 1))])) {
+            Ok(()) => written += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    assert!(fs::read(journal_of(&record)).unwrap().ends_with(b"\n"));
+    let done = || {
+        let (progress, damaged) = Progress::of_run(record.folder(), false).unwrap();
+        assert!(damaged.is_empty());
+        progress.done.ranges().collect::<Vec<_>>()
+    };
+    assert_eq!(done(), [(1, written)]);
+    record.remove_output("out-1-0").unwrap();
+    drop(output);
+    record.append(&lines(&[Row::Ended(ended(written + 1))])).unwrap();
+    assert_eq!(done(), [(1, written + 1)]);
+    // A new run that finds no room leaves nothing.
+    while record.append(&lines(&[Row::Ended(ended(1))])).is_ok() {}
+    let arguments = vec!["x".repeat(1000); 100];
+    let made = Record::create(root, manifest(Source::arguments()), &arguments, false);
+    assert!(made.is_err());
+    assert_eq!(fs::read_dir(root.join("runs")).unwrap().count(), 1);
+}

@@ -1,0 +1,219 @@
+//! Where records are, who finds them, and what removes them.
+
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+use super::super::folder::{self, Kind, find, kind, list, state_root_from};
+use super::super::prune::{Rule, prune, prune_daily};
+use super::super::row::now;
+use super::super::write::output_path;
+use super::*;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Makes the folder of a run with this id, that began so many days ago.
+pub(super) fn run(root: &Path, id: &str, days: u32) -> PathBuf {
+    let folder = root.join("runs").join(id);
+    fs::create_dir_all(&folder).unwrap();
+    let age = DAY * days;
+    let mut manifest = manifest(Source::Lost { why: String::new() });
+    (manifest.run, manifest.at) = (id.to_owned(), now() - age.as_secs_f64());
+    fs::write(folder.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
+    fs::write(folder.join("attempt-1.jsonl"), lines(&[Row::Ended(ended(1))])).unwrap();
+    fs::write(folder.join("lock"), "").unwrap();
+    grow_old(&folder, age);
+    folder
+}
+
+fn grow_old(folder: &Path, age: Duration) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if fs::symlink_metadata(&path).unwrap().is_file() {
+            File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+        }
+    }
+}
+
+pub(super) fn removed(root: &Path, rule: Rule) -> Vec<String> {
+    prune(root, rule).unwrap().removed.into_iter().map(|run| run.id).collect()
+}
+
+fn there(root: &Path) -> Vec<String> {
+    let mut ids = folder::ids(root).unwrap();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn the_state_folder_is_where_the_environment_says() {
+    let root = |family: &str, variables: &[(&str, &str)]| {
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        state_root_from(variable, family).map_err(|error| error.to_string())
+    };
+    let home = ("HOME", "/h/u");
+    let of = |path: &str| Ok(PathBuf::from(path));
+    assert_eq!(root("unix", &[("MINDER_STATE_DIR", "here"), home]), of("here"));
+    if std::path::MAIN_SEPARATOR == '/' {
+        assert_eq!(root("unix", &[("XDG_STATE_HOME", "/s"), home]), of("/s/minder"));
+        assert_eq!(root("unix", &[("XDG_STATE_HOME", "s"), home]), of("/h/u/.local/state/minder"));
+        assert_eq!(root("unix", &[("MINDER_STATE_DIR", ""), home]), of("/h/u/.local/state/minder"));
+        assert_eq!(root("windows", &[("LOCALAPPDATA", "/l"), home]), of("/l/minder"));
+    }
+    assert!(root("unix", &[]).unwrap_err().contains("XDG_STATE_HOME"));
+    assert!(root("windows", &[home]).unwrap_err().contains("LOCALAPPDATA"));
+}
+
+#[test]
+fn a_run_is_found_by_what_is_unique() {
+    let root = tempfile::tempdir().unwrap();
+    assert!(find(root.path(), "6").unwrap_err().to_string().contains("there is no run `6`"));
+    for (id, days) in [("61c00000", 3), ("61c10000", 1), ("7f3a0000", 2)] {
+        run(root.path(), id, days);
+    }
+    fs::write(root.path().join("runs/7f3b0000"), "a file").unwrap();
+    let name = |word: &str| {
+        let found = find(root.path(), word).map_err(|error| error.to_string())?;
+        Ok::<_, String>(found.file_name().unwrap().to_str().unwrap().to_owned())
+    };
+    assert_eq!(name("61c1"), Ok("61c10000".to_owned()));
+    assert_eq!(name("7F3A"), Ok("7f3a0000".to_owned()));
+    assert_eq!(name("61c00000"), Ok("61c00000".to_owned()));
+    assert_eq!(name("61").unwrap_err(), "`61` is the beginning of 2 runs: 61c00000, 61c10000");
+    assert!(name("0").unwrap_err().contains("there is no run `0`"));
+    assert!(name("7f3b").unwrap_err().contains("left alone"));
+    for word in
+        ["", ".", "..", "../runs/61c00000", "/", "61c0/", "61c00000/..", "61c000000", "é", "-1", "*", "6\0"]
+    {
+        assert!(name(word).unwrap_err().contains("is no run"), "{word}");
+    }
+    let order: Vec<String> = list(root.path()).unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(order, ["61c10000", "7f3a0000", "61c00000"], "newest first");
+}
+
+#[test]
+fn names_that_are_not_ours() {
+    for name in [
+        "manifest.json",
+        "manifest.json.tmp",
+        "arguments",
+        "lock",
+        "attempt-1.jsonl",
+        "out-1-0",
+        "spill-3-1-77",
+    ] {
+        assert!(kind(name).is_some(), "{name}");
+    }
+    assert_eq!(kind("attempt-10.jsonl"), Some(Kind::Attempt(10)));
+    let foreign = [
+        "",
+        "..",
+        "attempt-0.jsonl",
+        "attempt-01.jsonl",
+        "attempt-+1.jsonl",
+        "attempt-1.json",
+        "out-",
+        "out-../x",
+    ];
+    for name in foreign.into_iter().chain([
+        "out-1/2",
+        "spill-\\",
+        "out-a.b",
+        "notes",
+        "LOCK",
+        "attempt-99999999999.jsonl",
+    ]) {
+        assert_eq!(kind(name), None, "{name}");
+    }
+    for name in ["../lock", "lock", "attempt-1.jsonl", "out-/../../x", "/etc/passwd", ""] {
+        output_path(Path::new("/r"), name).unwrap_err();
+    }
+    assert_eq!(output_path(Path::new("/r"), "out-1-0").unwrap(), Path::new("/r/out-1-0"));
+}
+
+#[test]
+fn the_rule_of_age_number_and_size() {
+    let root = tempfile::tempdir().unwrap();
+    let all = ["a", "b", "c", "d", "e"].map(|letter| letter.repeat(8));
+    let fill = || {
+        for (id, days) in all.iter().zip([31, 29, 20, 10, 0]) {
+            run(root.path(), id, days);
+        }
+    };
+    fill();
+    assert_eq!(removed(root.path(), Rule::default()), [all[0].clone()]);
+    assert_eq!(there(root.path()), all[1..]);
+    assert_eq!(removed(root.path(), Rule { runs_max: 2, ..Rule::default() }), all[1..3]);
+    assert_eq!(there(root.path()), all[3..]);
+    fill();
+    fs::write(root.path().join("runs").join(&all[2]).join("spill-1-0"), vec![0; 5000]).unwrap();
+    fs::write(root.path().join("runs").join(&all[3]).join("out-1-0"), vec![0; 5000]).unwrap();
+    let pruned = prune(root.path(), Rule { bytes_max: 9000, ..Rule::default() }).unwrap();
+    let ids: Vec<&str> = pruned.removed.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids, [&all[0], &all[1], &all[2]]);
+    assert!(pruned.removed[2].bytes > 5000 && pruned.bytes > 5000 && pruned.bytes <= 9000);
+    // A run that began long ago, and went on today, is not old.
+    run(root.path(), &all[0], 99);
+    fs::write(root.path().join("runs").join(&all[0]).join("attempt-2.jsonl"), "").unwrap();
+    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+}
+
+#[test]
+fn what_must_not_be_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let none = Rule { runs_max: 0, ..Rule::default() };
+    // Alive, however old.
+    let alive = run(root.path(), "aaaa0000", 99);
+    let record = Record::resume(&alive, false).unwrap();
+    grow_old(&alive, DAY * 99);
+    // With output that nobody has seen.
+    let unshown = run(root.path(), "bbbb0000", 29);
+    fs::write(unshown.join("attempt-1.jsonl"), lines(&[Row::Ended(kept(1))])).unwrap();
+    fs::write(unshown.join("out-1-0"), "x").unwrap();
+    grow_old(&unshown, DAY * 29);
+    // With output that was shown: the runner was killed before it removed it.
+    let shown = run(root.path(), "cccc0000", 29);
+    let rows = [Row::Ended(kept(1)), Row::Shown(Shown { jobs: vec![1] })];
+    fs::write(shown.join("attempt-1.jsonl"), lines(&rows)).unwrap();
+    fs::write(shown.join("out-1-0"), "x").unwrap();
+    // With something that is not ours.
+    fs::write(run(root.path(), "dddd0000", 99).join("notes.txt"), "mine").unwrap();
+    fs::create_dir(run(root.path(), "eeee0000", 99).join("out-1-0")).unwrap();
+    // And what is called like no run.
+    fs::create_dir(root.path().join("runs/mine")).unwrap();
+    fs::create_dir(root.path().join("runs/gone-mine")).unwrap();
+    let pruned = prune(root.path(), none).unwrap();
+    assert_eq!(pruned.removed.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["cccc0000"]);
+    assert_eq!(pruned.left.len(), 4, "{:?}", pruned.left);
+    assert_eq!(there(root.path()), ["aaaa0000", "bbbb0000", "dddd0000", "eeee0000"]);
+    assert_eq!(fs::read_dir(root.path().join("runs/dddd0000")).unwrap().count(), 4, "all of it is left");
+    assert!(root.path().join("runs/mine").is_dir() && root.path().join("runs/gone-mine").is_dir());
+    drop(record);
+    grow_old(&unshown, DAY * 31);
+    run(root.path(), "bbbb0000", 31);
+    grow_old(&unshown, DAY * 31);
+    assert_eq!(removed(root.path(), Rule::default()), ["aaaa0000", "bbbb0000"]);
+}
+
+#[test]
+fn what_a_killed_pruning_left_is_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = run(root.path(), "aaaa0000", 0);
+    fs::rename(folder, root.path().join("runs/gone-aaaa0000")).unwrap();
+    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0);
+}
+
+#[test]
+fn once_a_day() {
+    let root = tempfile::tempdir().unwrap();
+    run(root.path(), "aaaa0000", 99);
+    assert_eq!(prune_daily(root.path()).unwrap().unwrap().removed.len(), 1);
+    run(root.path(), "aaaa0000", 99);
+    assert!(prune_daily(root.path()).unwrap().is_none());
+    let stamp = File::options().write(true).open(root.path().join("pruned")).unwrap();
+    // The clock was set back since.
+    stamp.set_modified(SystemTime::now() + DAY * 400).unwrap();
+    assert_eq!(prune_daily(root.path()).unwrap().unwrap().removed.len(), 1);
+    assert!(prune_daily(root.path()).unwrap().is_none());
+}

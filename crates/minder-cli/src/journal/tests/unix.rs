@@ -1,0 +1,90 @@
+//! What only Unix has: modes, links, pipes with names, a device that is full.
+
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::Duration;
+
+use super::super::folder::{find, is_alive, list};
+use super::super::joblog::Joblog;
+use super::super::prune::Rule;
+use super::folders::{removed, run};
+use super::joblogs::encoded;
+use super::*;
+
+#[test]
+fn all_that_is_made_is_private() {
+    let root = tempfile::tempdir().unwrap();
+    let state = root.path().join("a/minder");
+    let record = Record::create(&state, manifest(Source::arguments()), ["x"], false).unwrap();
+    drop(record.create_output("out-1-0").unwrap());
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    for folder in [&root.path().join("a"), &state, &state.join("runs"), record.folder()] {
+        assert_eq!(mode(folder), 0o700, "{}", folder.display());
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(record.folder()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(mode(&entry.path()), 0o600, "{}", entry.path().display());
+        names.push(entry.file_name().into_string().unwrap());
+    }
+    names.sort();
+    assert_eq!(names, ["arguments", "attempt-1.jsonl", "lock", "manifest.json", "out-1-0"]);
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let target = run(elsewhere.path(), "aaaa0000", 99);
+    fs::create_dir(root.path().join("runs")).unwrap();
+    symlink(&target, root.path().join("runs/bbbb0000")).unwrap();
+    assert!(find(root.path(), "bbbb").unwrap_err().to_string().contains("left alone"));
+    assert!(list(root.path()).unwrap().is_empty());
+    Record::resume(&root.path().join("runs/bbbb0000"), false).unwrap_err();
+    // Links in the place of files.
+    let folder = run(root.path(), "cccc0000", 99);
+    for name in ["lock", "manifest.json", "attempt-1.jsonl"] {
+        fs::remove_file(folder.join(name)).unwrap();
+        symlink(target.join(name), folder.join(name)).unwrap();
+    }
+    assert!(!is_alive(&folder));
+    Record::resume(&folder, false).unwrap_err();
+    let read = read_run(&folder).unwrap();
+    assert!(read.manifest.is_err() && read.jobs.is_empty() && read.attempts[0].error.is_some());
+    fs::remove_file(folder.join("lock")).unwrap();
+    symlink(target.join("attempt-1.jsonl"), folder.join("out-1-0")).unwrap();
+    let never = Rule { age_max: Duration::ZERO, runs_max: 0, bytes_max: 0 };
+    assert_eq!(removed(root.path(), never), ["cccc0000"]);
+    assert!(root.path().join("runs/bbbb0000").is_symlink());
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 3, "what they lead to is as it was");
+}
+
+#[test]
+fn a_pipe_takes_a_joblog() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            let mut text = String::new();
+            fs::File::open(path).unwrap().read_to_string(&mut text).map(|_| text)
+        }
+    });
+    let log = Joblog::open(&path, true).unwrap();
+    log.append(&encoded(&[(ended(1), "a")])).unwrap();
+    drop(log);
+    let text = reader.join().unwrap().unwrap();
+    assert_eq!(
+        text,
+        "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n1\t:\t1763731172.250\t     0.500\t0\t3\t0\t0\ta\n"
+    );
+}
+
+#[test]
+fn a_full_device_is_an_error() {
+    let full = Path::new("/dev/full");
+    if full.exists() {
+        assert_eq!(Joblog::open(full, false).unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    }
+}
