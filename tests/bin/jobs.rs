@@ -20,6 +20,10 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
     match word(0) {
         // job ID,OUT,ERR,CODE: a head line and then so many bytes of every value, on both streams; then the code.
         "job" => return job(word(1)).map(Some),
+        // text ID,OUT,ERR,LONGEST,CODE: lines that name their job, on both streams; then the code.
+        "text" => return text(word(1)).map(Some),
+        // fill BYTES FILE: so many bytes in lines, then the file is made. Lives on until FILE.go is there.
+        "fill" => fill(number(1), Path::new(word(2)))?,
         // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how many it saw.
         "meet" => meet(Path::new(word(1)), number(2))?,
         // append FILE WORD: adds a line to a file, and says the word.
@@ -84,6 +88,39 @@ fn job(text: &str) -> io::Result<u8> {
         }
     }
     Ok(code as u8)
+}
+
+fn text(text: &str) -> io::Result<u8> {
+    let parts: Vec<usize> = text.split(',').filter_map(|part| part.parse().ok()).collect();
+    let [id, out, err, longest, code] = parts[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let [out, err] =
+        [(0, out), (1, err)].map(|(stream, len)| super::text::lines(id, stream, len, longest).concat());
+    let (mut stdout, mut stderr) = (io::stdout().lock(), io::stderr().lock());
+    // In turns, by pieces that fit nothing, past the buffers of the standard library.
+    for at in (0..out.len().max(err.len())).step_by(60_007) {
+        let piece = |bytes: &[u8]| bytes[at.min(bytes.len())..(at + 60_007).min(bytes.len())].to_vec();
+        stdout.write_all(&piece(&out))?;
+        stdout.flush()?;
+        stderr.write_all(&piece(&err))?;
+    }
+    Ok(code as u8)
+}
+
+fn fill(bytes: usize, mark: &Path) -> io::Result<()> {
+    let line = [vec![b'x'; 99], vec![b'\n']].concat().repeat(655);
+    let mut stdout = io::stdout().lock();
+    let mut rest = bytes;
+    while rest > 0 {
+        let part = rest.min(line.len());
+        stdout.write_all(&line[line.len() - part..])?;
+        rest -= part;
+    }
+    stdout.flush()?;
+    File::create(mark)?;
+    while !mark.with_extension("go").exists() {
+        pause(2);
+    }
+    Ok(())
 }
 
 fn work(log: &Path, seed: usize, job: usize) -> io::Result<()> {

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 #[cfg(unix)]
 mod jobs;
+#[cfg(unix)]
+mod text;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();

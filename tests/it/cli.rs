@@ -4,11 +4,15 @@
 
 mod run;
 mod output;
+mod views;
 mod input;
 mod bad_days;
 mod signals;
 mod terminal;
 mod daemons;
+mod resume;
+mod record;
+mod faults;
 mod help;
 
 use std::fs::File;
@@ -49,7 +53,11 @@ fn minder_as(changes: &str, line: &str) -> Command {
 
 fn from(program: &str, line: &str) -> Command {
     let mut command = Command::new(program);
-    command.args(words(line)).env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
+    command
+        .args(words(line))
+        .env_remove("MINDER_BACKEND")
+        .env("LC_ALL", "C.UTF-8")
+        .env("MINDER_STATE_DIR", STATE);
     command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }

@@ -249,3 +249,11 @@ pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
     let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
     there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
 }
+
+/// The one pause: what a process not of ours has written or become cannot be waited for by a descriptor. Also the time
+/// between two keys, where the time itself is the point.
+pub(crate) fn nap(time: Duration) {
+    let time =
+        rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+    let _ = rustix::thread::nanosleep(&time);
+}

@@ -19,7 +19,9 @@ fn rerun(calls: &str, tests: &[&str]) {
 }
 
 fn minder(calls: &str, args: &[&str]) -> Output {
-    Command::new(DENYKID).args([calls, MINDER]).args(args)
+    Command::new(DENYKID)
+        .args([calls, MINDER])
+        .args(args)
         .env("MINDER_STATE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .output()
         .expect("denykid runs")

@@ -73,6 +73,8 @@ fn check(chosen: &[&Target]) -> Result<Vec<install::Missing>> {
                 for package in target.packages {
                     cmd.args(["-p", package]);
                 }
+                // SQLite comes as C, and would need a C compiler for the target.
+                cmd.arg("--no-default-features");
                 run::run(&mut cmd).with_context(|| format!("targets: {}", target.triple))?;
                 eprintln!("targets: {} ok, {:.0} s", target.triple, start.elapsed().as_secs_f64());
             }

@@ -28,6 +28,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match flags.verb {
         Verb::Run(flags) => plan::Plan::new(*flags, &args).and_then(verbs::run::run),
+        Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),
     };
     match result {

@@ -115,7 +115,8 @@ impl Plan {
 
     /// Plans a run that is known by its id alone: its flags come from its record, and those that were typed now after them.
     fn take_up(flags: &RunFlags, typed: &[OsString], mode: Mode) -> Result<Self> {
-        let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str()) else {
+        let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
+        else {
             bail!(
                 "a run is taken up by its id alone: minder run --resume RUN (`minder log` lists them); \
                  with --joblog FILE, by its command and arguments"
@@ -125,7 +126,9 @@ impl Plan {
         let run = folder::find(&root, id)?;
         let manifest = Manifest::read(&run)?;
         let saved: Vec<Text> = match manifest.flags.get("typed") {
-            Some(value) => serde_json::from_value(value.clone()).context("the manifest's flags are damaged")?,
+            Some(value) => {
+                serde_json::from_value(value.clone()).context("the manifest's flags are damaged")?
+            }
             None => Vec::new(),
         };
         let words: Vec<OsString> = manifest.words.iter().map(Text::to_os).collect();
@@ -134,8 +137,9 @@ impl Plan {
         line.extend(typed.iter().cloned());
         line.push("--".into());
         line.extend(words.iter().cloned());
-        let all = Flags::try_parse_from(&line)
-            .map_err(|error| anyhow::anyhow!("the flags of run {id} do not go with these: {}", first_line(&error)))?;
+        let all = Flags::try_parse_from(&line).map_err(|error| {
+            anyhow::anyhow!("the flags of run {id} do not go with these: {}", first_line(&error))
+        })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
@@ -159,7 +163,8 @@ impl Plan {
     }
 
     fn build(flags: RunFlags, typed: Vec<OsString>, mode: Option<Mode>) -> Result<Self> {
-        let RunFlags { jobs, bar, quiet, output, record, shell, leak, grace, backend, no_guard, mut words } = flags;
+        let RunFlags { jobs, bar, quiet, output, record, shell, leak, grace, backend, no_guard, mut words } =
+            flags;
         let arguments = words.iter().position(|word| word == SEPARATOR).map(|place| {
             let arguments = words.split_off(place + 1);
             words.pop();

@@ -73,6 +73,9 @@ pub struct ChildSet {
     fresh: Vec<Fresh>,
     /// How many named spill files were made.
     spills: u64,
+    /// How long this turn may still wait for a file that takes nothing, and when it ends.
+    patience: Option<Duration>,
+    until: Option<Instant>,
     reports: Vec<Report>,
     buffer: Vec<u8>,
     /// Whether a foreign loop watches our descriptor.
@@ -134,6 +137,8 @@ impl ChildSet {
             unsaved: false,
             fresh: Vec::new(),
             spills: 0,
+            patience: None,
+            until: None,
             reports: Vec::new(),
             watched: false,
         })
@@ -416,6 +421,7 @@ impl ChildSet {
             }
             (Ok(()), false) => until,
         };
+        (self.patience, self.until) = (Some(live::PATIENCE), until);
         let mut reports = std::mem::take(&mut self.reports);
         let waited =
             self.port.wait(&mut reports, until).map_err(|error| Error::new("wait for children", error));

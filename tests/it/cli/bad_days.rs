@@ -132,9 +132,11 @@ fn no_process_at_all_is_an_error_at_once() {
         return;
     }
     for most in 1..=6 {
-        let ended =
-            Live::start(&minder_as(&format!("user=64124,nproc={most}"), "run --no-record -j4 KID echo-args ::: 1 2"))
-                .finish();
+        let ended = Live::start(&minder_as(
+            &format!("user=64124,nproc={most}"),
+            "run --no-record -j4 KID echo-args ::: 1 2",
+        ))
+        .finish();
         eprintln!("{most}: {}", ended.err.trim_end());
         if !ended.status.success() {
             assert!(ended.out.is_empty(), "{most}: {ended:?}");

@@ -193,7 +193,8 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
     let ended = Live::start(&command).finish();
     let unmounted = std::process::Command::new("umount").arg(folder.path()).output();
     assert!(unmounted.is_ok_and(|output| output.status.success()), "the small disk is still in use");
-    let ended = ended.code(255).mentions(path(folder.path())).mentions("no space left on device (--tmpdir or TMPDIR");
+    let ended =
+        ended.code(255).mentions(path(folder.path())).mentions("no space left on device (--tmpdir or TMPDIR");
     assert_eq!(ended.err.matches("minder: ").count(), 1, "{}", ended.err);
     jobs_in(&ended.out);
 }

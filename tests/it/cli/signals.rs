@@ -83,7 +83,9 @@ fn unread(flags: &str, wishes: u32) {
     let mut live = Live::start(command.stdout(writer));
     drop(command);
     // A pipe holds 1 MiB at most.
-    live.until_true("output of the first job", || rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0));
+    live.until_true("output of the first job", || {
+        rustix::io::ioctl_fionread(&reader).is_ok_and(|len| len > 0)
+    });
     live.listen(Duration::from_millis(1000));
     for _ in 0..wishes {
         live.signal(Signal::TERM);

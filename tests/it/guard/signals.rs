@@ -7,7 +7,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::stage::{MIX, Run, Setting, nap, send, send_group, start, stat, wait_for};
+use super::stage::{MIX, Run, Setting, send, send_group, start, stat, wait_for};
+use crate::kit::nap;
 
 /// A run as the foreground job of a shell on a terminal of its own.
 struct Terminal {

@@ -1,5 +1,6 @@
 //! Starting a guarded run, finding what is left of it, and waiting without sleeping longer than needed.
 
+use crate::kit::nap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -220,14 +221,6 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
         }
         nap(Duration::from_millis(1));
     }
-}
-
-/// The one pause: what a process not of ours has written or become cannot be waited for by a descriptor. Also the time
-/// between two keys, where the time itself is the point.
-pub(crate) fn nap(time: Duration) {
-    let time =
-        rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
-    let _ = rustix::thread::nanosleep(&time);
 }
 
 /// How long races are run: the whole loop at least once.

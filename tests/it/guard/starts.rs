@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::stage::{Run, group_of, kill, nap, note, race_seconds, send_group, start};
+use super::stage::{Run, group_of, kill, note, race_seconds, send_group, start};
+use crate::kit::nap;
 
 /// Kills so many starts at a random moment, from the first to a while after the runner was ready.
 fn race(words: &[&str], count: u32) {

@@ -1,7 +1,5 @@
 //! Output that waited and is handed over while its child goes on; output that passes on without a copy.
 
-#![expect(clippy::disallowed_methods, reason = "readers that are slow on purpose")]
-
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -16,7 +14,7 @@ use minder::{
     ChildSet, Delivery, ErrorKind, Event, Kill, Limits, Outcome, SpawnOptions, Stdio, Stream, Token, WhenFull,
 };
 
-use crate::kit::{alone, each_backend, kid, limits, nameless_files, patience, patterned, race_time};
+use crate::kit::{alone, each_backend, kid, limits, nameless_files, nap, patience, patterned, race_time};
 
 /// Small bounds, and a folder for what finds no room.
 fn tight(backend: &'static str, folder: &Path) -> Limits {
@@ -140,7 +138,7 @@ fn hear_for(heard: &mut Heard, set: &mut ChildSet, time: Duration) {
 fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let thread = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(after_ms));
+        nap(Duration::from_millis(after_ms));
         let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
         loop {
             match reader.read(&mut piece).expect("a pipe") {
@@ -148,7 +146,7 @@ fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
                 count => all.extend_from_slice(&piece[..count]),
             }
             if pause_ms > 0 {
-                std::thread::sleep(Duration::from_millis(pause_ms));
+                nap(Duration::from_millis(pause_ms));
             }
         }
     });
@@ -170,7 +168,7 @@ fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
 
 fn read_later(mut reader: std::io::PipeReader, after_ms: u64) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(after_ms));
+        nap(Duration::from_millis(after_ms));
         let mut all = Vec::new();
         reader.read_to_end(&mut all).expect("a pipe");
         all

@@ -1,11 +1,13 @@
 //! The flags as they are typed. A flag is a field with its documentation beside it; help is printed from here.
 
 mod doctor;
+mod log;
 mod output;
 mod run;
 
 pub(crate) use self::{
     doctor::DoctorFlags,
+    log::LogFlags,
     output::OutputFlags,
     run::{Leak, RunFlags},
 };
@@ -30,6 +32,8 @@ pub(crate) struct Flags {
 pub(crate) enum Verb {
     /// Run a command for each argument, several at once.
     Run(Box<RunFlags>),
+    /// Show what was run: runs, their jobs, what failed, as tables or as data.
+    Log(Box<LogFlags>),
     /// Show what this machine offers: ways to wait, to start and to end children, and its limits.
     Doctor(DoctorFlags),
 }

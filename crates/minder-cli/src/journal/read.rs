@@ -1,7 +1,7 @@
 //! Reads journals, as far as they go: a damaged line costs itself and nothing else.
 
-use std::fmt;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 

@@ -1,11 +1,16 @@
 //! What people read: messages, the bar, the last lines.
 
+pub(crate) mod export;
 mod progress;
+#[cfg(feature = "sql")]
+pub(crate) mod sql;
 mod summary;
+pub(crate) mod table;
+pub(crate) mod when;
 
 pub(crate) use self::{
     progress::Progress,
-    summary::{Summary, Tally},
+    summary::{Summary, Tally, signal_name},
 };
 
 use std::io::{self, BufWriter, Write};

@@ -144,7 +144,7 @@ fn status(status: Status) -> String {
 }
 
 /// The names that are the same number on every Unix.
-fn signal_name(signal: i32) -> Option<&'static str> {
+pub(crate) fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "HUP",
         2 => "INT",
@@ -172,7 +172,8 @@ mod tests {
         tally.add_refused("./test.sh bsd", "not found");
         let mut counts = Counts::default();
         (counts.succeeded, counts.failed) = (2, 1);
-        let summary = Summary { counts, tally, elapsed: Duration::from_millis(18_200), adopted: Vec::new(), run: None };
+        let summary =
+            Summary { counts, tally, elapsed: Duration::from_millis(18_200), adopted: Vec::new(), run: None };
         assert_eq!(
             summary.lines(),
             [

@@ -1,4 +1,5 @@
 //! One file a verb.
 
 pub(crate) mod doctor;
+pub(crate) mod log;
 pub(crate) mod run;

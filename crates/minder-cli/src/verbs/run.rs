@@ -27,10 +27,10 @@ use anyhow::{Context, Result};
 use minder::exec::{Crew, Rules};
 use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 
+use self::book::{Book, Left};
 use self::desk::Desk;
 use self::hand::Shared;
 use self::input::Input;
-use self::book::{Book, Left};
 use self::input::Item;
 use self::screen::Screen;
 use self::stage::{Order, Stage};
@@ -111,8 +111,9 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     let (book, left) = Book::open(plan)?;
     let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), Arc::clone(&left.again))?;
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
-    let mut sets =
-        (0..loops).map(|place| ChildSet::new(limits(plan, loops, &book, place))).collect::<minder::Result<Vec<_>>>()?;
+    let mut sets = (0..loops)
+        .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
+        .collect::<minder::Result<Vec<_>>>()?;
     let progress = Progress::new(plan.bar);
     let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
@@ -149,8 +150,13 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     });
     progress.clear();
     shared.show_rest();
-    let mut summary =
-        Summary { counts: crew.counts(), tally, elapsed: begun.elapsed(), adopted: guard.adopted(), run: book.run().map(str::to_owned) };
+    let mut summary = Summary {
+        counts: crew.counts(),
+        tally,
+        elapsed: begun.elapsed(),
+        adopted: guard.adopted(),
+        run: book.run().map(str::to_owned),
+    };
     if signal.is_some() {
         // What is left running goes with the run.
         summary.adopted.clear();

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Counts, Next, Rules, Schedule, Start, Verdict};
-use crate::{ChildSet, Command, Error, ErrorKind, Event, Kill, Outcome, Result, SpawnOptions, Stream, Token, Waker};
+use crate::{
+    ChildSet, Command, Error, ErrorKind, Event, Kill, Outcome, Result, SpawnOptions, Stream, Token, Waker,
+};
 
 /// How long a loop without children sleeps at most before it looks again. Every reason to wake it earlier rings.
 const NAP: Duration = Duration::from_secs(60);

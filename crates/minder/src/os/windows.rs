@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::os::windows::fs::FileExt;
 use std::os::windows::io::{AsHandle, BorrowedHandle};
+use std::path::{Path, PathBuf};
 
 use super::Standard;
 use crate::Source;

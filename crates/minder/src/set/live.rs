@@ -2,9 +2,13 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::{ChildSet, Chunk, Delivery, Error, Event, Notice, Report, Result, Stream, Token, WhenFull, gone};
 use crate::sys::pipe::Progress;
+
+/// How long a file that takes nothing is waited for in one turn.
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 
 impl ChildSet {
     /// Hands a child's output over as it comes from here on, after what waited of it. The child is held while there is no
@@ -76,7 +80,7 @@ impl ChildSet {
         match reader.forward(file) {
             Ok(Progress::Bytes(count)) => {
                 if kid.exit.is_some() {
-                    kid.busy_at = Some(std::time::Instant::now());
+                    kid.busy_at = Some(Instant::now());
                 }
                 if out.forwarded == 0 {
                     self.notices.push_back(Notice::Forwarded(token, stream));
@@ -90,8 +94,14 @@ impl ChildSet {
             }
             Ok(Progress::Nothing) => Ok(Progress::Nothing),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                // It is the file that takes nothing: the child is not silent.
-                kid.busy_at = kid.exit.map(|_| std::time::Instant::now());
+                // It is the file that takes nothing: the child is not silent. One wait a turn, so that many such files
+                // make no sum.
+                let now = Instant::now();
+                kid.busy_at = kid.exit.map(|_| now);
+                if let Some(patience) = self.patience.take() {
+                    let left = self.until.map(|until| until.saturating_duration_since(now));
+                    reader.wait_for_room(file, left.map_or(patience, |left| left.min(patience)));
+                }
                 Ok(Progress::Nothing)
             }
             Err(_) => {

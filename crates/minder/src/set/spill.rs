@@ -137,8 +137,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let mut limits = Limits::default();
-        limits.spill_dir = Some("/no/such/folder".into());
+        let limits = Limits { spill_dir: Some("/no/such/folder".into()), ..Limits::default() };
         let error = Spill::create(&limits, &mut 0).unwrap_err();
         assert!(
             error.to_string().starts_with("failed to make a spill file in `/no/such/folder`: "),

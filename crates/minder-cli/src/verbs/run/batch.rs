@@ -44,7 +44,9 @@ impl Batch {
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.len();
         match self.pieces.last_mut() {
-            Some(Piece { stream: last, place: Place::Batch(range) }) if *last == stream && range.end == start => {
+            Some(Piece { stream: last, place: Place::Batch(range) })
+                if *last == stream && range.end == start =>
+            {
                 range.end = end;
             }
             _ => self.pieces.push(Piece { stream, place: Place::Batch(start..end) }),

@@ -44,14 +44,17 @@ impl Left {
             (Some(folder), _) => {
                 let (mut progress, damaged) = Progress::of_run(folder, !plan.record.redact)?;
                 for (attempt, damage) in &damaged {
-                    name_damage(&format!("attempt {attempt} of the record in `{}`", folder.display()), damage);
+                    name_damage(
+                        &format!("attempt {attempt} of the record in `{}`", folder.display()),
+                        damage,
+                    );
                 }
                 let unshown = unshown(folder, &mut progress, plan)?;
                 Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown })
             }
             (None, Some(path)) => {
-                let (progress, damage) =
-                    joblog::read(path).with_context(|| format!("cannot read the joblog `{}`", path.display()))?;
+                let (progress, damage) = joblog::read(path)
+                    .with_context(|| format!("cannot read the joblog `{}`", path.display()))?;
                 name_damage(&format!("the joblog `{}`", path.display()), &damage);
                 Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown: Vec::new() })
             }
@@ -74,7 +77,10 @@ impl Book {
                 Ok(record) => book.record = Some(record),
                 Err(error) if plan.record.sync => return Err(error),
                 Err(error) if !plan.quiet => {
-                    say(&format!("this run leaves no record: {} (--no-record says nothing)", explain(&error)));
+                    say(&format!(
+                        "this run leaves no record: {} (--no-record says nothing)",
+                        explain(&error)
+                    ));
                 }
                 Err(_) => (),
             }
@@ -179,7 +185,8 @@ fn create(root: &Path, plan: &Plan) -> Result<Record> {
         Origin::Stdin => (of_stdin(), &[][..]),
     };
     let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
-    let typed: Vec<_> = plan.record.typed.iter().map(|word| crate::journal::row::Text::from(word.as_os_str())).collect();
+    let typed: Vec<_> =
+        plan.record.typed.iter().map(|word| crate::journal::row::Text::from(word.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
     Record::create(root, manifest, arguments, plan.record.sync)
 }
@@ -199,7 +206,8 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
     let mut shared = HashMap::new();
     let mut found = Vec::new();
     for (job, pieces) in std::mem::take(&mut progress.unshown) {
-        let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(crate::journal::row::Text::to_os).collect();
+        let columns: Vec<_> =
+            all_args.remove(&job).unwrap_or_default().iter().map(crate::journal::row::Text::to_os).collect();
         let tag = plan.tag.as_ref().map(|tag| tag_of(tag, &Job { columns: &columns, number: job, slot: 1 }));
         let mut finished = Finished { job, tag, pieces: Vec::new(), owed: true };
         for piece in pieces {
@@ -209,7 +217,8 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
             let place = if piece.file.starts_with("out-") {
                 if !shared.contains_key(&path) {
                     let opened = open_plain(&path);
-                    let file = opened.with_context(|| format!("cannot read output that waits in `{}`", path.display()))?;
+                    let file = opened
+                        .with_context(|| format!("cannot read output that waits in `{}`", path.display()))?;
                     shared.insert(path.clone(), Arc::new(file));
                 }
                 Place::Shared(Arc::clone(&shared[&path]), range)

@@ -73,7 +73,10 @@ impl<'a> Shared<'a> {
     fn cannot_keep(&self, error: &std::io::Error) -> String {
         let folder = self.book.folder(self.plan);
         let why = reason(error);
-        format!("cannot keep output in `{}`: {why} (--tmpdir or TMPDIR name another folder)", folder.display())
+        format!(
+            "cannot keep output in `{}`: {why} (--tmpdir or TMPDIR name another folder)",
+            folder.display()
+        )
     }
 
     /// Shows what an earlier attempt did not.
@@ -186,7 +189,14 @@ impl Hand<'_> {
                 Item::Value(value) if !shared.plan.record.redact => {
                     shared.plan.template.display(&job(value, task, start))
                 }
-                _ => shared.plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+                _ => shared
+                    .plan
+                    .record
+                    .words
+                    .iter()
+                    .map(|word| word.to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join(" "),
             };
             joblog::encode(&ended, command.as_bytes(), &mut self.joblog);
         }
@@ -279,7 +289,9 @@ impl Hand<'_> {
     /// Takes bytes of a running job.
     fn heard(&mut self, start: Start, stream: Stream, chunk: minder::Chunk) {
         let (shared, line_max) = (self.shared, self.line_max);
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else { return };
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
         if running.torn {
             return;
         }
@@ -311,7 +323,9 @@ impl Hand<'_> {
     /// Takes a file with output of a running job.
     fn heard_file(&mut self, start: Start, stream: Stream, spilled: Spilled) {
         let shared = self.shared;
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else { return };
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
         if running.torn {
             return Own::from(spilled).remove();
         }
@@ -336,7 +350,12 @@ impl Hand<'_> {
     }
 
     /// Prepares what a job needs beside its command.
-    fn prepare(&mut self, command: &mut Command, running: &mut Running, value: &OsStr) -> Result<SpawnOptions, String> {
+    fn prepare(
+        &mut self,
+        command: &mut Command,
+        running: &mut Running,
+        value: &OsStr,
+    ) -> Result<SpawnOptions, String> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
         if let Some(folder) = &plan.results {
@@ -385,9 +404,11 @@ impl Hand<'_> {
                 minder::os::private_file(&path).map(|file| (file, Some(path)))
             }
         };
-        let made = made.and_then(|(file, path)| Ok((file.try_clone()?, Own { file: Some(file), path, range: 0..0 })));
-        let (file, own) =
-            made.map_err(|error| format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error)))?;
+        let made = made
+            .and_then(|(file, path)| Ok((file.try_clone()?, Own { file: Some(file), path, range: 0..0 })));
+        let (file, own) = made.map_err(|error| {
+            format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error))
+        })?;
         running.spool.push(own);
         Ok(file)
     }
@@ -442,7 +463,8 @@ impl Hand<'_> {
         let last = self.batch.pieces().iter().rev().find(|piece| piece.stream == Stream::Stderr);
         match last.map(|piece| &piece.place) {
             Some(Place::Batch(range)) => {
-                tail = self.batch.slice(range.end.saturating_sub(TAIL_MAX).max(range.start)..range.end).to_vec();
+                tail =
+                    self.batch.slice(range.end.saturating_sub(TAIL_MAX).max(range.start)..range.end).to_vec();
             }
             Some(Place::Own(Own { file: Some(file), range, .. })) => tail = last_of(file, range.end),
             _ => (),

@@ -82,7 +82,15 @@ impl Input {
                 (VecDeque::new(), None, Some(file))
             }
         };
-        let state = State { ready, taken: 0, bytes: 0, ended: total.is_some(), asked: false, error: None, stopped: false };
+        let state = State {
+            ready,
+            taken: 0,
+            bytes: 0,
+            ended: total.is_some(),
+            asked: false,
+            error: None,
+            stopped: false,
+        };
         let total = total.map(|total| total - again.skipped(total));
         let (state, file) = (Mutex::new(state), Mutex::new(file));
         Ok(Arc::new(Self { state, room: Condvar::new(), total, again, file }))

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::{Spilled, Stream};
 use minder::os::{open_plain, private_file};
+use minder::{Spilled, Stream};
 
 /// A job that is over and not shown yet.
 #[derive(Debug, Default)]
@@ -108,7 +108,8 @@ impl Store {
             None => Arc::new(self.create()?),
         };
         let file = self.file.insert(file);
-        let written = write_at_end(file, bytes, self.len).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
+        let written =
+            write_at_end(file, bytes, self.len).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
         if let Err(error) = written {
             let _ = file.set_len(self.len);
             return Err(error);

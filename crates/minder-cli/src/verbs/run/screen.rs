@@ -88,7 +88,9 @@ impl Screen {
     pub(super) fn copy(&self, streams: &mut Streams, stream: Stream, from: &File, at: u64, len: u64) {
         let (mut at, end) = (at, at + len);
         while at < end && !self.is_broken() && !streams.file(stream).is_terminal() {
-            match ready::write_with(streams.file(stream), || send(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))) {
+            match ready::write_with(streams.file(stream), || {
+                send(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
+            }) {
                 Ok(0) => break,
                 Ok(moved) => at += moved,
                 // These two files do not go together; what is left is copied. A true error comes again there.

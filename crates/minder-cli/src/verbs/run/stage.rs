@@ -80,7 +80,8 @@ impl Stage {
         unshown: Vec<Finished>,
     ) -> Self {
         let waiting = BTreeMap::new();
-        let mut state = State { streams, waiting, arrivals: 0, again, repeated: Vec::new(), tagged: Vec::new() };
+        let mut state =
+            State { streams, waiting, arrivals: 0, again, repeated: Vec::new(), tagged: Vec::new() };
         for finished in unshown {
             match state.again.skips(finished.job) {
                 true => state.wait(order, finished),
@@ -188,7 +189,6 @@ impl Stage {
         self.show_range(state, stream, (file, *start, start + len), tag);
         Own::from(spilled).remove();
     }
-
 
     /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits from here on.
     ///
@@ -309,7 +309,9 @@ impl Stage {
                 (Place::Own(own), _) => {
                     self.write_run(state, batch, run);
                     match own.open() {
-                        Ok(file) => self.show_range(state, stream, (&file, own.range.start, own.range.end), tag),
+                        Ok(file) => {
+                            self.show_range(state, stream, (&file, own.range.start, own.range.end), tag)
+                        }
                         Err(error) => self.screen.fail_reading(&error),
                     }
                     shown.files.push(own);

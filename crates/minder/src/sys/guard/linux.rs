@@ -151,7 +151,8 @@ impl Guard {
         tree.refresh();
         let mut children = Vec::new();
         tree.children(inner.as_raw_nonzero().get(), &mut children);
-        let alive = |pid: &i32| *pid != me && tree::look(*pid).is_some_and(|look| !look.ended() && !look.exiting);
+        let alive =
+            |pid: &i32| *pid != me && tree::look(*pid).is_some_and(|look| !look.ended() && !look.exiting);
         let named = |pid: i32| Some((pid.cast_unsigned(), tree::name(pid)?));
         children.into_iter().filter(alive).filter_map(named).collect()
     }

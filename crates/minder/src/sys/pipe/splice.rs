@@ -14,8 +14,6 @@ use super::Progress;
 
 /// Bytes moved at once, and the size that both pipes are given: what a user may have without a privilege (pipe(7)).
 const AT_ONCE: usize = 1 << 20;
-/// How long a file that takes nothing is waited for.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
 pub(super) fn takes(to: &File) -> bool {
@@ -26,27 +24,32 @@ pub(super) fn takes(to: &File) -> bool {
 
 /// Enlarges both pipes, as far as the system allows.
 pub(super) fn enlarge(from: &OwnedFd, to: &File) {
-    let _ = rustix::pipe::fcntl_setpipe_size(from, AT_ONCE);
-    let _ = rustix::pipe::fcntl_setpipe_size(to, AT_ONCE);
+    let small = |size: rustix::io::Result<usize>| size.is_ok_and(|size| size < AT_ONCE);
+    if small(rustix::pipe::fcntl_getpipe_size(from)) {
+        let _ = rustix::pipe::fcntl_setpipe_size(from, AT_ONCE);
+    }
+    if small(rustix::pipe::fcntl_getpipe_size(to)) {
+        let _ = rustix::pipe::fcntl_setpipe_size(to, AT_ONCE);
+    }
 }
 
 /// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that takes nothing, that is
-/// waited for, for a while, and told as the error `WouldBlock`.
+/// the error `WouldBlock`.
 pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<Progress> {
     match super::unix::without_sigpipe(|| {
         splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
     }) {
         Ok(0) => Ok(Progress::Eof),
         Ok(count) => Ok(Progress::Bytes(count)),
-        Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => {
-            let timeout = rustix::event::Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
-            let mut full = [PollFd::new(to, PollFlags::OUT)];
-            match poll(&mut full, Some(&timeout)) {
-                Ok(_) | Err(Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
-                Err(error) => Err(error.into()),
-            }
-        }
+        Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => Err(io::ErrorKind::WouldBlock.into()),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Progress::Nothing),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits until `to` may take something, at most for so long.
+pub(super) fn wait_for_room(to: &File, patience: Duration) {
+    let Ok(timeout) = rustix::event::Timespec::try_from(patience) else { return };
+    // What fails here shows at the next try.
+    let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&timeout));
 }

@@ -88,7 +88,15 @@ impl Reader {
         let _ = to;
     }
 
-    /// Passes on what is there. An error leaves the bytes where they are.
+    /// Waits until `to` takes bytes, at most for so long.
+    pub(crate) fn wait_for_room(&self, to: &File, patience: std::time::Duration) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        super::splice::wait_for_room(to, patience);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = (to, patience);
+    }
+
+    /// Passes on what is there. An error leaves the bytes where they are; `WouldBlock` says that `to` is full.
     pub(crate) fn forward(&mut self, to: &File) -> io::Result<Progress> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::forward(&self.fd, to);

@@ -11,6 +11,7 @@
 #![expect(unsafe_code, reason = "named pipes, overlapped reads and writes")]
 
 use std::cell::OnceCell;
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, FromRawHandle, OwnedHandle};
@@ -120,6 +121,9 @@ impl Reader {
 
     /// See [`Reader::can_forward`].
     pub(crate) fn enlarge(&self, _to: &File) {}
+
+    /// See [`Reader::can_forward`].
+    pub(crate) fn wait_for_room(&self, _to: &File, _patience: std::time::Duration) {}
 
     /// See [`Reader::can_forward`].
     pub(crate) fn forward(&mut self, _to: &File) -> io::Result<Progress> {

@@ -1,0 +1,369 @@
+//! Data for programs: JSON, one object a line, and CSV as RFC 4180 says. Both are exact: what went in can be read back.
+//!
+//! Bytes that are no UTF-8 are `{"base64": "…"}` in JSON. CSV knows text only, so there a column that may hold such bytes
+//! has another one behind all others that says how it is written, `args_form` for `args`:
+//!
+//! - empty: there is nothing;
+//! - `text`: as it is;
+//! - `base64`: bytes that are no UTF-8, as base64;
+//! - `json`: a list of none or several, each as in JSON.
+//!
+//! SQLite has bytes of its own, so that only lists are written differently; its tables have the same columns, with
+//! `bytes` in the place of `base64`.
+
+#![cfg_attr(not(feature = "sql"), allow(dead_code, reason = "some is for SQL alone"))]
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+
+use crate::journal::row::{Begun, Ended, Over, Text};
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Nothing,
+    Flag(bool),
+    Integer(i64),
+    Real(f64),
+    Text(String),
+    /// No UTF-8.
+    Bytes(Vec<u8>),
+    List(Vec<Text>),
+}
+
+/// What a table is called and has; `forms` are the columns whose writing has to be told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schema {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) forms: &'static [&'static str],
+}
+
+pub(crate) const RUNS: Schema = Schema {
+    name: "runs",
+    columns: &["run", "at", "command", "jobs", "failed", "elapsed", "state", "note"],
+    forms: &["command"],
+};
+
+pub(crate) const ATTEMPTS: Schema = Schema {
+    name: "attempts",
+    columns: &["run", "attempt", "version", "pid", "at", "succeeded", "failed", "elapsed", "cpu", "why"],
+    forms: &[],
+};
+
+pub(crate) const JOBS: Schema = Schema {
+    name: "jobs",
+    columns: &[
+        "run", "job", "args", "at", "wall", "user", "system", "rss", "exit", "signal", "error", "out", "err",
+        "leaked", "tail",
+    ],
+    forms: &["args", "tail"],
+};
+
+/// What is told of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RunFacts {
+    pub(crate) run: String,
+    /// When it began.
+    pub(crate) at: Option<f64>,
+    pub(crate) command: Vec<Text>,
+    /// Jobs that ended, and those of them that failed.
+    pub(crate) jobs: u64,
+    pub(crate) failed: u64,
+    /// Seconds, of all attempts together.
+    pub(crate) elapsed: Option<f64>,
+    /// `over`, `running`, `killed`, `damaged`.
+    pub(crate) state: &'static str,
+    pub(crate) note: Option<String>,
+}
+
+impl RunFacts {
+    /// Its row of [`RUNS`].
+    pub(crate) fn values(&self) -> Vec<Value> {
+        vec![
+            Value::Text(self.run.clone()),
+            real(self.at),
+            Value::List(self.command.clone()),
+            integer(self.jobs),
+            integer(self.failed),
+            real(self.elapsed),
+            Value::Text(self.state.to_owned()),
+            text(self.note.as_deref()),
+        ]
+    }
+}
+
+/// A row of [`ATTEMPTS`]; one that was killed has no end.
+pub(crate) fn attempt(begun: &Begun, over: Option<&Over>) -> Vec<Value> {
+    vec![
+        Value::Text(begun.run.clone()),
+        Value::Integer(begun.attempt.into()),
+        Value::Text(begun.version.clone()),
+        Value::Integer(begun.pid.into()),
+        Value::Real(begun.at),
+        over.map_or(Value::Nothing, |over| integer(over.succeeded)),
+        over.map_or(Value::Nothing, |over| integer(over.failed)),
+        real(over.map(|over| over.elapsed)),
+        real(over.map(|over| over.cpu)),
+        text(over.and_then(|over| over.why.as_deref())),
+    ]
+}
+
+/// A row of [`JOBS`].
+pub(crate) fn job(run: &str, ended: &Ended) -> Vec<Value> {
+    let code = |code: Option<i32>| code.map_or(Value::Nothing, |code| Value::Integer(code.into()));
+    vec![
+        Value::Text(run.to_owned()),
+        integer(ended.job),
+        Value::List(ended.args.clone()),
+        Value::Real(ended.at),
+        Value::Real(ended.wall),
+        real(ended.user),
+        real(ended.system),
+        ended.rss.map_or(Value::Nothing, integer),
+        code(ended.exit),
+        code(ended.signal),
+        text(ended.error.as_deref()),
+        integer(ended.out),
+        integer(ended.err),
+        Value::Flag(ended.leaked),
+        ended.tail.as_ref().map_or(Value::Nothing, |tail| bytes(tail.0.clone())),
+    ]
+}
+
+fn integer(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn real(number: Option<f64>) -> Value {
+    number.map_or(Value::Nothing, Value::Real)
+}
+
+fn text(text: Option<&str>) -> Value {
+    text.map_or(Value::Nothing, |text| Value::Text(text.to_owned()))
+}
+
+fn bytes(bytes: Vec<u8>) -> Value {
+    String::from_utf8(bytes).map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text)
+}
+
+impl Value {
+    fn json(&self) -> serde_json::Value {
+        let of_bytes = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+            Ok(text) => json!(text),
+            Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+        };
+        match self {
+            Self::Nothing => serde_json::Value::Null,
+            Self::Flag(flag) => json!(flag),
+            Self::Integer(number) => json!(number),
+            Self::Real(number) => json!(number),
+            Self::Text(text) => json!(text),
+            // Bytes of a query may be UTF-8; they are bytes all the same.
+            Self::Bytes(bytes) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+            Self::List(items) => items.iter().map(|item| of_bytes(&item.0)).collect(),
+        }
+    }
+
+    /// The value without a list in it, and its form; see the head of this file.
+    pub(crate) fn plain(&self) -> (Self, &'static str) {
+        let value = match self {
+            Self::List(items) => match items.as_slice() {
+                [] => Self::Nothing,
+                [one] => bytes(one.0.clone()),
+                _ => return (Self::Text(self.json().to_string()), "json"),
+            },
+            other => other.clone(),
+        };
+        let form = match value {
+            Self::Nothing => "",
+            Self::Bytes(_) => "bytes",
+            _ => "text",
+        };
+        (value, form)
+    }
+
+    /// What is shown of it in a table: bytes, not yet escaped.
+    pub(crate) fn shown(&self) -> Vec<u8> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Flag(flag) => u8::from(*flag).to_string().into_bytes(),
+            Self::Integer(number) => number.to_string().into_bytes(),
+            Self::Real(number) => number.to_string().into_bytes(),
+            Self::Text(text) => text.clone().into_bytes(),
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::List(items) => items.iter().map(|item| item.0.as_slice()).collect::<Vec<_>>().join(&b' '),
+        }
+    }
+
+    /// One field of CSV. An empty text is quoted: nothing is not.
+    fn field(&self) -> String {
+        let text = match self {
+            Self::Bytes(bytes) => return BASE64_STANDARD.encode(bytes),
+            Self::Text(text) => text,
+            other => return String::from_utf8_lossy(&other.shown()).into_owned(),
+        };
+        if text.is_empty() || text.contains([',', '"', '\r', '\n']) || text.trim() != text {
+            return format!("\"{}\"", text.replace('"', "\"\""));
+        }
+        text.clone()
+    }
+}
+
+/// How rows are written for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Csv,
+}
+
+/// Rows that are being written.
+pub(crate) struct Rows<'a> {
+    out: &'a mut dyn Write,
+    format: Format,
+    columns: Vec<String>,
+    /// The places of columns whose form is told.
+    forms: Vec<usize>,
+}
+
+impl std::fmt::Debug for Rows<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of a known table.
+    pub(crate) fn of(out: &'a mut dyn Write, format: Format, schema: &Schema) -> io::Result<Self> {
+        let columns = schema.columns.iter().map(|name| (*name).to_owned()).collect();
+        let places = schema.columns.iter().enumerate().filter(|(_, name)| schema.forms.contains(name));
+        Self::start(out, format, columns, places.map(|(place, _)| place).collect())
+    }
+
+    /// Rows of a query.
+    pub(crate) fn new(out: &'a mut dyn Write, format: Format, columns: Vec<String>) -> io::Result<Self> {
+        Self::start(out, format, columns, Vec::new())
+    }
+
+    fn start(
+        out: &'a mut dyn Write,
+        format: Format,
+        columns: Vec<String>,
+        forms: Vec<usize>,
+    ) -> io::Result<Self> {
+        if format == Format::Csv {
+            let names = columns.iter().cloned();
+            let forms = forms.iter().map(|place| format!("{}_form", columns[*place]));
+            let fields: Vec<String> = names.chain(forms).map(|name| Value::Text(name).field()).collect();
+            write!(out, "{}\r\n", fields.join(","))?;
+        }
+        Ok(Self { out, format, columns, forms })
+    }
+
+    /// Writes a row.
+    pub(crate) fn row(&mut self, values: &[Value]) -> io::Result<()> {
+        let line = match self.format {
+            Format::Json => {
+                let member = |(name, value): (&String, &Value)| format!("{}:{}", json!(name), value.json());
+                let members: Vec<String> = self.columns.iter().zip(values).map(member).collect();
+                format!("{{{}}}\n", members.join(","))
+            }
+            Format::Csv => {
+                let plain: Vec<(Value, &str)> = values.iter().map(Value::plain).collect();
+                let forms = self.forms.iter().map(|place| match plain[*place].1 {
+                    "bytes" => "base64".to_owned(),
+                    form => form.to_owned(),
+                });
+                let fields: Vec<String> = plain.iter().map(|(value, _)| value.field()).chain(forms).collect();
+                format!("{}\r\n", fields.join(","))
+            }
+        };
+        self.out.write_all(line.as_bytes())
+    }
+
+    /// Hands on what was written so far.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(args: &[&[u8]], tail: Option<&[u8]>) -> Ended {
+        let text = |bytes: &[u8]| Text(bytes.to_vec());
+        Ended {
+            job: 3,
+            args: args.iter().map(|arg| text(arg)).collect(),
+            at: 1.5,
+            wall: 0.25,
+            exit: Some(2),
+            out: 10,
+            tail: tail.map(text),
+            ..Ended::default()
+        }
+    }
+
+    fn written(format: Format, rows: &[Ended]) -> String {
+        let mut out = Vec::new();
+        let mut to = Rows::of(&mut out, format, &JOBS).expect("memory");
+        rows.iter().for_each(|row| to.row(&job("61c0aa00", row)).expect("memory"));
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn schemas_fit_their_rows() {
+        let begun = Begun { version: "1".into(), run: "a".into(), attempt: 1, pid: 2, at: 3.0 };
+        assert_eq!(attempt(&begun, None).len(), ATTEMPTS.columns.len());
+        assert_eq!(attempt(&begun, Some(&Over::default())).len(), ATTEMPTS.columns.len());
+        assert_eq!(job("a", &Ended::default()).len(), JOBS.columns.len());
+        assert_eq!(RunFacts::default().values().len(), RUNS.columns.len());
+    }
+
+    #[test]
+    fn csv_is_as_the_rfc_says_and_tells_its_forms() {
+        let rows = [
+            ended(&[b"a \"b\",\nc"], None),
+            ended(&[b"\xff"], Some(b"\xfe\n")),
+            ended(&[b"a", b"\xff"], Some(b"no")),
+            ended(&[b""], None),
+            ended(&[], None),
+        ];
+        let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,args_form,tail_form\r\n";
+        let wanted = [
+            head,
+            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,2,,,10,0,0,,text,\r\n",
+            "61c0aa00,3,/w==,1.5,0.25,,,,2,,,10,0,0,/go=,base64,base64\r\n",
+            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,2,,,10,0,0,no,json,text\r\n",
+            "61c0aa00,3,\"\",1.5,0.25,,,,2,,,10,0,0,,text,\r\n",
+            "61c0aa00,3,,1.5,0.25,,,,2,,,10,0,0,,,\r\n",
+        ];
+        assert_eq!(written(Format::Csv, &rows), wanted.concat());
+    }
+
+    #[test]
+    fn json_is_one_object_a_line_in_the_order_of_columns() {
+        let text = written(Format::Json, &[ended(&[b"a\x1b", b"\xff"], Some(b"x")), ended(&[], None)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0]
+                .starts_with(r#"{"run":"61c0aa00","job":3,"args":["a\u001b",{"base64":"/w=="}],"at":1.5,"#)
+        );
+        let read: serde_json::Value = serde_json::from_str(lines[1]).expect("JSON");
+        assert_eq!(
+            (&read["args"], &read["tail"], &read["leaked"]),
+            (&json!([]), &json!(null), &json!(false))
+        );
+        assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn numbers_beyond_what_json_and_sql_have_do_no_harm() {
+        assert_eq!(Value::Real(f64::NAN).json(), json!(null));
+        assert_eq!(integer(u64::MAX), Value::Integer(i64::MAX));
+    }
+}

@@ -1,0 +1,279 @@
+//! Records as tables of SQLite: in memory for a query, or as a file of their own.
+//!
+//! A query reads these tables and nothing else: whatever would write, attach another database or touch a file is refused,
+//! twice, by `query_only` and by the authorizer.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OpenFlags, Statement, ToSql};
+
+use super::export::{ATTEMPTS, JOBS, RUNS, Schema, Value};
+use super::table::escape;
+
+/// A database that is being filled.
+#[derive(Debug)]
+pub(crate) struct Database(Connection);
+
+impl Database {
+    /// One in memory.
+    pub(crate) fn in_memory() -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = Connection::open_with_flags(":memory:", flags).map_err(explained)?;
+        // What a query has to sort stays in memory too.
+        Self::start(database, "pragma temp_store = memory")
+    }
+
+    /// One in a file that must not exist yet.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        // Arguments may be secret: the file is for its owner alone.
+        let file = minder::os::private_file(path);
+        file.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => anyhow!("it exists already"),
+            _ => error.into(),
+        })?;
+        // Not one of SQLite's own names, such as `:memory:`.
+        let path = if path.is_relative() { Path::new(".").join(path) } else { path.to_owned() };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = Connection::open_with_flags(path, flags).map_err(explained)?;
+        Self::start(database, "pragma journal_mode = memory")
+    }
+
+    fn start(database: Connection, pragma: &str) -> Result<Self> {
+        let tables: Vec<String> = [RUNS, ATTEMPTS, JOBS].iter().map(table).collect();
+        // All of it is one transaction: a file has everything or nothing.
+        let script = format!("{pragma}; begin; {}", tables.concat());
+        database.execute_batch(&script).map_err(explained)?;
+        Ok(Self(database))
+    }
+
+    /// Adds rows to one of the tables.
+    pub(crate) fn insert(&self, schema: &Schema, rows: impl IntoIterator<Item = Vec<Value>>) -> Result<()> {
+        let marks = vec!["?"; schema.columns.len() + schema.forms.len()].join(",");
+        let text = format!("insert into {} values ({marks})", schema.name);
+        let mut statement = self.0.prepare(&text).map_err(explained)?;
+        for values in rows {
+            let plain: Vec<(Value, &str)> = values.iter().map(Value::plain).collect();
+            let forms = schema.columns.iter().zip(&plain).filter(|(name, _)| schema.forms.contains(name));
+            let forms: Vec<Value> = forms.map(|(_, (_, form))| form_of(form)).collect();
+            let all = plain.iter().map(|(value, _)| value).chain(&forms);
+            statement.execute(rusqlite::params_from_iter(all)).map_err(explained)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the filling of a file.
+    pub(crate) fn close(self) -> Result<()> {
+        self.0.execute_batch("commit").map_err(explained)?;
+        self.0.close().map_err(|(_, error)| explained(error))
+    }
+
+    /// Answers a query: `begin` gets the names of its columns and makes what takes the rows.
+    pub(crate) fn query<T>(
+        mut self,
+        text: &str,
+        begin: impl FnOnce(Vec<String>) -> Result<T>,
+        mut row: impl FnMut(&mut T, &[Value]) -> Result<()>,
+    ) -> Result<T> {
+        self.0.execute_batch("commit; pragma query_only = true").map_err(explained)?;
+        self.0.authorizer(Some(allowed)).map_err(explained)?;
+        let mut statement = self.0.prepare(text).map_err(|error| refused(error, text))?;
+        if statement.column_count() == 0 || !statement.readonly() {
+            bail!("the query selects nothing");
+        }
+        let names = names(&statement);
+        let count = names.len();
+        let mut taker = begin(names)?;
+        let mut rows = statement.query([]).map_err(|error| refused(error, text))?;
+        while let Some(next) = rows.next().map_err(|error| refused(error, text))? {
+            let values: Vec<Value> =
+                (0..count).map(|place| next.get_ref(place).map_or(Value::Nothing, value)).collect();
+            row(&mut taker, &values)?;
+        }
+        Ok(taker)
+    }
+}
+
+fn names(statement: &Statement<'_>) -> Vec<String> {
+    statement.column_names().map(str::to_owned).collect()
+}
+
+fn form_of(form: &str) -> Value {
+    if form.is_empty() { Value::Nothing } else { Value::Text(form.to_owned()) }
+}
+
+/// The statement that makes a table. Columns have no type, so that values stay what they are.
+fn table(schema: &Schema) -> String {
+    let forms = schema.forms.iter().map(|name| format!("{name}_form"));
+    let columns: Vec<String> = schema
+        .columns
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain(forms)
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    format!("create table {} ({});", schema.name, columns.join(", "))
+}
+
+/// What a query may do: read, compute, recur. Functions that load code or are meant for tests of SQLite are refused.
+fn allowed(context: AuthContext<'_>) -> Authorization {
+    const REFUSED: [&str; 3] = ["load_extension", "fts3_tokenizer", "writefile"];
+    match context.action {
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
+        AuthAction::Function { function_name }
+            if !REFUSED.iter().any(|name| name.eq_ignore_ascii_case(function_name)) =>
+        {
+            Authorization::Allow
+        }
+        _ => Authorization::Deny,
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Nothing => rusqlite::types::Null.into(),
+            Self::Flag(flag) => (*flag).into(),
+            Self::Integer(number) => (*number).into(),
+            Self::Real(number) => (*number).into(),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Self::List(_) => self.plain().0.shown().into(),
+        })
+    }
+}
+
+fn value(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Nothing,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        // A cast may call any bytes text.
+        ValueRef::Text(text) => String::from_utf8(text.to_vec())
+            .map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+/// An error in one line.
+fn explained(error: rusqlite::Error) -> anyhow::Error {
+    let text = match error {
+        rusqlite::Error::SqlInputError { msg, .. } | rusqlite::Error::SqliteFailure(_, Some(msg)) => msg,
+        rusqlite::Error::MultipleStatement => "more than one statement".to_owned(),
+        other => other.to_string(),
+    };
+    anyhow!("{}", escape(text.as_bytes()))
+}
+
+/// The same of a query, which may be told what it may do.
+fn refused(error: rusqlite::Error, query: &str) -> anyhow::Error {
+    let denied = error.sqlite_error_code() == Some(rusqlite::ErrorCode::AuthorizationForStatementDenied);
+    let error = explained(error);
+    let query = escape(query.trim().as_bytes());
+    if denied {
+        return anyhow!("`{query}` is refused: a query may only read runs, attempts and jobs");
+    }
+    error.context(format!("cannot answer `{query}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::row::{Ended, Text};
+    use crate::report::export::job;
+
+    fn filled() -> Database {
+        let database = Database::in_memory().expect("a database");
+        let args: [&[&[u8]]; 3] = [&[b"a"], &[b"\xff"], &[b"b", b"c"]];
+        for (number, args) in args.iter().enumerate() {
+            let args = args.iter().map(|arg| Text(arg.to_vec())).collect();
+            let ended = Ended { job: number as u64 + 1, args, wall: 0.5, out: u64::MAX, ..Ended::default() };
+            database.insert(&JOBS, [job("61c0aa00", &ended)]).expect("a row");
+        }
+        database
+    }
+
+    fn answer(query: &str) -> Result<(Vec<String>, Vec<Vec<Value>>)> {
+        filled().query(
+            query,
+            |names| Ok((names, Vec::new())),
+            |taker, row| {
+                taker.1.push(row.to_vec());
+                Ok(())
+            },
+        )
+    }
+
+    #[test]
+    fn values_stay_what_they_are() {
+        let (names, rows) =
+            answer("select job, args, args_form, wall, out, leaked, exit from jobs").expect("rows");
+        assert_eq!(names, ["job", "args", "args_form", "wall", "out", "leaked", "exit"]);
+        let text = |text: &str| Value::Text(text.to_owned());
+        assert_eq!(rows[0][..4], [Value::Integer(1), text("a"), text("text"), Value::Real(0.5)]);
+        assert_eq!(rows[0][4..], [Value::Integer(i64::MAX), Value::Integer(0), Value::Nothing]);
+        assert_eq!(rows[1][1..3], [Value::Bytes(b"\xff".to_vec()), text("bytes")]);
+        assert_eq!(rows[2][1..3], [text(r#"["b","c"]"#), text("json")]);
+    }
+
+    #[test]
+    fn a_query_may_compute_and_recur() {
+        for query in [
+            "select count(*), sum(wall), max(length(args)) from jobs group by run order by 1",
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9) select i from n",
+            "select j.value from jobs, json_each(args) j where args_form = 'json'",
+            "select name, sql from sqlite_schema;",
+            "values (1) -- and no more",
+            "select row_number() over (order by wall desc) from jobs",
+        ] {
+            answer(query).expect(query);
+        }
+    }
+
+    #[test]
+    fn a_query_may_do_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("x.db");
+        let file = file.display();
+        for query in [
+            format!("attach '{file}' as x"),
+            format!("vacuum into '{file}'"),
+            "pragma query_only = false".to_owned(),
+            "pragma temp_store_directory = '/'".to_owned(),
+            "select * from pragma_database_list".to_owned(),
+            "delete from jobs".to_owned(),
+            "insert into jobs select * from jobs returning job".to_owned(),
+            "create temp table x(y)".to_owned(),
+            "create virtual table x using fts3(y)".to_owned(),
+            "select load_extension('x')".to_owned(),
+            "select 1; delete from jobs".to_owned(),
+            "begin".to_owned(),
+            "detach main".to_owned(),
+            "explain select 1; attach 'x' as y".to_owned(),
+            String::new(),
+            "select nothing".to_owned(),
+            "sel\nect".to_owned(),
+        ] {
+            let error = format!("{:#}", answer(&query).expect_err(&query));
+            assert!(!error.contains('\n'), "{error}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+        let error = format!("{:#}", answer("delete from jobs").expect_err("refused"));
+        assert_eq!(error, "`delete from jobs` is refused: a query may only read runs, attempts and jobs");
+    }
+
+    #[test]
+    fn a_file_is_new_or_nothing_happens() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("jobs.db");
+        let database = Database::create(&path).expect("a file");
+        database.insert(&JOBS, [job("61c0aa00", &Ended::default())]).expect("a row");
+        database.close().expect("all written");
+        let read = Connection::open(&path).expect("a database");
+        let count: i64 = read.query_row("select count(*) from jobs", [], |row| row.get(0)).expect("a number");
+        assert_eq!(count, 1);
+        assert_eq!(Database::create(&path).expect_err("it is there").to_string(), "it exists already");
+    }
+}

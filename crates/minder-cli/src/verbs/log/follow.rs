@@ -1,0 +1,103 @@
+//! Jobs as they end.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use minder::{Events, Poller};
+
+use super::jobs::Printer;
+use super::{id, wrong};
+use crate::journal::folder::{attempt_name, attempts, is_alive};
+use crate::journal::read::tail_from;
+use crate::journal::row::{Ended, Row};
+use crate::report::export::Format;
+use crate::report::say;
+
+/// How often a journal is looked at.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Prints the jobs of a run in the order of their ends, until nobody works on it.
+pub(super) fn run(out: &mut dyn Write, folder: &Path, format: Option<Format>, failed: bool) -> Result<()> {
+    let mut printer = Printer::new(out, &id(folder), format, failed)?;
+    let poller = Poller::new()?;
+    let mut events = Events::new();
+    let mut offsets = BTreeMap::new();
+    loop {
+        // Looked at first: what was written before the lock was given back is there to be read.
+        let alive = is_alive(folder);
+        let mut broken = None;
+        let said = read_on(folder, &mut offsets, |ended| {
+            if broken.is_none() {
+                broken = printer.print(&ended).err();
+            }
+        });
+        if let Some(error) = broken {
+            return Err(error.into());
+        }
+        said?;
+        if !alive {
+            return Ok(printer.finish()?);
+        }
+        printer.flush()?;
+        // Nothing is watched: this is a sleep that Ctrl-C ends.
+        poller.wait(&mut events, Some(Instant::now() + EVERY))?;
+    }
+}
+
+/// Reads what was added to the journals of a run, from where the last call ended.
+fn read_on(folder: &Path, offsets: &mut BTreeMap<u32, u64>, mut print: impl FnMut(Ended)) -> Result<()> {
+    let about = || format!("cannot read the record of run {}", id(folder));
+    for number in attempts(folder).with_context(about)? {
+        let offset = offsets.entry(number).or_insert(0);
+        let path = folder.join(attempt_name(number));
+        let read = tail_from(&path, *offset, |row| {
+            if let Row::Ended(ended) = row {
+                print(ended);
+            }
+        });
+        let (next, damage) = read.with_context(about)?;
+        // Only a first look knows the numbers of lines.
+        if let Some(why) = wrong(number, &damage, None, true) {
+            match *offset {
+                0 => say(&format!("run {} is damaged: {why}", id(folder))),
+                _ => say(&format!("run {} is damaged: {}", id(folder), attempt_name(number))),
+            }
+        }
+        *offset = next;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::line::encode;
+
+    #[test]
+    fn each_row_is_seen_once_and_when_it_is_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut file = std::fs::File::create(folder.path().join(attempt_name(1))).expect("a journal");
+        let line = |job| {
+            let mut line = Vec::new();
+            encode(&Row::Ended(Ended { job, ..Ended::default() }), &mut line);
+            line
+        };
+        let mut offsets = BTreeMap::new();
+        let seen = |offsets: &mut BTreeMap<u32, u64>| {
+            let mut jobs = Vec::new();
+            read_on(folder.path(), offsets, |ended| jobs.push(ended.job)).expect("a journal");
+            jobs
+        };
+        assert_eq!(seen(&mut offsets), [0; 0]);
+        let (one, two) = (line(1), line(2));
+        file.write_all(&[&one[..], &two[..10]].concat()).expect("room");
+        assert_eq!(seen(&mut offsets), [1]);
+        file.write_all(&two[10..]).expect("room");
+        std::fs::write(folder.path().join(attempt_name(2)), line(3)).expect("a journal");
+        assert_eq!(seen(&mut offsets), [2, 3]);
+        assert_eq!(seen(&mut offsets), [0; 0]);
+    }
+}

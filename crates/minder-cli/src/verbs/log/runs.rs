@@ -1,0 +1,274 @@
+//! All runs: one line each, newest first.
+//!
+//! The journal of a run may be long. Where one attempt has ended by itself, its last line says all; else the ends are
+//! counted while they are read, in memory that does not grow with them.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use jiff::Timestamp;
+
+use super::{none, wrong};
+use crate::journal::folder::{self, Found, attempt_name};
+use crate::journal::manifest::Source;
+use crate::journal::merge::JobSet;
+use crate::journal::read::{Damage, each, tail_from};
+use crate::journal::row::{Over, Row};
+use crate::report::export::{Format, RUNS, Rows, RunFacts};
+use crate::report::table::{Column, Table};
+use crate::report::when::{when, zone};
+use crate::report::{reason, say, time};
+
+/// The last line of a journal is shorter than this.
+const LAST_LINE: u64 = 8 << 10;
+/// As many digits of an id are typed, if no other run begins with them.
+const DIGITS: usize = 4;
+
+/// Lists the newest runs, at most `number`.
+pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Option<Format>) -> Result<()> {
+    let found = folder::list(root)?;
+    let ids: Vec<String> = found.iter().map(|run| run.id.clone()).collect();
+    let facts = found.iter().take(number).map(|run| {
+        let (facts, damage) = facts(run, &ids);
+        damage.iter().for_each(|why| say(&format!("run {} is damaged: {why}", run.id)));
+        facts
+    });
+    if let Some(format) = format {
+        let mut rows = Rows::of(out, format, &RUNS)?;
+        for facts in facts {
+            rows.row(&facts.values())?;
+        }
+        return Ok(());
+    }
+    if found.is_empty() {
+        say(&none(root));
+        return Ok(());
+    }
+    let right = ["jobs", "failed", "elapsed"].map(Column::right);
+    let mut columns = vec![Column::left("run"), Column::left("when"), Column::cut("command")];
+    columns.extend(right);
+    columns.push(Column::left(""));
+    let (now, zone) = (Timestamp::now(), zone());
+    let mut table = Table::new(out, columns);
+    for facts in facts {
+        table.row(&[
+            facts.run.clone(),
+            facts.at.map_or_else(String::new, |at| when(at, now, &zone)),
+            words(&facts),
+            facts.jobs.to_string(),
+            facts.failed.to_string(),
+            facts.elapsed.map_or_else(String::new, |elapsed| time(seconds(elapsed))),
+            facts.note.as_ref().map_or_else(String::new, |note| format!("({note})")),
+        ])?;
+    }
+    Ok(table.finish()?)
+}
+
+/// A number of seconds from a file, which may be anything.
+pub(super) fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+fn words(facts: &RunFacts) -> String {
+    let words: Vec<String> = facts.command.iter().map(ToString::to_string).collect();
+    words.join(" ")
+}
+
+/// What is told of a run, and what is wrong with its record. `ids` are those of all runs.
+pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
+    // Looked at first: what ends while we read is seen by its last line.
+    let alive = folder::is_alive(&run.folder);
+    let (count, mut damage) = Count::of(&run.folder, alive);
+    let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
+    (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
+    match &run.manifest {
+        Ok(manifest) => facts.command = manifest.words.clone(),
+        Err(why) => damage.insert(0, super::one_line(why)),
+    }
+    let left = match run.manifest.as_ref().map(|manifest| (&manifest.input, &manifest.flags)) {
+        // With flags that make one job of several arguments, or several of one, the number of jobs is not known.
+        Ok((Source::Arguments { count: all, .. }, flags)) if flags.is_empty() => all.checked_sub(count.jobs),
+        _ => None,
+    };
+    let more = match left.filter(|left| *left > 0) {
+        Some(left) => format!(", {left} not run"),
+        None => String::new(),
+    };
+    let cure = format!(": minder run --resume {}", short(&run.id, ids));
+    (facts.state, facts.note) = match count.over {
+        _ if alive => ("running", Some("running".to_owned())),
+        None => ("killed", Some(format!("killed{more}{cure}"))),
+        Some(Over { why: Some(why), .. }) => ("over", Some(format!("{why}{more}{cure}"))),
+        Some(_) => ("over", None),
+    };
+    if let Some(why) = damage.first() {
+        // The whole text is too long for a table.
+        let why = if run.manifest.is_err() { "its manifest cannot be read" } else { why };
+        facts.state = if alive { "running" } else { "damaged" };
+        facts.note = Some([facts.note.unwrap_or_default(), format!("damaged: {why}")].join("; "));
+        facts.note = facts.note.map(|note| note.trim_start_matches("; ").to_owned());
+    }
+    (facts, damage)
+}
+
+/// The shortest beginning of an id that no other run has.
+fn short(id: &str, ids: &[String]) -> String {
+    let alone = |len: &usize| ids.iter().filter(|other| other.starts_with(&id[..*len])).count() <= 1;
+    let len = (DIGITS.min(id.len())..id.len()).find(alone).unwrap_or(id.len());
+    id[..len].to_owned()
+}
+
+/// What journals say in sum.
+#[derive(Debug, Default, PartialEq)]
+struct Count {
+    jobs: u64,
+    failed: u64,
+    elapsed: Option<f64>,
+    /// The end of the last attempt.
+    over: Option<Over>,
+}
+
+impl Count {
+    /// The sum of a run's attempts, and what is wrong with their journals.
+    fn of(folder: &Path, alive: bool) -> (Self, Vec<String>) {
+        let attempts = match folder::attempts(folder) {
+            Ok(attempts) => attempts,
+            Err(error) => return (Self::default(), vec![reason(&error)]),
+        };
+        if let [one] = attempts.as_slice()
+            && let Some(over) = last_line(&folder.join(attempt_name(*one)))
+        {
+            let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
+            return (Self { jobs, failed, elapsed, over: Some(over) }, Vec::new());
+        }
+        let mut sum = Self::default();
+        let (mut done, mut failed) = (JobSet::default(), JobSet::default());
+        let mut damages = Vec::new();
+        for number in attempts {
+            sum.over = None;
+            let (mut begun, mut last) = (None, None);
+            let path = folder.join(attempt_name(number));
+            let read = each(&path, |row| match row {
+                Row::Begun(row) => begun = Some(row.at),
+                Row::Ended(row) => {
+                    done.insert(row.job);
+                    if row.succeeded() {
+                        failed.remove(row.job)
+                    } else {
+                        failed.insert(row.job)
+                    };
+                    last = Some(row.at + row.wall);
+                }
+                Row::Over(row) => sum.over = Some(row),
+                Row::Shown(_) => (),
+            });
+            let cut = || Some((last? - begun?).max(0.0));
+            if let Some(took) = sum.over.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {
+                *sum.elapsed.get_or_insert(0.0) += took;
+            }
+            damages.extend(match read {
+                Ok(damage) => wrong(number, &damage, None, alive),
+                Err(error) => wrong(number, &Damage::default(), Some(&reason(&error)), alive),
+            });
+        }
+        (sum.jobs, sum.failed) = (done.len(), failed.len());
+        (sum, damages)
+    }
+}
+
+/// The last line of a journal, if it is whole and says how the attempt ended.
+fn last_line(path: &Path) -> Option<Over> {
+    let last = || -> io::Result<Option<Over>> {
+        let len = std::fs::symlink_metadata(path)?.len();
+        let mut over = None;
+        let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE), |row| {
+            over = if let Row::Over(row) = row { Some(row) } else { None };
+        })?;
+        Ok(over.filter(|_| end == len))
+    };
+    last().ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::line::encode;
+    use crate::journal::row::{Begun, Ended};
+
+    fn ended(job: u64, exit: i32) -> Row {
+        Row::Ended(Ended { job, at: 100.0 + job as f64, wall: 2.0, exit: Some(exit), ..Ended::default() })
+    }
+
+    fn begun(attempt: u32) -> Row {
+        Row::Begun(Begun { version: "1".into(), run: "61c0aa00".into(), attempt, pid: 1, at: 100.0 })
+    }
+
+    fn over(why: Option<&str>) -> Row {
+        let why = why.map(str::to_owned);
+        Row::Over(Over { succeeded: 1, failed: 1, elapsed: 9.0, cpu: 1.0, why })
+    }
+
+    fn write(folder: &Path, attempt: u32, rows: &[Row], rest: &[u8]) {
+        let mut text = Vec::new();
+        rows.iter().for_each(|row| encode(row, &mut text));
+        text.extend_from_slice(rest);
+        std::fs::write(folder.join(attempt_name(attempt)), text).expect("a journal");
+    }
+
+    fn found(folder: &Path) -> Found {
+        Found { id: "61c0aa00".into(), folder: folder.to_owned(), at: 5.0, manifest: Err("gone".into()) }
+    }
+
+    #[test]
+    fn the_last_line_says_all_where_it_is_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut rows = vec![begun(1)];
+        rows.extend((1..200).map(|job| ended(job, 0)));
+        rows.push(over(None));
+        write(folder.path(), 1, &rows, b"");
+        let (count, damage) = Count::of(folder.path(), false);
+        assert_eq!((count.jobs, count.failed, count.elapsed), (2, 1, Some(9.0)));
+        assert_eq!(damage, [""; 0]);
+        // Something behind it: then all is counted.
+        write(folder.path(), 1, &rows, b"{\"ev");
+        let (count, damage) = Count::of(folder.path(), false);
+        assert_eq!((count.jobs, count.failed), (199, 0));
+        assert_eq!(damage, ["attempt-1.jsonl: its last line is not whole"]);
+    }
+
+    #[test]
+    fn attempts_are_added_and_the_last_end_of_a_job_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), 1, &[begun(1), ended(1, 0), ended(2, 1), ended(3, 1)], b"");
+        write(folder.path(), 2, &[begun(2), ended(2, 0), ended(4, 0), over(Some("halted"))], b"");
+        let (count, _) = Count::of(folder.path(), false);
+        assert_eq!((count.jobs, count.failed, count.elapsed), (4, 1, Some(14.0)));
+        let (facts, damage) = facts(&found(folder.path()), &["61c0aa00".into(), "61c0ab00".into()]);
+        assert_eq!(damage, ["gone"]);
+        assert_eq!(facts.state, "damaged");
+        assert_eq!(
+            facts.note.as_deref(),
+            Some("halted: minder run --resume 61c0aa; damaged: its manifest cannot be read")
+        );
+    }
+
+    #[test]
+    fn a_run_without_an_end_was_killed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), 1, &[begun(1), ended(1, 0)], b"");
+        let (count, damage) = Count::of(folder.path(), false);
+        assert_eq!((count.jobs, count.over, damage.len()), (1, None, 0));
+        assert_eq!(
+            facts(&found(folder.path()), &[]).0.note.as_deref(),
+            Some("killed: minder run --resume 61c0; damaged: its manifest cannot be read")
+        );
+    }
+
+    #[test]
+    fn ids_are_as_short_as_they_may_be() {
+        let ids = ["61c0aa00", "61c0ab00", "7f3a0000"].map(str::to_owned);
+        assert_eq!(ids.each_ref().map(|id| short(id, &ids)), ["61c0aa", "61c0ab", "7f3a"]);
+    }
+}

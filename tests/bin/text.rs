@@ -1,0 +1,41 @@
+//! Long outputs that tell of themselves: each line names its job and its number, and any byte may follow.
+
+/// Where the bodies of lines are cut from.
+const TABLE: usize = 64 << 10;
+
+/// The lines of one stream of a job: at least so many bytes of them, none longer than about `longest`. The last has no
+/// end where the job's number is odd.
+pub fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
+    let table: Vec<u8> = (0..TABLE).map(|at| plain(mix(at) as u8)).collect();
+    let (mut lines, mut len) = (Vec::new(), 0);
+    while len < bytes {
+        let hash = mix((id * 2 + stream) * 1_000_003 + lines.len());
+        let most = if hash.is_multiple_of(8) { longest } else { longest.min(120) };
+        let body = (hash / 8) % (most + 1);
+        let mut line = format!("\u{1}{id} {} ", lines.len()).into_bytes();
+        let mut at = (hash / 64) % TABLE;
+        let end = line.len() + body;
+        while line.len() < end {
+            let part = (end - line.len()).min(TABLE - at);
+            line.extend_from_slice(&table[at..at + part]);
+            at = 0;
+        }
+        line.push(b'\n');
+        len += line.len();
+        lines.push(line);
+    }
+    if let Some(last) = lines.last_mut().filter(|_| id % 2 == 1) {
+        last.pop();
+    }
+    lines
+}
+
+/// Any byte but the end of a line and its mark.
+fn plain(byte: u8) -> u8 {
+    if matches!(byte, b'\n' | 1) { 0 } else { byte }
+}
+
+fn mix(number: usize) -> usize {
+    let hash = (number as u64).wrapping_add(0x9E37_79B9).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((hash ^ (hash >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 24) as usize
+}

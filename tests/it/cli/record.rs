@@ -1,0 +1,1 @@
+//! What the record of a run keeps, and what a joblog says.

@@ -1,0 +1,387 @@
+//! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing that it wrote is lost.
+//!
+//! `MINDER_KILLS` says how many runs of each mode are killed, each at another moment; `MINDER_SEED` repeats one choice of
+//! moments and outputs.
+#![cfg(target_os = "linux")]
+
+mod seen;
+mod wishes;
+mod order;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use minder::{Child, Status, Stdio};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use self::seen::{Look, Shown, check, work};
+use super::{PATIENCE, minder, path, pipe};
+use crate::kit::TESTKID;
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Victim {
+    /// The process that runs the jobs.
+    Runner,
+    /// The process that the user started.
+    Outer,
+    /// All processes of the command.
+    Group,
+}
+
+const VICTIMS: [Victim; 3] = [Victim::Runner, Victim::Outer, Victim::Group];
+
+/// How many runs of each mode are killed.
+fn kills() -> usize {
+    std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+}
+
+/// Numbers that are as good as random, and can be had again.
+struct Random(u64);
+
+impl Random {
+    fn new(salt: &str) -> Self {
+        let seed = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+        let seed = seed.unwrap_or(clock.as_nanos() as u64 % 1_000_000);
+        eprintln!("MINDER_SEED={seed}");
+        Self(salt.bytes().fold(seed + 1, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(byte))))
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
+    }
+}
+
+/// A run of `work` jobs, through all its attempts.
+struct Trial {
+    folder: tempfile::TempDir,
+    flags: String,
+    seed: usize,
+    jobs: usize,
+    degree: usize,
+    shown: Vec<Shown>,
+}
+
+impl Trial {
+    fn new(flags: &str, seed: usize, jobs: usize) -> Self {
+        let folder = super::folder();
+        fs::create_dir(folder.path().join("here")).expect("a folder");
+        let degree = flags.split(' ').find_map(|word| word.strip_prefix("-j")?.parse().ok()).unwrap_or(4);
+        let flags = flags.replace("DIR", path(folder.path()));
+        let flags = if flags.contains("-j") { flags } else { format!("-j4 {flags}") };
+        Self { folder, flags, seed, jobs, degree, shown: Vec::new() }
+    }
+
+    /// Whether jobs write for themselves, past the command.
+    fn is_straight(&self) -> bool {
+        self.flags.split(' ').any(|flag| flag == "-u")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn all(&self) -> BTreeSet<usize> {
+        (1..=self.jobs).collect()
+    }
+
+    fn log(&self) -> String {
+        super::file(&self.file("log"))
+    }
+
+    /// The only run in the state folder.
+    fn run(&self) -> Option<PathBuf> {
+        let found: Vec<_> = fs::read_dir(self.file("state/runs")).into_iter().flatten().flatten().collect();
+        assert!(found.len() <= 1, "more than one run: {found:?}");
+        Some(found.first()?.path())
+    }
+
+    /// The words of the next attempt.
+    fn words(&self) -> Vec<String> {
+        let own = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        match self.run().filter(|run| run.join("manifest.json").exists()) {
+            Some(run) => own(&format!("run --resume {}", run.file_name().expect("a name").to_string_lossy())),
+            None => {
+                // It was killed before anything ran.
+                assert!(self.log().is_empty(), "jobs ran without a record");
+                let _ = fs::remove_dir_all(self.file("state"));
+                let log = self.file("log");
+                let mut words =
+                    own(&format!("run {} {TESTKID} work {} {}", self.flags, path(&log), self.seed));
+                words.push("{}".to_owned());
+                words.push(":::".to_owned());
+                words.extend((1..=self.jobs).map(|job| job.to_string()));
+                words
+            }
+        }
+    }
+
+    /// The jobs whose end is recorded.
+    fn recorded(&self) -> BTreeSet<usize> {
+        self.run().map(|run| recorded(&run)).unwrap_or_default()
+    }
+
+    fn start(&self) -> Running {
+        // A pipe and a file in turns: bytes go different ways.
+        Running::start(&self.words(), self.folder.path(), self.shown.len() % 2 == 0)
+    }
+
+    /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it started.
+    fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, Status) {
+        let (before, recorded) = (self.log().len(), self.recorded());
+        let mut running = self.start();
+        if let Some((victim, lines, spins)) = kill {
+            running.until("so many jobs", |_| self.log().lines().count() >= lines);
+            (0..spins).for_each(|_| std::hint::spin_loop());
+            running.kill(victim);
+        }
+        let (status, out, err) = running.finish();
+        let killed = matches!(status, Status::Signaled { .. });
+        if !killed {
+            assert_eq!(status, Status::Exited(0), "{err}");
+            let own = |line: &str| line.contains("err 0") || line.ends_with("torn");
+            assert!(self.is_straight() || err.lines().all(own), "{err}");
+        }
+        self.shown.push(Shown { out, err, killed, cut: BTreeSet::new() });
+        let log = self.log();
+        let started: Vec<usize> = numbers(&log[before..], '+');
+        let again: Vec<&usize> = started.iter().filter(|job| recorded.contains(job)).collect();
+        assert!(again.is_empty(), "recorded, and ran again: {again:?}");
+        let unique: BTreeSet<&usize> = started.iter().collect();
+        assert_eq!(unique.len(), started.len(), "started twice in one attempt");
+        if !killed {
+            let (started, rest) = (started.iter().copied().collect::<BTreeSet<_>>(), &self.all() - &recorded);
+            assert_eq!(started, rest, "not exactly the others ran");
+        }
+        (started, status)
+    }
+
+    /// The run ended by itself: fails unless all is as it should be.
+    fn check(&mut self) {
+        let kills = self.shown.iter().filter(|shown| shown.killed).count();
+        assert_eq!(self.recorded(), self.all(), "the record");
+        let (again, status) = self.attempt(None);
+        assert_eq!(
+            (again.len(), status),
+            (0, Status::Exited(0)),
+            "taken up once more, there was something to do"
+        );
+        let last = self.shown.pop().expect("an attempt");
+        assert!(last.out.is_empty() && last.err.is_empty(), "{:?} {}", super::text(&last.out), last.err);
+        let left: Vec<String> = fs::read_dir(self.run().expect("a run"))
+            .expect("the run")
+            .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with("out-") || name.starts_with("spill-"))
+            .collect();
+        assert!(left.is_empty(), "left: {left:?}");
+        if !self.is_straight() {
+            check(&self.shown, Look::of(&self.flags), self.seed, &self.all(), self.degree * kills);
+        }
+        for job in (1..=self.jobs).filter(|_| self.flags.contains("--results")) {
+            let file = self.file(&format!("results/1/{job}/stdout"));
+            assert!(fs::read(file).expect("a result") == work(self.seed, job), "the result of job {job}");
+        }
+        if self.flags.contains("--joblog") {
+            self.check_joblog();
+        }
+    }
+
+    /// Every row is whole. A job that the record has may lack its row: it was written later.
+    fn check_joblog(&self) {
+        let text = super::file(&self.file("joblog"));
+        assert!(text.starts_with("Seq\tHost\t") && text.ends_with('\n'), "{text}");
+        let mut jobs = BTreeSet::new();
+        for row in text.lines().skip(1) {
+            let columns: Vec<&str> = row.split('\t').collect();
+            assert_eq!(columns.len(), 9, "{row}");
+            let job: usize = columns[0].parse().expect("a number");
+            assert!(columns[8].ends_with(&format!(" {job}")), "{row}");
+            jobs.insert(job);
+        }
+        let missing: Vec<usize> = (1..=self.jobs).filter(|job| !jobs.contains(job)).collect();
+        assert!(missing.is_empty(), "no row of {missing:?}");
+    }
+}
+
+/// The jobs whose end is in the record of this run.
+fn recorded(run: &Path) -> BTreeSet<usize> {
+    let mut jobs = BTreeSet::new();
+    for entry in fs::read_dir(run).expect("the run").flatten() {
+        if !entry.file_name().to_string_lossy().starts_with("attempt-") {
+            continue;
+        }
+        let text = super::file(&entry.path());
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with("\"}\n"));
+        let job = |line: &str| {
+            line.strip_prefix("{\"event\":\"ended\",\"job\":")?.split_once(',')?.0.parse::<usize>().ok()
+        };
+        jobs.extend(whole.filter_map(job));
+    }
+    jobs
+}
+
+/// The numbers in a log behind this mark.
+fn numbers(log: &str, mark: char) -> Vec<usize> {
+    log.lines().filter_map(|line| line.strip_prefix(mark)?.parse().ok()).collect()
+}
+
+/// Where a run writes to.
+enum Sink {
+    Pipe(JoinHandle<Vec<u8>>),
+    File(PathBuf),
+}
+
+impl Sink {
+    fn pipe() -> (Stdio, Self) {
+        let (mut reader, writer) = pipe();
+        let read = move || {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).expect("a pipe");
+            bytes
+        };
+        (writer.into(), Self::Pipe(std::thread::spawn(read)))
+    }
+
+    fn file(path: PathBuf) -> (Stdio, Self) {
+        (File::create(&path).expect("a file").into(), Self::File(path))
+    }
+
+    /// All that came. Whoever could write is gone.
+    fn take(self) -> Vec<u8> {
+        match self {
+            Self::Pipe(reader) => reader.join().expect("a reader"),
+            Self::File(path) => fs::read(path).expect("a file"),
+        }
+    }
+}
+
+/// One attempt that goes on. Everything of it works in a folder of its own, and is found by that.
+struct Running {
+    child: Child,
+    sinks: Option<(Sink, Sink)>,
+    here: PathBuf,
+}
+
+impl Running {
+    fn start(words: &[String], trial: &Path, piped: bool) -> Self {
+        let mut command = minder("");
+        command.args(words).env("MINDER_STATE_DIR", trial.join("state")).current_dir(trial.join("here"));
+        let (out, shown) = if piped { Sink::pipe() } else { Sink::file(trial.join("out")) };
+        let (err, said) = Sink::pipe();
+        let child = command.stdout(out).stderr(err).spawn().expect("the command starts");
+        let here = fs::canonicalize(trial.join("here")).expect("a folder");
+        Self { child, sinks: Some((shown, said)), here }
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed()).expect("a pid")
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
+    }
+
+    /// Waits until something holds, or the run is over.
+    fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(self) && !self.is_over() {
+            assert!(Instant::now() < deadline, "waited in vain for {what}");
+            let _ = self.child.wait_timeout(Duration::from_millis(1));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process(self.pid(), signal);
+    }
+
+    fn kill(&mut self, victim: Victim) {
+        let runner = super::runner(self.child.id()).unwrap_or(self.child.id());
+        let _ = match victim {
+            Victim::Outer => kill_process(self.pid(), Signal::KILL),
+            Victim::Group => kill_process_group(self.pid(), Signal::KILL),
+            Victim::Runner => kill_process(Pid::from_raw(runner.cast_signed()).expect("a pid"), Signal::KILL),
+        };
+    }
+
+    /// The processes that work in the run's folder.
+    fn inhabitants(&self) -> Vec<u32> {
+        let processes = fs::read_dir("/proc").expect("processes").flatten();
+        let here = |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.here);
+        processes.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(here).collect()
+    }
+
+    /// Waits for its end, and for the end of all that it started.
+    fn finish(mut self) -> (Status, Vec<u8>, String) {
+        let deadline = Instant::now() + PATIENCE;
+        let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
+        while !self.inhabitants().is_empty() {
+            assert!(Instant::now() < deadline, "these live on: {:?}", self.inhabitants());
+            std::thread::park_timeout(Duration::from_millis(2));
+        }
+        let (shown, said) = self.sinks.take().expect("outputs");
+        (exit.status, shown.take(), super::text(&said.take()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for pid in self.inhabitants() {
+            let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), Signal::KILL);
+        }
+    }
+}
+
+/// Runs of this mode are killed, some of them again and again, and taken up until they end by themselves.
+fn survives(flags: &str) {
+    let mut random = Random::new(flags);
+    for round in 0..kills() {
+        let (jobs, victim) = (30, VICTIMS[round % VICTIMS.len()]);
+        let mut trial = Trial::new(flags, random.below(1_000_000), jobs);
+        eprintln!("{flags}: round {round}, {victim:?}, seed {}", trial.seed);
+        for _ in 0..=random.below(3) {
+            let lines = trial.log().lines().count();
+            let at = lines + random.below((2 * jobs).saturating_sub(lines).max(2));
+            let (_, status) = trial.attempt(Some((victim, at, random.below(1 << 18))));
+            if !matches!(status, Status::Signaled { .. }) {
+                break;
+            }
+        }
+        trial.attempt(None);
+        trial.check();
+    }
+}
+
+macro_rules! modes {
+    ($($name:ident: $flags:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            survives($flags);
+        }
+    )* };
+}
+
+modes! {
+    a_killed_run_is_taken_up: "";
+    a_killed_run_in_order_is_taken_up: "-k";
+    a_killed_run_by_lines_is_taken_up: "--lb";
+    a_killed_run_that_spools_is_taken_up: "--spool";
+    a_killed_run_that_spools_in_order_is_taken_up: "-k --spool";
+    a_killed_run_with_tags_is_taken_up: "--tag";
+    a_killed_run_by_tagged_lines_is_taken_up: "--lb --tag";
+    a_killed_run_on_terminals_is_taken_up: "--pty";
+    a_killed_run_with_results_is_taken_up: "--results DIR/results";
+    a_killed_run_of_one_at_a_time_is_taken_up: "-j1";
+    a_killed_run_with_a_joblog_is_taken_up: "--joblog DIR/joblog";
+    a_killed_run_without_guardians_is_taken_up: "--no-guard";
+    a_killed_run_that_spills_is_taken_up: "-k --buffer 64k";
+    a_killed_run_that_syncs_is_taken_up: "--sync";
+    a_killed_run_without_a_view_is_taken_up: "-u";
+}

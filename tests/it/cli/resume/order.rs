@@ -1,0 +1,62 @@
+//! Many finished jobs that wait for their turn, and a kill while they are shown.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+
+use minder::Status;
+
+use super::{Running, Trial, Victim, recorded};
+use crate::cli::{minder, path, pipe};
+use crate::kit::TESTKID;
+
+/// Bytes of each job: together far more than a pipe holds.
+const LEN: usize = 100_000;
+
+/// The jobs whose head line is in a stream.
+fn heads(stream: &[u8]) -> BTreeSet<usize> {
+    let lines = stream.split(|byte| *byte == b'\n');
+    let head = |line: &[u8]| {
+        let from = line.iter().rposition(|byte| *byte == b'[')?;
+        let (job, len) = str::from_utf8(&line[from + 1..]).ok()?.strip_suffix(']')?.split_once(' ')?;
+        (len.parse() == Ok(LEN)).then(|| job.parse().ok())?
+    };
+    lines.filter_map(head).collect()
+}
+
+#[test]
+fn a_kill_while_many_are_shown_repeats_no_more_than_run_at_once() {
+    let trial = Trial::new("-k -j2", 0, 40);
+    let go = trial.file("go");
+    let line =
+        format!("case {{}} in 1) {TESTKID} await {} 1;; *) {TESTKID} job {{}},{LEN},0,0;; esac", path(&go));
+    let (mut reader, writer) = pipe();
+    let mut command = minder("run -k -j2");
+    command.arg(line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
+    command.env("MINDER_STATE_DIR", trial.file("state")).current_dir(trial.file("here")).stdout(writer);
+    command.stderr(minder::Stdio::Null);
+    let child = command.spawn().expect("the command starts");
+    drop(command);
+    let mut running =
+        Running { child, sinks: None, here: fs::canonicalize(trial.file("here")).expect("a folder") };
+    running
+        .until("the other jobs", |_| trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1));
+    fs::write(&go, "").expect("a file");
+    // Half of it is read; then nobody reads, and the pipe gets full.
+    let mut first = vec![0; trial.jobs * LEN / 2];
+    reader.read_exact(&mut first).expect("output");
+    running.kill(Victim::Runner);
+    reader.read_to_end(&mut first).expect("output");
+    let status = running.child.wait().expect("its end").status;
+    assert!(matches!(status, Status::Signaled { .. }), "{status:?}");
+    running.until("the end of all", |running| running.inhabitants().is_empty());
+    drop(running);
+    let words = trial.words();
+    let running = Running::start(&words, trial.folder.path(), true);
+    let (status, second, err) = running.finish();
+    assert_eq!(status, Status::Exited(0), "{err}");
+    let (first, second) = (heads(&first), heads(&second));
+    assert_eq!(&first | &second, (2..=trial.jobs).collect(), "a job is lost");
+    let twice: Vec<&usize> = first.intersection(&second).collect();
+    assert!(twice.len() <= 2, "seen twice: {twice:?}");
+}

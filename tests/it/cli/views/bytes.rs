@@ -1,0 +1,97 @@
+//! Every byte of every job, in every view.
+
+use super::{compare, texts, untangle, feed, fed, Text};
+
+const MIB: usize = 1 << 20;
+
+/// The jobs whole, one after the other.
+#[track_caller]
+fn whole(flags: &str, jobs: &[Text]) -> Vec<usize> {
+    let order = compare(flags, jobs);
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), order.len(), "`{flags}`: jobs are mixed: {order:?}");
+    order
+}
+
+fn with_output(jobs: &[Text]) -> Vec<usize> {
+    jobs.iter().filter(|job| job.lens[0] > 0).map(|job| job.id).collect()
+}
+
+#[test]
+fn grouped() {
+    for degree in ["-j1", "-j3", "-j16"] {
+        whole(degree, &texts(10, 20_000, 5 * MIB));
+    }
+}
+
+#[test]
+fn in_order() {
+    for degree in ["-j1", "-j3", "-j16"] {
+        let jobs = texts(10, 20_000, 5 * MIB);
+        assert_eq!(whole(&format!("-k {degree}"), &jobs), with_output(&jobs));
+    }
+}
+
+#[test]
+fn by_lines() {
+    for degree in ["-j1", "-j3", "-j16"] {
+        compare(&format!("--lb {degree}"), &texts(10, 20_000, 5 * MIB));
+    }
+}
+
+#[test]
+fn with_tags() {
+    let jobs = texts(9, 20_000, MIB);
+    whole("--tag -j1", &jobs);
+    whole("--tag -j4", &jobs);
+    assert_eq!(whole("--tag -k -j4", &jobs), with_output(&jobs));
+    compare("--tag --lb -j4", &jobs);
+    compare("--tag --lb -j16 --buffer 64k", &jobs);
+    whole("--tag --spool -j4", &jobs);
+}
+
+#[test]
+fn with_files_as_outputs() {
+    let jobs = texts(10, 20_000, 5 * MIB);
+    for flags in ["--spool -j1", "--spool -j3", "--spool -j16 --no-record", "--spool -j3 --buffer 64k"] {
+        whole(flags, &jobs);
+    }
+    assert_eq!(whole("--spool -k -j4", &jobs), with_output(&jobs));
+    assert_eq!(whole("--spool -k -j4 --no-record", &jobs), with_output(&jobs));
+}
+
+#[test]
+fn in_little_memory_and_without_a_record() {
+    let jobs = texts(12, 90_000, MIB);
+    for flags in ["--buffer 64k -j8", "--no-record -j8", "--no-record --buffer 64k -j8", "--sync -j4"] {
+        whole(flags, &jobs);
+    }
+    for flags in ["-k --buffer 64k -j8", "-k --no-record --buffer 64k -j8"] {
+        assert_eq!(whole(flags, &jobs), with_output(&jobs));
+    }
+}
+
+#[test]
+fn straight() {
+    let jobs = texts(8, 3000, MIB);
+    let ended = fed("run -u -j1 KID text", &feed(&jobs)).code(0);
+    untangle(&ended.out, 0, &jobs, false);
+    untangle(&ended.errors, 1, &jobs, false);
+    // Several at once are mixed, and nothing is lost.
+    let ended = fed("run -u -j4 KID text", &feed(&jobs)).code(0);
+    for (stream, bytes) in [ended.out, ended.errors].iter().enumerate() {
+        let written: usize = jobs.iter().map(|job| job.lines(stream).concat().len()).sum();
+        assert_eq!(bytes.len(), written);
+    }
+}
+
+#[test]
+fn hundreds_of_small_ones() {
+    let jobs: Vec<Text> =
+        (0..400).map(|id| Text { id, lens: [id % 3 * 40, id % 7 * 9], longest: 30, code: 0 }).collect();
+    whole("-j16", &jobs);
+    assert_eq!(whole("-k -j16", &jobs), with_output(&jobs));
+    compare("--lb -j16", &jobs);
+}

@@ -1,0 +1,112 @@
+//! Lines that are longer than the memory for them: whole, and never a reason to wait for ever.
+
+use super::{Live, Text, compare, file, folder, path, shell, untangle};
+
+const MIB: usize = 1 << 20;
+
+fn long(many: usize, longest: usize, out: usize, err: usize) -> Vec<Text> {
+    (0..many).map(|id| Text { id, lens: [out, err], longest, code: 0 }).collect()
+}
+
+#[test]
+fn a_line_of_megabytes_is_whole() {
+    for flags in ["--lb -j1", "--lb -j3", "--lb --tag -j3"] {
+        compare(flags, &long(4, 6 * MIB, 5 * MIB, 2 * MIB));
+    }
+}
+
+#[test]
+fn many_at_once_in_little_memory() {
+    for flags in ["--lb -j16 --buffer 64k", "--lb --tag -j16 --buffer 64k", "--lb -j16 --no-record --buffer 64k"] {
+        compare(flags, &long(16, 600_000, 700_000, 300_000));
+    }
+}
+
+#[test]
+fn through_one_pipe() {
+    use std::io::Read;
+    // Both streams into one pipe: a job's own stderr does not tear its stdout, nor another's.
+    let jobs = long(6, 100, 60_000, 0);
+    let (mut reader, writer) = super::pipe();
+    let mut command = super::minder("run --lb -j3 KID text");
+    let both = minder::Stdio::from(writer);
+    let live = Live::start(command.stdin(super::input(&super::feed(&jobs))).stdout(both.clone()).stderr(both.clone()));
+    drop((command, both));
+    let mut all = Vec::new();
+    reader.read_to_end(&mut all).expect("the output");
+    live.finish().code(0);
+    untangle(&all, 0, &jobs, false);
+}
+
+#[test]
+fn what_waits_behind_a_long_line_is_not_lost() {
+    // One has the screen with a line without an end; the others write more than fits, and end, long before it does.
+    let folder = folder();
+    let [begun, wait] = ["begun", "wait"].map(|name| folder.path().join(name));
+    let line = format!(
+        "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end;; \
+         *) KID await {0} x; KID spew 200000; echo; echo {{}}; KID touch {2}/{{}} 0;; esac",
+        path(&begun), path(&wait), path(folder.path())
+    );
+    for flags in ["--lb -j4", "--lb -j4 --buffer 64k"] {
+        let mut live = Live::start(&shell(flags, &line, &["long", "a", "b", "c"]));
+        live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
+        // More than the time after which a silent output is taken for a leak.
+        live.listen(std::time::Duration::from_millis(400));
+        assert_eq!(live.record().outs[0].len(), 3_000_000, "another wrote into a long line");
+        std::fs::write(&wait, "").expect("a file");
+        let ended = live.finish().code(0).says("");
+        let text = ended.text();
+        assert_eq!(ended.out.len(), 3_000_004 + 3 * 200_005, "{flags}");
+        assert!(text[3_000_000..].starts_with("end\n"));
+        assert_eq!(text.lines().filter(|line| ["a", "b", "c"].contains(line)).count(), 3);
+        std::fs::remove_file(&wait).expect("a file");
+        std::fs::remove_file(&begun).expect("a file");
+    }
+    assert_eq!(file(&begun), "");
+}
+
+#[test]
+fn who_ended_behind_a_long_line_is_seen_when_the_line_is_over() {
+    let folder = folder();
+    let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| folder.path().join(name));
+    let line = format!(
+        "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end; exec KID await {2} over;; \
+         *) KID await {0} x; printf {{}};; esac",
+        path(&begun), path(&line_end), path(&wait)
+    );
+    // In this loop and in the other.
+    for args in [["long", "short", "brief"], ["short", "long", "brief"]] {
+        let mut live = Live::start(&shell("--lb -j3", &line, &args));
+        live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
+        live.listen(std::time::Duration::from_millis(300));
+        std::fs::write(&line_end, "").expect("a file");
+        let has = |part: &'static str| move |record: &crate::kit::Record| super::super::text(&record.outs[0]).contains(part);
+        live.until("output of a short job", has("short"));
+        live.until("output of a brief job", has("brief"));
+        assert!(!super::super::text(&live.record().outs[0]).contains("over"));
+        std::fs::write(&wait, "").expect("a file");
+        live.finish().code(0);
+        [&begun, &line_end, &wait].map(|path| std::fs::remove_file(path).expect("a file"));
+    }
+}
+
+#[test]
+fn a_long_line_without_an_end_frees_the_screen() {
+    let line = "case {} in long) KID spew 3000000;; *) echo {};; esac";
+    let ended = Live::start(&shell("--lb -j2", line, &["long", "a", "b", "c", "d"])).finish().code(0);
+    assert_eq!(ended.out.len(), 3_000_008);
+}
+
+#[test]
+fn both_streams_of_a_job_are_long() {
+    let line = "KID both 2000000 50000; echo; echo >&2; echo {}";
+    let ended = Live::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).finish().code(0);
+    let mut ids: Vec<_> = ended.text().lines().filter(|line| line.len() == 1).map(str::to_owned).collect();
+    ids.sort();
+    assert_eq!(ids, ["1", "2", "3", "4", "5"]);
+    for bytes in [&ended.out, &ended.errors] {
+        let long = crate::kit::patterned(2_000_000);
+        assert_eq!(bytes.split(|byte| *byte == b'\n').filter(|line| *line == long).count(), 5);
+    }
+}
