@@ -5,7 +5,7 @@ const TABLE: usize = 64 << 10;
 
 /// The lines of one stream of a job: at least so many bytes of them, none longer than about `longest`. The last has no
 /// end where the job's number is odd.
-pub fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
+pub(crate) fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
     let table: Vec<u8> = (0..TABLE).map(|at| plain(mix(at) as u8)).collect();
     let (mut lines, mut len) = (Vec::new(), 0);
     while len < bytes {

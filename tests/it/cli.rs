@@ -12,6 +12,7 @@ mod terminal;
 mod daemons;
 mod resume;
 mod record;
+mod log;
 mod faults;
 mod help;
 

@@ -87,7 +87,9 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         return output::main(options);
     }
     let Some(("run", options)) = args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) else {
-        bail!("bench knows `run`; cure: cargo xtask bench run [--rounds N] [--quick] [--only NAME]");
+        bail!(
+            "bench knows `run` and `output`; cure: cargo xtask bench run [--rounds N] [--quick] [--only NAME]"
+        );
     };
     let asked = Asked::parse(options)?;
     let mut peers = Peers::ready()?;

@@ -88,8 +88,8 @@ pub(crate) enum Mode {
 /// What is recorded, and what an earlier record is for.
 #[derive(Debug)]
 pub(crate) struct RecordPlan {
-    /// Where records are kept; `None` keeps none.
-    pub(crate) root: Option<PathBuf>,
+    /// Whether there is to be one.
+    pub(crate) keep: bool,
     pub(crate) sync: bool,
     pub(crate) redact: bool,
     pub(crate) joblog: Option<PathBuf>,
@@ -97,6 +97,8 @@ pub(crate) struct RecordPlan {
     pub(crate) mode: Option<Mode>,
     /// The folder of the run that is taken up again.
     pub(crate) run: Option<PathBuf>,
+    /// Whether the joblog says what is done.
+    pub(crate) by_joblog: bool,
     /// For the manifest of a new run: where it was started, its command and its flags as they were typed.
     pub(crate) cwd: PathBuf,
     pub(crate) words: Vec<OsString>,
@@ -109,8 +111,25 @@ impl Plan {
         let typed = typed_flags(args, flags.words.len());
         match mode(&flags) {
             Some(mode) if flags.record.joblog.is_none() => Self::take_up(&flags, &typed, mode),
-            mode => Self::build(flags, typed, mode),
+            None => Self::build(flags, typed, None),
+            mode => {
+                let mut plan = Self::build(flags, typed, mode)?;
+                plan.record.run = plan.record.keep.then(|| plan.run_of_joblog()).flatten();
+                Ok(plan)
+            }
         }
+    }
+
+    /// The newest run that wrote this joblog with this command: what it did not show is still to be shown.
+    fn run_of_joblog(&self) -> Option<PathBuf> {
+        let joblog = self.record.joblog.as_ref().map(|path| Text::from(path.as_os_str()))?;
+        let joblog = serde_json::to_value(joblog).ok()?;
+        let words: Vec<Text> = self.record.words.iter().map(|word| Text::from(word.as_os_str())).collect();
+        let its =
+            |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
+        let mut runs = folder::list(&folder::state_root().ok()?).ok()?.into_iter();
+        runs.find(|run| Manifest::read(&run.folder).is_ok_and(|manifest| its(&manifest)))
+            .map(|run| run.folder)
     }
 
     /// Plans a run that is known by its id alone: its flags come from its record, and those that were typed now after them.
@@ -118,12 +137,18 @@ impl Plan {
         let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
         else {
             bail!(
-                "a run is taken up by its id alone: minder run --resume RUN (`minder log` lists them); \
+                "a run is taken up by its id alone: minder run [FLAGS] --resume RUN (`minder log` lists them); \
                  with --joblog FILE, by its command and arguments"
             );
         };
+        if flags.record.no_record {
+            bail!("a run is taken up from its record, which goes on: --no-record does not go with it");
+        }
         let root = folder::state_root()?;
-        let run = folder::find(&root, id)?;
+        let run = match id {
+            "last" => folder::list(&root)?.into_iter().next().context("there is no run yet")?.folder,
+            id => folder::find(&root, id)?,
+        };
         let manifest = Manifest::read(&run)?;
         let saved: Vec<Text> = match manifest.flags.get("typed") {
             Some(value) => {
@@ -157,7 +182,7 @@ impl Plan {
         };
         let mut plan = Self::build(*all, saved.iter().map(Text::to_os).collect(), Some(mode))?;
         plan.input = input;
-        plan.record.run = Some(run);
+        (plan.record.run, plan.record.by_joblog) = (Some(run), false);
         plan.dry_run = flags.record.dry_run;
         Ok(plan)
     }
@@ -197,12 +222,13 @@ impl Plan {
             buffer: output.buffer,
             tmpdir: output.tmpdir.map(std::path::absolute).transpose()?,
             record: RecordPlan {
-                root: if record.no_record { None } else { folder::state_root().ok() },
+                keep: !record.no_record,
                 sync: record.sync,
                 redact: record.redact_args,
-                joblog: record.joblog,
+                joblog: record.joblog.map(std::path::absolute).transpose()?,
                 mode,
                 run: None,
+                by_joblog: mode.is_some(),
                 cwd: std::env::current_dir().context("this folder is gone")?,
                 words,
                 typed,

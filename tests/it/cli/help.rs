@@ -14,6 +14,29 @@ const RUN: &[&str] = &[
     "--grace",
     "--backend",
     "--no-guard",
+    "--keep-order",
+    "-k",
+    "--line-buffer",
+    "--lb",
+    "--ungroup",
+    "-u",
+    "--tag",
+    "--tagstring",
+    "--results",
+    "--pty",
+    "--spool",
+    "--buffer",
+    "--tmpdir",
+    "--no-record",
+    "--sync",
+    "--redact-args",
+    "--joblog",
+    "--resume",
+    "--resume-failed",
+    "--retry-failed",
+    "--dry-run",
+    "--verbose",
+    "-v",
     "--help",
     "-j",
     "-P",
@@ -21,11 +44,34 @@ const RUN: &[&str] = &[
     "-h",
 ];
 
+/// The flags of `log`, long and short.
+const LOG: &[&str] = &[
+    "--number",
+    "--failed",
+    "--follow",
+    "--json",
+    "--csv",
+    "--sql",
+    "--sqlite",
+    "--prune",
+    "--dry-run",
+    "--help",
+    "-n",
+    "-f",
+    "-h",
+];
+
 #[test]
 fn help_names_every_flag() {
-    for (line, flags) in
-        [("run --help", RUN), ("run -h", RUN), ("help run", RUN), ("doctor --help", &["--json", "--help"])]
-    {
+    for (line, flags) in [
+        ("run --help", RUN),
+        ("run -h", RUN),
+        ("help run", RUN),
+        ("log --help", LOG),
+        ("log -h", LOG),
+        ("help log", LOG),
+        ("doctor --help", &["--json", "--help"]),
+    ] {
         let ended = ended(line).code(0).says("");
         for flag in flags {
             let words = ended.text().split([' ', ',', ']', '[', '\n']).any(|word| word == *flag);
@@ -36,11 +82,15 @@ fn help_names_every_flag() {
 
 #[test]
 fn every_flag_that_help_names_is_tested_here() {
-    let help = ended("run -h").code(0).text();
-    let named =
-        help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
-    for flag in named.map(|word| word.trim_end_matches(',')).filter(|word| word.starts_with("--")) {
-        assert!(RUN.contains(&flag), "{flag} is new: add it to the list, and a test of what it does");
+    for (line, flags) in [("run -h", RUN), ("log -h", LOG)] {
+        let help = ended(line).code(0).text();
+        let named =
+            help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
+        for flag in
+            named.map(|word| word.trim_end_matches([',', ']', ':'])).filter(|word| word.starts_with("--"))
+        {
+            assert!(flags.contains(&flag), "{flag} is new: add it to the list, and a test of what it does");
+        }
     }
 }
 
@@ -58,8 +108,33 @@ fn help_tells_what_every_exit_status_means() {
 }
 
 #[test]
+fn help_of_log_tells_its_columns_and_exit_statuses() {
+    let help = ended("log --help").code(0).says("").text();
+    assert!(help.contains("Usage: minder log [FLAGS] [RUN]"), "{help}");
+    for status in ["0 ", "141", "255"] {
+        assert!(
+            help.lines().any(|line| line.trim_start().starts_with(status)),
+            "{status} is not in:\n{help}"
+        );
+    }
+    // Each table's columns, as they are.
+    let names = |line: &str| {
+        let words = help.lines().find_map(|it| it.trim_start().strip_prefix(line)).expect(line);
+        words.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for table in ["runs", "attempts", "jobs"] {
+        let folder = super::folder();
+        let mut query = minder("log --csv --sql");
+        query.arg(format!("select * from {table}")).env("MINDER_STATE_DIR", folder.path());
+        let head = Live::start(&query).finish().code(0).says("").text();
+        let all: Vec<&str> = head.trim_end().split(',').filter(|name| !name.ends_with("_form")).collect();
+        assert_eq!(names(&format!("{table} ")), all, "{table}");
+    }
+}
+
+#[test]
 fn help_fits_a_terminal() {
-    for line in ["--help", "run --help", "run -h", "doctor --help"] {
+    for line in ["--help", "run --help", "run -h", "doctor --help", "log --help", "log -h"] {
         let help = ended(line).code(0).text();
         let paragraphs: Vec<&str> = help.split("\n\n").collect();
         for paragraph in paragraphs {

@@ -1,1 +1,319 @@
-//! What the record of a run keeps, and what a joblog says.
+//! What the record of a run keeps and what not, and joblogs: ours and GNU parallel's.
+
+mod joblog;
+
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use minder::{Command, Stdio};
+
+use super::{Ended, Live, file, folder, input, minder, path};
+use crate::kit::TESTKID;
+
+/// A state folder of its own, and a folder to work in.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(folder());
+        fs::create_dir(place.at("here")).expect("a folder");
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = minder(&line.replace("DIR", path(self.0.path())));
+        command.env("MINDER_STATE_DIR", self.at("state")).current_dir(self.at("here"));
+        command
+    }
+
+    fn ended(&self, line: &str) -> Ended {
+        Live::start(&self.command(line)).finish()
+    }
+
+    /// The folder of the only run.
+    fn run(&self) -> PathBuf {
+        let runs: Vec<_> = fs::read_dir(self.at("state/runs")).expect("runs").flatten().collect();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs[0].path()
+    }
+
+    fn id(&self) -> String {
+        self.run().file_name().expect("a name").to_string_lossy().into_owned()
+    }
+}
+
+/// Everything below a folder.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut at = 0;
+    while at < found.len() {
+        if found[at].is_dir() && !found[at].is_symlink() {
+            let inner = fs::read_dir(&found[at]).expect("a folder").flatten().map(|entry| entry.path());
+            found.extend(inner);
+        }
+        at += 1;
+    }
+    found
+}
+
+/// A command that fails until a file `fixed` is there, for arguments that begin with `b`.
+fn fails_first(place: &Place) -> String {
+    let fixed = place.at("fixed");
+    format!(
+        r#"echo {{}} >>../log; echo "out {{}}"; case {{}} in b*) [ -e {} ] || exit 3;; esac"#,
+        path(&fixed)
+    )
+}
+
+const INPUT: [&str; 6] = [":::", "a1", "b2", "a3", "b4", "a5"];
+
+#[test]
+fn what_failed_is_run_once_more() {
+    for (flag, again) in [("--resume-failed", "b2\nb4\n"), ("--retry-failed", "b2\nb4\n"), ("--resume", "")] {
+        let place = Place::new();
+        let mut command = place.command("run -k -j1");
+        Live::start(command.arg(fails_first(&place)).args(INPUT)).finish().code(2);
+        fs::write(place.at("fixed"), "").expect("a file");
+        fs::remove_file(place.at("log")).expect("a log");
+        let ended = place.ended(&format!("run {flag} {}", place.id())).code(0);
+        assert_eq!(file(&place.at("log")), again, "{flag}");
+        assert_eq!(ended.text(), again.lines().map(|job| format!("out {job}\n")).collect::<String>());
+        place.ended(&format!("run --retry-failed {}", place.id())).code(0).says("");
+        assert_eq!(file(&place.at("log")).lines().count(), 2, "{flag}: what failed ran again once");
+    }
+}
+
+#[test]
+fn a_run_is_known_by_the_beginning_of_its_id_and_by_nothing_else() {
+    let place = Place::new();
+    place.ended("run KID echo-args ::: 1 2").code(0);
+    let id = place.id();
+    place.ended(&format!("run --resume {}", &id[..4])).code(0).says("");
+    for wrong in [
+        "../runs",
+        "..",
+        "/",
+        &format!("../runs/{id}"),
+        &format!("{id}/../{id}"),
+        "zzzz",
+        &format!("{id}0"),
+        ".",
+    ] {
+        place.ended(&format!("run --resume {wrong}")).code(255).complains(&["is no run"]);
+    }
+    let none = if id.starts_with('0') { "1" } else { "0" };
+    place.ended(&format!("run --resume {none}")).code(255).complains(&["there is no run"]);
+    // A name that looks like a run, and leads elsewhere.
+    let elsewhere = place.at("elsewhere");
+    fs::rename(place.run(), &elsewhere).expect("a folder to move");
+    let before = below(&elsewhere).len();
+    symlink(&elsewhere, place.at("state/runs").join(&id)).expect("a link");
+    for flag in ["--resume", "--resume-failed", "--retry-failed"] {
+        place.ended(&format!("run {flag} {id}")).code(255).complains(&["not a folder"]);
+    }
+    assert_eq!(below(&elsewhere).len(), before, "something was written behind the link");
+}
+
+#[test]
+fn what_is_linked_inside_a_run_is_not_followed() {
+    for name in ["manifest.json", "arguments", "attempt-1.jsonl", "lock"] {
+        let place = Place::new();
+        place.ended("run KID append ../log ::: 1 2").code(0);
+        let (own, moved) = (place.run().join(name), place.at("moved"));
+        fs::rename(&own, &moved).expect("a file to move");
+        symlink(&moved, &own).expect("a link");
+        let before = fs::read(&moved).expect("a file");
+        place.ended(&format!("run --resume-failed {}", place.id())).code(255).complains(&[]);
+        assert!(fs::read(&moved).expect("a file") == before, "{name} was written to");
+        assert_eq!(file(&place.at("log")).lines().count(), 2, "{name}: jobs ran again");
+    }
+    // An attempt that is a link to nowhere: the next one gets another number.
+    let place = Place::new();
+    place.ended("run KID append ../log ::: 1 2").code(0);
+    symlink(place.at("planted"), place.run().join("attempt-2.jsonl")).expect("a link");
+    let ended = place.ended(&format!("run --resume {}", place.id()));
+    assert!(!place.at("planted").exists(), "a link was followed: {}", ended.err);
+}
+
+#[test]
+fn the_record_is_private() {
+    let place = Place::new();
+    place.ended("run KID echo-args ::: 1 2").code(0);
+    for entry in below(&place.at("state")) {
+        let about = fs::symlink_metadata(&entry).expect("an entry");
+        let wanted = if about.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(about.permissions().mode() & 0o777, wanted, "{}", entry.display());
+    }
+}
+
+#[test]
+fn arguments_that_are_no_text_are_kept_exactly() {
+    let words = [
+        b"\xff\xfe\x80".to_vec(),
+        b"a\nb".to_vec(),
+        b"tab\t\"quote\\".to_vec(),
+        Vec::new(),
+        b"\xc3\xa9 ".to_vec(),
+    ];
+    let place = Place::new();
+    let mut command = place.command("run -k -j1");
+    command.arg(format!("[ -e {} ] || exit 1; exec {TESTKID} raw {{}}", path(&place.at("go"))));
+    command.arg(":::").args(words.iter().map(|word| std::ffi::OsString::from_vec(word.clone())));
+    Live::start(&command).finish().code(5);
+    fs::write(place.at("go"), "").expect("a file");
+    let ended = place.ended(&format!("run --retry-failed {}", place.id())).code(0);
+    assert_eq!(ended.out, words.concat(), "{:?}", ended.text());
+}
+
+#[test]
+fn an_input_that_came_through_a_pipe_is_given_again() {
+    let place = Place::new();
+    let mut command = place.command("run -k -j1");
+    let line = fails_first(&place);
+    let mut live = Live::start(command.arg(&line).stdin(Stdio::Piped));
+    live.write(b"a1\nb2\na3\nb4\n");
+    live.close();
+    live.finish().code(2);
+    fs::write(place.at("fixed"), "").expect("a file");
+    let again = |flag: &str, bytes: &[u8]| {
+        let mut live = Live::start(place.command(&format!("run {flag} {}", place.id())).stdin(Stdio::Piped));
+        live.write(bytes);
+        live.close();
+        live.finish()
+    };
+    // Another input is refused, and runs nothing that was not asked for.
+    let before = file(&place.at("log"));
+    again("--resume", b"a1\nb2\nx3\nb4\na5\n").code(255).complains(&["job 3", "not what it was"]);
+    assert_eq!(file(&place.at("log")), before, "something ran");
+    again("--resume", b"a1\nb2\na3\nb4\n").code(0).says("");
+    assert_eq!(file(&place.at("log")), before, "something ran");
+    assert_eq!(again("--retry-failed", b"a1\nb2\na3\nb4\n").code(0).text(), "out b2\nout b4\n");
+    assert_eq!(again("--resume", b"a1\nb2\na3\nb4\na5\n").code(0).text(), "out a5\n");
+}
+
+#[test]
+fn an_input_file_that_changed_is_refused() {
+    let place = Place::new();
+    let list = place.at("list");
+    fs::write(&list, "a1\nb2\n").expect("a file");
+    let mut command = place.command("run -k -j1");
+    command.arg(fails_first(&place)).stdin(fs::File::open(&list).expect("a file"));
+    Live::start(&command).finish().code(1);
+    fs::write(place.at("fixed"), "").expect("a file");
+    let again = format!("run --resume-failed {}", place.id());
+    let old = fs::metadata(&list).expect("a file").modified().expect("a time");
+    fs::write(&list, "a1\nb2\na3\n").expect("a file");
+    place.ended(&again).code(255).complains(&["list", "changed"]);
+    fs::remove_file(&list).expect("a file");
+    place.ended(&again).code(255).complains(&["list"]);
+    fs::write(&list, "a1\nb2\n").expect("a file");
+    fs::File::options().write(true).open(&list).and_then(|file| file.set_modified(old)).expect("a time");
+    assert_eq!(place.ended(&again).code(0).text(), "out b2\n");
+}
+
+#[test]
+fn a_folder_that_is_gone_is_one_line() {
+    let place = Place::new();
+    place.ended("run KID exit ::: 1").code(1);
+    fs::remove_dir(place.at("here")).expect("a folder");
+    let mut command = place.command(&format!("run --retry-failed {}", place.id()));
+    command.current_dir("/");
+    Live::start(&command).finish().code(255).complains(&["here"]);
+}
+
+#[test]
+fn a_run_goes_on_in_its_own_folder() {
+    let place = Place::new();
+    let mut command = place.command("run -k -j1");
+    Live::start(command.arg(fails_first(&place)).args(INPUT)).finish().code(2);
+    fs::write(place.at("fixed"), "").expect("a file");
+    let mut command = place.command(&format!("run --retry-failed {}", place.id()));
+    Live::start(command.current_dir("/")).finish().code(0);
+    assert_eq!(file(&place.at("log")).lines().count(), 7);
+}
+
+#[test]
+fn a_secret_is_nowhere_in_the_record() {
+    let place = Place::new();
+    let secret = "hunter2-correct-horse";
+    let mut command = place.command("run -k --redact-args --joblog ../joblog");
+    command
+        .arg(format!("echo {{}} >&2; {TESTKID} raw x; [ -e {} ]", path(&place.at("go"))))
+        .args([":::", secret, "other"]);
+    // Output may name it: once it was shown, nothing of that is kept either.
+    Live::start(&command).finish().code(2);
+    for entry in below(&place.at("state")).iter().filter(|entry| entry.is_file()) {
+        let bytes = fs::read(entry).expect("a file");
+        assert!(!super::text(&bytes).contains(secret), "{} has it", entry.display());
+    }
+    assert!(!file(&place.at("joblog")).contains(secret), "the joblog has it");
+    // As the name of a program, too.
+    let mut command = place.command("run --redact-args");
+    command.arg("{}").args([":::", secret]).env("MINDER_STATE_DIR", place.at("state-2"));
+    Live::start(&command).finish();
+    for entry in below(&place.at("state-2")).iter().filter(|entry| entry.is_file()) {
+        assert!(!file(entry).contains(secret), "{} has it", entry.display());
+    }
+    fs::write(place.at("go"), "").expect("a file");
+    let mut command = place.command(&format!("run --retry-failed {}", place.id()));
+    let ended = Live::start(command.stdin(input(format!("{secret}\nother\n").as_bytes()))).finish().code(0);
+    assert_eq!(ended.text(), "xx");
+    for entry in below(&place.at("state")).iter().filter(|entry| entry.is_file()) {
+        let bytes = fs::read(entry).expect("a file");
+        assert!(!super::text(&bytes).contains(secret), "{} has it, taken up", entry.display());
+    }
+}
+
+#[test]
+fn without_a_record_nothing_is_left() {
+    for flags in ["", "-k", "--lb", "--spool", "-k --buffer 64k", "--tag"] {
+        let place = Place::new();
+        fs::create_dir(place.at("tmp")).expect("a folder");
+        let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: 1 2 3 4 5 6");
+        let mut command = place.command(&line);
+        Live::start(command.env("TMPDIR", place.at("tmp"))).finish().code(0);
+        assert!(!place.at("state").exists(), "{flags}: a record");
+        assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_run_without_a_record_leaves_nothing_either() {
+    for flags in ["-k", "--spool", "-k --buffer 64k"] {
+        let place = Place::new();
+        fs::create_dir(place.at("tmp")).expect("a folder");
+        let wait = place.at("wait");
+        let line = format!(
+            "case {{}} in 1) {TESTKID} await {} 1;; *) {TESTKID} spew 300000; echo >>../log;; esac",
+            path(&wait)
+        );
+        let mut command = place.command(&format!("run -j2 --no-record {flags}"));
+        command.arg(line).args([":::", "1", "2", "3", "4", "5", "6"]).env("TMPDIR", place.at("tmp"));
+        let mut live = Live::start(&command);
+        live.until_true("the others", || file(&place.at("log")).lines().count() == 5);
+        let outer = live.pid();
+        live.signal(rustix::process::Signal::KILL);
+        live.until("its end", |record| record.done.is_some());
+        live.until_true("its end", || !crate::kit::lives(outer));
+        drop(live);
+        assert!(!place.at("state").exists(), "{flags}: a record");
+        assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));
+    }
+}
+
+#[test]
+fn files_of_a_run_are_its_owners() {
+    let place = Place::new();
+    place.ended("run KID echo-args ::: 1").code(0);
+    let own = fs::metadata(place.0.path()).expect("a folder").uid();
+    assert!(
+        below(&place.at("state")).iter().all(|entry| fs::metadata(entry).expect("an entry").uid() == own)
+    );
+}

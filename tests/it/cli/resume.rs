@@ -131,7 +131,7 @@ impl Trial {
 
     fn start(&self) -> Running {
         // A pipe and a file in turns: bytes go different ways.
-        Running::start(&self.words(), self.folder.path(), self.shown.len() % 2 == 0)
+        Running::start(&self.words(), self.folder.path(), self.shown.len().is_multiple_of(2))
     }
 
     /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it started.
@@ -318,14 +318,29 @@ impl Running {
         processes.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(here).collect()
     }
 
-    /// Waits for its end, and for the end of all that it started.
-    fn finish(mut self) -> (Status, Vec<u8>, String) {
+    /// Whether a process that is on its way out still holds a run's lock: files are closed after everything else.
+    fn is_locked(&self) -> bool {
+        let runs = self.here.with_file_name("state/runs");
+        fs::read_dir(runs)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|run| File::open(run.path().join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_err()))
+    }
+
+    /// Waits until nothing is left of it.
+    fn settle(&self) {
         let deadline = Instant::now() + PATIENCE;
-        let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
-        while !self.inhabitants().is_empty() {
+        while !self.inhabitants().is_empty() || self.is_locked() {
             assert!(Instant::now() < deadline, "these live on: {:?}", self.inhabitants());
             std::thread::park_timeout(Duration::from_millis(2));
         }
+    }
+
+    /// Waits for its end, and for the end of all that it started.
+    fn finish(mut self) -> (Status, Vec<u8>, String) {
+        let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
+        self.settle();
         let (shown, said) = self.sinks.take().expect("outputs");
         (exit.status, shown.take(), super::text(&said.take()))
     }

@@ -59,13 +59,18 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
         let tag = if tagged { rest.iter().position(|byte| *byte == b'\t').expect("a tag") + 1 } else { 0 };
         let body = &rest[tag..];
         let beginning = String::from_utf8_lossy(&body[..body.len().min(60)]);
-        let id: Option<usize> = beginning.strip_prefix('\u{1}').and_then(|text| text.split(' ').next()?.parse().ok());
+        let id: Option<usize> =
+            beginning.strip_prefix('\u{1}').and_then(|text| text.split(' ').next()?.parse().ok());
         let id = id.unwrap_or_else(|| panic!("torn after {} bytes: {beginning:?}", all.len() - rest.len()));
         if tagged {
             assert_eq!(String::from_utf8_lossy(&rest[..tag - 1]), jobs[id].word(), "another's tag");
         }
         let line = lines[id].next().unwrap_or_else(|| panic!("more of {id} than it wrote: {beginning:?}"));
-        assert!(body.starts_with(&line), "{id} is torn after {} bytes: {beginning:?}", all.len() - rest.len());
+        assert!(
+            body.starts_with(&line),
+            "{id} is torn after {} bytes: {beginning:?}",
+            all.len() - rest.len()
+        );
         rest = &body[line.len()..];
         if order.last() != Some(&id) {
             order.push(id);
@@ -95,7 +100,9 @@ fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
 
 /// How many files are below a folder.
 fn files(folder: &std::path::Path) -> usize {
-    fs::read_dir(folder).expect("a folder").flatten().map(|item| {
-        if item.file_type().is_ok_and(|it| it.is_dir()) { files(&item.path()) } else { 1 }
-    }).sum()
+    fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .map(|item| if item.file_type().is_ok_and(|it| it.is_dir()) { files(&item.path()) } else { 1 })
+        .sum()
 }

@@ -68,6 +68,7 @@ Examples:
   minder log --sqlite runs.db                 all runs, as a database
   minder log last --sql 'select args, wall from jobs order by wall desc limit 5'
   minder log --sql 'select run, count(*), sum(user + system) from jobs group by run'
+  minder log --prune --dry-run                what would be removed, and why
 
 Columns:
   runs      run at command jobs failed elapsed state note
@@ -84,6 +85,10 @@ command are lists, and what is no UTF-8 is {\"base64\": \"…\"}. In CSV and SQL
 args_form, command_form and tail_form say how the value is written: text; base64
 (SQL: bytes, a blob) where it is no UTF-8; json where it is a list of several. In the
 CSV of a query, blobs are base64.
+
+Once a day a run that leaves a record removes old ones, as --prune does at once: those
+to which nothing was written for 30 days, then the oldest beyond 1,000 runs or 1 GiB. A
+run that is running stays; one with output that was not shown stays for the 30 days.
 
 A record that is damaged is shown as far as it can be read; one line on stderr names
 it. A run that was killed can be taken up: minder run --resume RUN.

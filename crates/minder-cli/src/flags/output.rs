@@ -9,15 +9,21 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
-    /// Show jobs in the order of the input. The first that is not shown yet is shown as it writes.
+    /// Show jobs in the order of the input. The first that is not over yet is seen as it writes.
+    ///
+    /// The others wait, at most 10,000 finished ones; then no further job starts until some could be shown.
     #[arg(short, long)]
     pub(crate) keep_order: bool,
 
-    /// Show whole lines as they come, of all jobs. No line is torn.
+    /// Show whole lines of all jobs as they come. No line is torn.
+    ///
+    /// A line over 1 MiB (less with many jobs: --buffer over four times --jobs) has the screen for itself until it ends.
     #[arg(long, visible_alias = "lb", conflicts_with_all = ["keep_order", "ungroup"])]
     pub(crate) line_buffer: bool,
 
-    /// Jobs write straight to our output: as it comes, mixed. Only sizes and stderr of failed jobs are not recorded.
+    /// Let jobs write to our output themselves: as it comes, mixed. minder then sees nothing of it.
+    ///
+    /// The record has no sizes of outputs and no last lines of stderr, and what was written is not shown again.
     #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
     pub(crate) ungroup: bool,
 
@@ -29,28 +35,30 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 
-    /// Write outputs into files too: DIR/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does.
+    /// Write outputs into files, too: DIR/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does.
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
 
     /// Give each job a terminal of its own, so that it colours and flushes; its two outputs become one.
+    ///
+    /// Lines then end in CR LF. The terminal is its input, too, and nobody types there: a job that reads waits for ever.
     #[arg(long, conflicts_with = "spool")]
     pub(crate) pty: bool,
 
-    /// Give each job a file as its output instead of a pipe: the least work for large outputs.
+    /// Give each job files as its outputs instead of pipes: the least work for large outputs.
     ///
-    /// Nothing is seen before the job ends. An endless job fills the disk; a job that seeks in its output, or truncates
-    /// it, changes what is shown; what it leaves running goes on writing to a file that is gone.
+    /// Nothing is seen before the job ends. An endless job fills the disk, whatever --buffer says; a job that seeks in its
+    /// output, or truncates it, changes what is shown; what it leaves running goes on writing to a file that is gone.
     #[arg(long, conflicts_with = "line_buffer")]
     pub(crate) spool: bool,
 
-    /// The most memory for output of all jobs together: a number of bytes, with k, M or G. What does not fit waits in
-    /// files.
+    /// The most memory for output of all jobs together, in bytes or with k, M, G. What does not fit waits in files.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
     pub(crate) buffer: usize,
 
-    /// The folder for output that waits [default: the run's record; without a record the system's folder for temporary
-    /// files]
+    /// The folder for output that waits [default: that of the record; without one, that for temporary files]
+    ///
+    /// Files there have no name, and go with minder: what has ended and was not shown is lost when minder is killed.
     #[arg(long, value_name = "DIR")]
     pub(crate) tmpdir: Option<PathBuf>,
 }
@@ -63,19 +71,25 @@ pub(crate) struct RecordFlags {
     #[arg(long, conflicts_with_all = ["sync", "redact_args"])]
     pub(crate) no_record: bool,
 
-    /// Make the record survive the machine, too: wait for the disk after each write.
+    /// Make the record survive the machine, too: wait for the disk after each write. Without a record, do not run.
     #[arg(long)]
     pub(crate) sync: bool,
 
-    /// Keep arguments out of the record: they may be secrets. Such a run is resumed with its input given again.
+    /// Keep arguments out of the record: they may be secrets. To resume such a run, its input is given again.
+    ///
+    /// Not kept out: what is typed before `:::`, what jobs write, names below --results, messages on stderr.
     #[arg(long)]
     pub(crate) redact_args: bool,
 
-    /// Write a row for each job that ended into this file, in GNU parallel's columns.
+    /// Write a row for each job that ended into this file, in GNU parallel's columns. A file that is there is emptied, but
+    /// for --resume and its kin, which read it and go on with it.
     #[arg(long, value_name = "FILE")]
     pub(crate) joblog: Option<PathBuf>,
 
     /// Run what had not ended: `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`.
+    ///
+    /// By its id, a run has its own flags, command, folder and input again; flags that are given now come behind them.
+    /// By a joblog all is given again, and jobs are known by their numbers.
     #[arg(long, conflicts_with_all = ["resume_failed", "retry_failed"])]
     pub(crate) resume: bool,
 
@@ -88,11 +102,11 @@ pub(crate) struct RecordFlags {
     pub(crate) retry_failed: bool,
 
     /// Print the commands instead of running them.
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     pub(crate) dry_run: bool,
 
     /// Say each command on stderr when it starts.
-    #[arg(short, long, conflicts_with = "quiet")]
+    #[arg(short, long, conflicts_with = "quiet", help_heading = "Running")]
     pub(crate) verbose: bool,
 }
 

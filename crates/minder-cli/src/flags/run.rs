@@ -36,30 +36,31 @@ pub(crate) struct RunFlags {
     /// The shell for a command that is one string with blanks or shell characters.
     ///
     /// It is called as `SHELL -c LINE`, and has to quote as POSIX says: sh, dash, bash, ksh, zsh, busybox …
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
     /// What to do when a job has ended but something that it started holds its output open.
-    #[arg(long, value_name = "HOW", default_value = "close")]
+    #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Running")]
     pub(crate) leak: Leak,
 
     /// How many seconds jobs have to end after Ctrl-C, before they are killed.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, help_heading = "Running")]
     pub(crate) grace: u64,
 
     /// The wait mechanism; `minder doctor` lists them.
-    #[arg(long, value_name = "NAME", env = "MINDER_BACKEND")]
+    #[arg(long, value_name = "NAME", env = "MINDER_BACKEND", help_heading = "Running")]
     pub(crate) backend: Option<String>,
 
     /// Run without the two guardian processes. `kill -9` of minder then leaves its jobs running.
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     pub(crate) no_guard: bool,
 
     /// The command, then `:::` and the arguments; without `:::`, each line of standard input is an argument.
     ///
     /// Several words are run directly, without a shell. One string with blanks or shell characters is a shell line. `{}`
-    /// stands for the argument; where there is none, the argument comes last.
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    /// stands for the argument; where there is none, the argument comes last. With --resume and its kin, and without
+    /// --joblog, the id of a run stands here, behind all flags.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
     pub(crate) words: Vec<OsString>,
 }
 
@@ -78,6 +79,8 @@ Examples:
   minder run gzip -9 {} ::: *.log             several words: run directly, without a shell
   ls *.log | minder run -j4 gzip -9           each line of standard input is an argument
   minder run -j4 --bar ./test.sh {} ::: a b   a bar on the terminal
+  minder run -k --tag ./test.sh {} ::: a b    in the order of the input, lines with tags
+  minder run --resume 61c0                    what that run had left to do
 
 Placeholders:
   {}   the argument        {.}  without its extension     {#}  the job's number, from 1
@@ -90,13 +93,17 @@ here-documents, in program text for another shell …) the line is refused, with
 reason.
 
 Output comes job by job: each job's when it ends, stdout and stderr kept apart, byte
-for byte; a job that runs alone is seen as it writes. Jobs have an empty standard input and a process group of their own. Output
-that does not fit into memory waits in private files.
+for byte; a job that runs alone is seen as it writes. -k, --lb and -u show it in other
+ways. What does not fit into memory waits in private files. Jobs have an empty standard
+input, but for those with --pty, and a process group of their own.
 
 A run leaves a record, private to you, in $MINDER_STATE_DIR, else in
 $XDG_STATE_HOME/minder, else in ~/.local/state/minder: each job's argument, times,
-status, and (until it is shown) its output. `minder log` reads it. Whatever ends a
-run, `minder run --resume RUN` runs what had not ended, and shows what was not shown.
+status, and (until it is shown) its output; of a failed job also the last 2 KiB of
+stderr. `minder log` reads it. Whatever ends a run, `minder run --resume RUN` runs what
+had not ended, and shows what was not shown. Jobs that were running then run again,
+and what was seen of them is seen again. Once a day runs older than 30 days are removed,
+and the oldest beyond 1,000 runs or 1 GiB.
 
 Ctrl-C once starts nothing more and asks the jobs to end (TERM); twice kills them.
 When minder itself is killed, also by `kill -9`, everything that it started dies

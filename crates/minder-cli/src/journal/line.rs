@@ -58,7 +58,7 @@ pub(crate) fn encode(row: &Row, out: &mut Vec<u8>) {
                 encode(&Row::Shown(super::row::Shown { jobs: jobs.to_vec() }), out);
             }
         }
-        Row::Begun(_) | Row::Over(_) => {
+        Row::Begun(_) | Row::Outputs(_) | Row::Over(_) => {
             append(row, out);
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct Progress {
     pub(crate) unshown: BTreeMap<u64, Vec<Piece>>,
     /// The arguments of those jobs, which their tags may need.
     pub(crate) unshown_args: BTreeMap<u64, Vec<Text>>,
+    /// Where the output of attempts lies, as far as that is not the run's folder.
+    pub(crate) outputs: BTreeMap<u32, Text>,
     /// The highest number of a job that ended.
     pub(crate) last_job: u64,
     /// Checksums of the arguments, if they were asked for.
@@ -50,6 +52,7 @@ impl Progress {
     pub(crate) fn add(&mut self, row: &Row) {
         match row {
             Row::Begun(_) | Row::Over(_) => (),
+            Row::Outputs(outputs) => _ = self.outputs.insert(outputs.attempt, outputs.folder.clone()),
             Row::Shown(shown) => {
                 for job in &shown.jobs {
                     self.unshown.remove(job);
@@ -138,10 +141,6 @@ impl JobSet {
     /// How many jobs there are.
     pub(crate) fn len(&self) -> u64 {
         self.ranges.iter().map(|(first, last)| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
     }
 
     /// First and last of each range, in order.

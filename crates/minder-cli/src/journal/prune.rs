@@ -17,6 +17,8 @@ use super::row::{now, since_1970};
 const STAMP: &str = "pruned";
 /// A run that is being removed is called so first: nobody finds half of it.
 const GONE: &str = "gone-";
+/// Why a run that somebody works on stays.
+const RUNNING: &str = "it is running";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Which records are kept.
@@ -36,11 +38,12 @@ impl Default for Rule {
     }
 }
 
-/// What was done.
+/// What was done; of a dry run, what would be.
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
+    /// Oldest first.
     pub(crate) removed: Vec<Removed>,
-    /// Runs that the rule would remove, and why they could not be.
+    /// Runs that the rule names, and why they stay all the same.
     pub(crate) left: Vec<(String, String)>,
     /// Bytes of the runs that are still there.
     pub(crate) bytes: u64,
@@ -53,6 +56,15 @@ pub(crate) struct Removed {
     /// When it began, in seconds since 1970.
     pub(crate) at: f64,
     pub(crate) bytes: u64,
+    pub(crate) why: Why,
+}
+
+/// Which part of the rule a run is beyond: the first that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Age,
+    Runs,
+    Bytes,
 }
 
 /// Prunes by the default rule, if that was not done for a day. None: it was.
@@ -72,17 +84,20 @@ pub(crate) fn prune_daily(root: &Path) -> Result<Option<Pruned>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         made => drop(made?),
     }
-    prune(root, Rule::default()).map(Some)
+    prune(root, Rule::default(), false).map(Some)
 }
 
 /// Removes runs, oldest first: those to which nothing was written for `age_max`, and of the others all but the newest
 /// `runs_max` with at most `bytes_max` bytes. A run that is alive stays, and one that still keeps output which was not
 /// shown stays until it is older than `age_max`. Links are not followed, and a run with a file that is not ours stays.
+/// With `dry_run` nothing is removed, and all that would be is told.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read. What cannot be removed is in [`Pruned::left`].
-pub(crate) fn prune(root: &Path, rule: Rule) -> Result<Pruned> {
-    remove_rest(root);
+pub(crate) fn prune(root: &Path, rule: Rule, dry_run: bool) -> Result<Pruned> {
+    if !dry_run {
+        remove_rest(root);
+    }
     let found = folder::list(root)?;
     let mut pruned = Pruned::default();
     let mut sizes: BTreeMap<String, Size> = BTreeMap::new();
@@ -95,15 +110,19 @@ pub(crate) fn prune(root: &Path, rule: Rule) -> Result<Pruned> {
     let now = now();
     for run in found.into_iter().rev() {
         let Some(size) = sizes.get(&run.id) else { continue };
-        let old = now - size.last.max(run.at.min(now)) > rule.age_max.as_secs_f64();
-        if !(old || count > rule.runs_max || pruned.bytes > rule.bytes_max) {
-            continue;
-        }
-        match remove(root, &run, size, old) {
+        let age = now - size.last.max(run.at.min(now));
+        let why = match () {
+            () if age > rule.age_max.as_secs_f64() => Why::Age,
+            () if count > rule.runs_max => Why::Runs,
+            () if pruned.bytes > rule.bytes_max => Why::Bytes,
+            () => continue,
+        };
+        let removed = check(&run, size, why).and_then(|()| if dry_run { Ok(()) } else { remove(root, &run) });
+        match removed {
             Ok(()) => {
                 count -= 1;
                 pruned.bytes -= size.bytes;
-                pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes });
+                pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes, why });
             }
             Err(error) => pruned.left.push((run.id, format!("{error:#}"))),
         }
@@ -137,13 +156,19 @@ impl Size {
     }
 }
 
-fn remove(root: &Path, run: &Found, size: &Size, old: bool) -> Result<()> {
-    if !old && size.outputs {
+/// Refuses a run that is to stay although the rule names it.
+fn check(run: &Found, size: &Size, why: Why) -> Result<()> {
+    ensure!(!folder::is_alive(&run.folder), RUNNING);
+    if why != Why::Age && size.outputs {
         let (progress, _) = Progress::of_run(&run.folder, false)?;
         ensure!(progress.unshown.is_empty(), "it keeps output that was not shown");
     }
-    only_ours(&run.folder)?;
-    let Some(lock) = folder::lock(&run.folder)? else { bail!("it is running") };
+    only_ours(&run.folder).map(drop)
+}
+
+fn remove(root: &Path, run: &Found) -> Result<()> {
+    // Somebody may have taken it up since it was looked at.
+    let Some(lock) = folder::lock(&run.folder)? else { bail!(RUNNING) };
     let gone = folder::runs(root).join(format!("{GONE}{}", run.id));
     // Whoever waits for the lock finds no folder to write to then.
     if fs::rename(&run.folder, &gone).is_err() {

@@ -182,6 +182,7 @@ pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
         let path = folder.join(folder::attempt_name(number));
         let damage = each(&path, |row| match row {
             Row::Begun(begun) => attempt.begun = Some(begun),
+            Row::Outputs(_) => (),
             Row::Over(over) => attempt.over = Some(over),
             Row::Shown(shown) => shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job))),
             Row::Ended(ended) => {

@@ -16,6 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) enum Row {
     /// An attempt begins: the first line of its file.
     Begun(Begun),
+    /// Where the files with output of this attempt are, if not in the run's folder.
+    Outputs(OutputsRow),
     /// A job ended, or could not be started. Its output is either shown already or lies in `kept`.
     Ended(Ended),
     /// What these jobs had kept was shown.
@@ -35,6 +37,13 @@ pub(crate) struct Begun {
     /// Seconds since 1970, by the clock of that moment, which may jump.
     #[serde(serialize_with = "seconds")]
     pub(crate) at: f64,
+}
+
+/// Where the files with output of an attempt are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OutputsRow {
+    pub(crate) attempt: u32,
+    pub(crate) folder: Text,
 }
 
 /// A job ended.

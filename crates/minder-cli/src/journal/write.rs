@@ -119,29 +119,15 @@ impl Record {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
 
-    /// Makes a private file for output in the run's folder. Its name is `out-…` or `spill-…`.
-    pub(crate) fn create_output(&self, name: &str) -> io::Result<File> {
-        private_file(&self.output(name)?)
-    }
-
     /// Removes all files with output, of this attempt and of earlier ones: all of it was shown.
     pub(crate) fn remove_outputs(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
-            if let Ok(path) = self.output(&name) {
+            if let Ok(path) = output_path(&self.folder, &name) {
                 // What is left is found when the record is pruned.
                 let _ = fs::remove_file(path);
             }
         }
-    }
-
-    /// Removes a file that [`create_output`](Self::create_output) made, here or in an earlier attempt.
-    pub(crate) fn remove_output(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.output(name)?)
-    }
-
-    fn output(&self, name: &str) -> io::Result<PathBuf> {
-        output_path(&self.folder, name)
     }
 }
 

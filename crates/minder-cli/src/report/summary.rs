@@ -65,6 +65,8 @@ pub(crate) struct Summary {
     pub(crate) elapsed: Duration,
     /// Processes that jobs left behind, by number and name.
     pub(crate) adopted: Vec<(u32, String)>,
+    /// Whether it was cut off, and failures are not of the jobs' own making.
+    pub(crate) cut: bool,
     /// The id of its record.
     pub(crate) run: Option<String>,
 }
@@ -101,7 +103,7 @@ impl Summary {
             |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
         lines.extend(self.tally.leaked.iter().map(leaked));
         lines.extend(self.left_lines());
-        if let Some(run) = self.run.as_ref().filter(|_| failed > 0) {
+        if let Some(run) = self.run.as_ref().filter(|_| failed > 0 && !self.cut) {
             lines.push(format!("  more of them: minder log {run} --failed"));
         }
         lines
@@ -172,8 +174,14 @@ mod tests {
         tally.add_refused("./test.sh bsd", "not found");
         let mut counts = Counts::default();
         (counts.succeeded, counts.failed) = (2, 1);
-        let summary =
-            Summary { counts, tally, elapsed: Duration::from_millis(18_200), adopted: Vec::new(), run: None };
+        let summary = Summary {
+            counts,
+            tally,
+            elapsed: Duration::from_millis(18_200),
+            adopted: Vec::new(),
+            run: None,
+            cut: false,
+        };
         assert_eq!(
             summary.lines(),
             [

@@ -84,7 +84,7 @@ enum End {
 
 /// Prints the commands that would be run.
 fn show_commands(mut plan: Plan) -> Result<ExitCode> {
-    plan.record.root = None;
+    plan.record.keep = false;
     let left = Left::read(&plan)?;
     let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), left.again)?;
     data(|out| {
@@ -102,9 +102,9 @@ fn show_commands(mut plan: Plan) -> Result<ExitCode> {
 fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     let begun = Instant::now();
     let (_, descriptors) = guard.raise_descriptors()?;
-    let most =
-        usize::try_from(descriptors.saturating_sub(DESCRIPTORS_OWN) / DESCRIPTORS_JOB).unwrap_or(usize::MAX);
-    let degree = plan.degree.unwrap_or(most).max(1);
+    let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let degree = plan.degree.unwrap_or(most).min(most).max(1);
     let mut rules = Rules::default();
     rules.degree = degree;
     let crew = Arc::new(Crew::new(rules, plan.grace));
@@ -123,13 +123,12 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     guard.armed()?;
     input.read_on(&crew)?;
     let shared = Shared::new(plan, degree, &crew, &stage, &input, &book);
-    shared.show_first();
     let (tally, signal) = thread::scope(|scope| {
         let (mut handles, mut spare) = (Vec::new(), 0);
         for (place, set) in sets.iter_mut().enumerate().rev() {
             let slots = degree / loops + usize::from(place < degree % loops) + spare;
             let (shared, desk) = (&shared, &desk);
-            let work = move || desk.attend(|| shared.work(set, place, slots));
+            let work = move || desk.attend(|| shared.work(set, place, slots), || shared.show_rest());
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),
                 // One loop does all of the work as well.
@@ -156,6 +155,7 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
         elapsed: begun.elapsed(),
         adopted: guard.adopted(),
         run: book.run().map(str::to_owned),
+        cut: signal.is_some(),
     };
     if signal.is_some() {
         // What is left running goes with the run.
@@ -163,8 +163,10 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
         summary.tally.left_running = 0;
     }
     let end = close(&shared, &summary, signal);
-    let all_shown = stage.is_done() && matches!(end, End::Status(_) | End::Cancelled(Ending::Signal(_)));
-    book.close(over(&summary, &shared, &end), all_shown, plan);
+    let all_shown = stage.is_done()
+        && !shared.has_failed()
+        && matches!(end, End::Status(_) | End::Cancelled(Ending::Signal(_)));
+    book.close(over(&summary, &shared, &end), all_shown);
     Ok(end)
 }
 
@@ -176,12 +178,23 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
         End::Cancelled(_) => Some("it failed".to_owned()),
         End::Status(_) => None,
     };
+    // Jobs that were cut off are none of these: they run again.
+    let [failed, succeeded] = shared.rows();
     Over {
-        succeeded: summary.counts.succeeded,
-        failed: summary.counts.failed,
+        succeeded,
+        failed,
         elapsed: summary.elapsed.as_secs_f64(),
         cpu: summary.tally.cpu.as_secs_f64(),
         why,
+    }
+}
+
+/// How many descriptors a job may need at once. Files are made for it when it has begun to write: it is too late then to
+/// find that none is free.
+fn descriptors_of_a_job(plan: &Plan) -> u64 {
+    match plan.view {
+        View::Straight => 1,
+        _ => DESCRIPTORS_JOB + 2 * u64::from(plan.results.is_some()),
     }
 }
 
@@ -192,8 +205,8 @@ fn limits(plan: &Plan, loops: usize, book: &Book, place: usize) -> Limits {
     let share = if plan.view == View::Lines { 2 } else { 1 };
     limits.bytes_max = plan.buffer / loops / share;
     limits.child_bytes_max = JOB_BYTES_MAX.min(limits.bytes_max);
-    limits.spill_dir = Some(book.folder(plan));
-    limits.spill_names = book.name(plan, "spill", place).map(|name| format!("{name}-"));
+    limits.spill_dir = Some(book.folder().to_owned());
+    limits.spill_names = book.name("spill", place).map(|name| format!("{name}-"));
     limits.leak_after = plan.leak_after;
     limits.listen_after = LISTEN_AFTER;
     limits.backend = plan.backend;

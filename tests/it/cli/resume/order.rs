@@ -49,7 +49,7 @@ fn a_kill_while_many_are_shown_repeats_no_more_than_run_at_once() {
     reader.read_to_end(&mut first).expect("output");
     let status = running.child.wait().expect("its end").status;
     assert!(matches!(status, Status::Signaled { .. }), "{status:?}");
-    running.until("the end of all", |running| running.inhabitants().is_empty());
+    running.settle();
     drop(running);
     let words = trial.words();
     let running = Running::start(&words, trial.folder.path(), true);

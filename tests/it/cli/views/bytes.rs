@@ -1,6 +1,6 @@
 //! Every byte of every job, in every view.
 
-use super::{compare, texts, untangle, feed, fed, Text};
+use super::{Text, compare, fed, feed, texts, untangle};
 
 const MIB: usize = 1 << 20;
 

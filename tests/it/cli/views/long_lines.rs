@@ -17,7 +17,9 @@ fn a_line_of_megabytes_is_whole() {
 
 #[test]
 fn many_at_once_in_little_memory() {
-    for flags in ["--lb -j16 --buffer 64k", "--lb --tag -j16 --buffer 64k", "--lb -j16 --no-record --buffer 64k"] {
+    for flags in
+        ["--lb -j16 --buffer 64k", "--lb --tag -j16 --buffer 64k", "--lb -j16 --no-record --buffer 64k"]
+    {
         compare(flags, &long(16, 600_000, 700_000, 300_000));
     }
 }
@@ -30,7 +32,9 @@ fn through_one_pipe() {
     let (mut reader, writer) = super::pipe();
     let mut command = super::minder("run --lb -j3 KID text");
     let both = minder::Stdio::from(writer);
-    let live = Live::start(command.stdin(super::input(&super::feed(&jobs))).stdout(both.clone()).stderr(both.clone()));
+    let live = Live::start(
+        command.stdin(super::input(&super::feed(&jobs))).stdout(both.clone()).stderr(both.clone()),
+    );
     drop((command, both));
     let mut all = Vec::new();
     reader.read_to_end(&mut all).expect("the output");
@@ -46,7 +50,9 @@ fn what_waits_behind_a_long_line_is_not_lost() {
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end;; \
          *) KID await {0} x; KID spew 200000; echo; echo {{}}; KID touch {2}/{{}} 0;; esac",
-        path(&begun), path(&wait), path(folder.path())
+        path(&begun),
+        path(&wait),
+        path(folder.path())
     );
     for flags in ["--lb -j4", "--lb -j4 --buffer 64k"] {
         let mut live = Live::start(&shell(flags, &line, &["long", "a", "b", "c"]));
@@ -72,8 +78,10 @@ fn who_ended_behind_a_long_line_is_seen_when_the_line_is_over() {
     let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| folder.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end; exec KID await {2} over;; \
-         *) KID await {0} x; printf {{}};; esac",
-        path(&begun), path(&line_end), path(&wait)
+         *) KID await {0} x >&2; KID raw {{}};; esac",
+        path(&begun),
+        path(&line_end),
+        path(&wait)
     );
     // In this loop and in the other.
     for args in [["long", "short", "brief"], ["short", "long", "brief"]] {
@@ -81,13 +89,40 @@ fn who_ended_behind_a_long_line_is_seen_when_the_line_is_over() {
         live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
         live.listen(std::time::Duration::from_millis(300));
         std::fs::write(&line_end, "").expect("a file");
-        let has = |part: &'static str| move |record: &crate::kit::Record| super::super::text(&record.outs[0]).contains(part);
+        let has = |part: &'static str| {
+            move |record: &crate::kit::Record| super::super::text(&record.outs[0]).contains(part)
+        };
         live.until("output of a short job", has("short"));
         live.until("output of a brief job", has("brief"));
         assert!(!super::super::text(&live.record().outs[0]).contains("over"));
         std::fs::write(&wait, "").expect("a file");
         live.finish().code(0);
-        [&begun, &line_end, &wait].map(|path| std::fs::remove_file(path).expect("a file"));
+        [&begun, &line_end, &wait].into_iter().for_each(|path| std::fs::remove_file(path).expect("a file"));
+    }
+}
+
+#[test]
+fn who_was_held_behind_a_line_without_an_end_goes_on() {
+    // The line never ends, its job does; the others are held by then, in this loop and in the other.
+    let folder = folder();
+    let [begun, wait, rest] = ["begun", "wait", "rest"].map(|name| folder.path().join(name));
+    let line = format!(
+        "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} x >&2;; \
+         *) KID await {0} x >&2; KID lines 50000 0; KID await {2} x >&2;; esac",
+        path(&begun),
+        path(&wait),
+        path(&rest)
+    );
+    let len = 3_000_000 + (0..50_000).map(|number| format!("line {number}\n").len()).sum::<usize>() * 3;
+    for args in [["long", "x", "y", "z"], ["x", "long", "y", "z"], ["x", "y", "long", "z"]] {
+        let mut live = Live::start(&shell("--lb -j4 --buffer 64k", &line, &args));
+        live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
+        live.listen(std::time::Duration::from_millis(200));
+        std::fs::write(&wait, "").expect("a file");
+        live.until("the lines of the others", |record| record.outs[0].len() == len);
+        std::fs::write(&rest, "").expect("a file");
+        live.finish().code(0);
+        [&begun, &wait, &rest].into_iter().for_each(|path| std::fs::remove_file(path).expect("a file"));
     }
 }
 
@@ -101,7 +136,8 @@ fn a_long_line_without_an_end_frees_the_screen() {
 #[test]
 fn both_streams_of_a_job_are_long() {
     let line = "KID both 2000000 50000; echo; echo >&2; echo {}";
-    let ended = Live::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).finish().code(0);
+    let ended =
+        Live::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).finish().code(0);
     let mut ids: Vec<_> = ended.text().lines().filter(|line| line.len() == 1).map(str::to_owned).collect();
     ids.sort();
     assert_eq!(ids, ["1", "2", "3", "4", "5"]);

@@ -163,7 +163,7 @@ fn a_real_disk_that_is_full() {
 
 fn fill(root: &Path) {
     let record = new_run(root);
-    let mut output = record.create_output("out-1-0").unwrap();
+    let mut output = minder::os::private_file(&record.folder().join("out-1-0")).unwrap();
     io::Write::write_all(&mut output, &[0; 20_000]).unwrap();
     let mut written = 0;
     let error = loop {
@@ -180,7 +180,7 @@ fn fill(root: &Path) {
         progress.done.ranges().collect::<Vec<_>>()
     };
     assert_eq!(done(), [(1, written)]);
-    record.remove_output("out-1-0").unwrap();
+    record.remove_outputs();
     drop(output);
     record.append(&lines(&[Row::Ended(ended(written + 1))])).unwrap();
     assert_eq!(done(), [(1, written + 1)]);

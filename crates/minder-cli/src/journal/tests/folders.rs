@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use super::super::folder::{self, Kind, find, kind, list, state_root_from};
-use super::super::prune::{Rule, prune, prune_daily};
+use super::super::prune::{Rule, Why, prune, prune_daily};
 use super::super::row::now;
 use super::super::write::output_path;
 use super::*;
@@ -35,7 +35,11 @@ fn grow_old(folder: &Path, age: Duration) {
 }
 
 pub(super) fn removed(root: &Path, rule: Rule) -> Vec<String> {
-    prune(root, rule).unwrap().removed.into_iter().map(|run| run.id).collect()
+    let dry = prune(root, rule, true).unwrap();
+    let pruned = prune(root, rule, false).unwrap();
+    // A dry run tells what goes, and why.
+    assert_eq!((&dry.removed, &dry.left, dry.bytes), (&pruned.removed, &pruned.left, pruned.bytes));
+    pruned.removed.into_iter().map(|run| run.id).collect()
 }
 
 fn there(root: &Path) -> Vec<String> {
@@ -141,6 +145,10 @@ fn the_rule_of_age_number_and_size() {
         }
     };
     fill();
+    let few = prune(root.path(), Rule { runs_max: 2, ..Rule::default() }, true).unwrap().removed;
+    let whys: Vec<Why> = few.iter().map(|run| run.why).collect();
+    assert_eq!(whys, [Why::Age, Why::Runs, Why::Runs]);
+    assert_eq!(there(root.path()), all, "a dry run removes nothing");
     assert_eq!(removed(root.path(), Rule::default()), [all[0].clone()]);
     assert_eq!(there(root.path()), all[1..]);
     assert_eq!(removed(root.path(), Rule { runs_max: 2, ..Rule::default() }), all[1..3]);
@@ -148,7 +156,9 @@ fn the_rule_of_age_number_and_size() {
     fill();
     fs::write(root.path().join("runs").join(&all[2]).join("spill-1-0"), vec![0; 5000]).unwrap();
     fs::write(root.path().join("runs").join(&all[3]).join("out-1-0"), vec![0; 5000]).unwrap();
-    let pruned = prune(root.path(), Rule { bytes_max: 9000, ..Rule::default() }).unwrap();
+    let pruned = prune(root.path(), Rule { bytes_max: 9000, ..Rule::default() }, false).unwrap();
+    let whys: Vec<Why> = pruned.removed.iter().map(|run| run.why).collect();
+    assert_eq!(whys, [Why::Age, Why::Bytes, Why::Bytes]);
     let ids: Vec<&str> = pruned.removed.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, [&all[0], &all[1], &all[2]]);
     assert!(pruned.removed[2].bytes > 5000 && pruned.bytes > 5000 && pruned.bytes <= 9000);
@@ -182,7 +192,7 @@ fn what_must_not_be_removed() {
     // And what is called like no run.
     fs::create_dir(root.path().join("runs/mine")).unwrap();
     fs::create_dir(root.path().join("runs/gone-mine")).unwrap();
-    let pruned = prune(root.path(), none).unwrap();
+    let pruned = prune(root.path(), none, false).unwrap();
     assert_eq!(pruned.removed.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["cccc0000"]);
     assert_eq!(pruned.left.len(), 4, "{:?}", pruned.left);
     assert_eq!(there(root.path()), ["aaaa0000", "bbbb0000", "dddd0000", "eeee0000"]);

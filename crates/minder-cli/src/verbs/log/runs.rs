@@ -87,9 +87,9 @@ pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
         Ok(manifest) => facts.command = manifest.words.clone(),
         Err(why) => damage.insert(0, super::one_line(why)),
     }
-    let left = match run.manifest.as_ref().map(|manifest| (&manifest.input, &manifest.flags)) {
-        // With flags that make one job of several arguments, or several of one, the number of jobs is not known.
-        Ok((Source::Arguments { count: all, .. }, flags)) if flags.is_empty() => all.checked_sub(count.jobs),
+    let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
+        // Each argument is a job.
+        Ok(Source::Arguments { count: all, .. }) => all.checked_sub(count.jobs),
         _ => None,
     };
     let more = match left.filter(|left| *left > 0) {
@@ -162,7 +162,7 @@ impl Count {
                     last = Some(row.at + row.wall);
                 }
                 Row::Over(row) => sum.over = Some(row),
-                Row::Shown(_) => (),
+                Row::Shown(_) | Row::Outputs(_) => (),
             });
             let cut = || Some((last? - begun?).max(0.0));
             if let Some(took) = sum.over.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {

@@ -102,12 +102,41 @@ impl Batch {
 
     /// Writes the bytes to the loop's file.
     pub(super) fn save(&mut self) -> io::Result<()> {
+        if self.sync {
+            self.sync_files()?;
+        }
         if self.saved.is_none() && self.start > 0 {
             let base = self.store.len();
             let file = Arc::clone(self.store.append(&self.bytes[..self.start], self.sync)?);
             self.saved = Some((file, base));
         }
         Ok(())
+    }
+
+    /// Waits for the disk, for what lies in files of the jobs' own.
+    fn sync_files(&self) -> io::Result<()> {
+        let mut named = false;
+        for piece in self.jobs.iter().flat_map(|finished| &finished.pieces) {
+            if let Place::Own(Own { file: Some(file), path, .. }) = &piece.place {
+                file.sync_data()?;
+                named |= path.is_some();
+            }
+        }
+        if named {
+            self.store.sync_folder();
+        }
+        Ok(())
+    }
+
+    /// Forgets the jobs that are over: they could not be recorded.
+    pub(super) fn forget(&mut self) {
+        self.jobs.clear();
+        self.clear();
+    }
+
+    /// Whether some of what waits lies in files of its own.
+    pub(super) fn has_files(&self) -> bool {
+        self.jobs.iter().flat_map(|job| &job.pieces).any(|piece| matches!(piece.place, Place::Own(_)))
     }
 
     /// The bytes of the jobs that are over.

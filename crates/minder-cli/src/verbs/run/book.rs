@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use minder::Stream;
-use minder::os::open_plain;
+use minder::os::{open_plain, private_folder};
 
 use super::again::Again;
 use super::output::{Finished, Own, Piece, Place, Store};
 use crate::journal::joblog::{self, Joblog};
 use crate::journal::manifest::{Manifest, Source};
-use crate::journal::merge::Progress;
-use crate::journal::read::Damage;
-use crate::journal::row::{Over, Row, Shown};
+use crate::journal::merge::{JobSet, Progress};
+use crate::journal::read::{Damage, each};
+use crate::journal::row::{OutputsRow, Over, Row, Shown, Text};
 use crate::journal::write::{Record, output_path};
-use crate::journal::{line, prune};
+use crate::journal::{folder, line, prune};
 use crate::plan::{Origin, Plan};
 use crate::report::{explain, reason, say};
 use crate::template::{Job, Template};
@@ -27,6 +27,8 @@ pub(super) struct Book {
     record: Option<Record>,
     joblog: Option<Joblog>,
     sync: bool,
+    /// Where output waits: the run's folder, or one of this run's own in a folder of the user's choice.
+    folder: PathBuf,
 }
 
 /// What earlier attempts left.
@@ -41,7 +43,7 @@ impl Left {
     pub(super) fn read(plan: &Plan) -> Result<Self> {
         let Some(mode) = plan.record.mode else { return Ok(Self::default()) };
         match (&plan.record.run, &plan.record.joblog) {
-            (Some(folder), _) => {
+            (Some(folder), joblog) => {
                 let (mut progress, damaged) = Progress::of_run(folder, !plan.record.redact)?;
                 for (attempt, damage) in &damaged {
                     name_damage(
@@ -49,14 +51,21 @@ impl Left {
                         damage,
                     );
                 }
+                let waiting: Vec<u64> = progress.unshown.keys().copied().collect();
                 let unshown = unshown(folder, &mut progress, plan)?;
+                if let Some(path) = joblog.as_ref().filter(|_| plan.record.by_joblog) {
+                    // The joblog says what is done; what ended and was never shown is done in any case.
+                    let logged = read_joblog(path)?;
+                    let failed: Vec<u64> =
+                        waiting.iter().copied().filter(|job| progress.failed.contains(*job)).collect();
+                    (progress.done, progress.failed) = (logged.done, logged.failed);
+                    waiting.into_iter().for_each(|job| _ = progress.done.insert(job));
+                    failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
+                }
                 Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown })
             }
             (None, Some(path)) => {
-                let (progress, damage) = joblog::read(path)
-                    .with_context(|| format!("cannot read the joblog `{}`", path.display()))?;
-                name_damage(&format!("the joblog `{}`", path.display()), &damage);
-                Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown: Vec::new() })
+                Ok(Self { again: Arc::new(Again::new(mode, read_joblog(path)?)), unshown: Vec::new() })
             }
             (None, None) => Ok(Self::default()),
         }
@@ -72,8 +81,8 @@ impl Book {
             book.record = Some(Record::resume(folder, plan.record.sync)?);
         }
         let left = Left::read(plan)?;
-        if let Some(root) = plan.record.root.as_ref().filter(|_| book.record.is_none()) {
-            match create(root, plan) {
+        if plan.record.keep && book.record.is_none() {
+            match folder::state_root().and_then(|root| create(&root, plan)) {
                 Ok(record) => book.record = Some(record),
                 Err(error) if plan.record.sync => return Err(error),
                 Err(error) if !plan.quiet => {
@@ -85,15 +94,42 @@ impl Book {
                 Err(_) => (),
             }
         }
+        book.folder = book.make_folder(plan)?;
         if let Some(path) = &plan.record.joblog {
+            // A kill between a row of the record and its row here left the latter out.
+            let missing = match &plan.record.run {
+                Some(folder) => missing_rows(folder, path, &left, plan)?,
+                None => Vec::new(),
+            };
             let opened = Joblog::open(path, plan.record.mode.is_some());
             let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             if joblog.was_cut() {
                 say(&format!("the last row of the joblog `{}` was torn, and is dropped", path.display()));
             }
+            joblog
+                .append(&missing)
+                .with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             book.joblog = Some(joblog);
         }
         Ok((book, left))
+    }
+
+    /// The folder for output that waits. In one of the user's choice a run with a record has a folder of its own, which
+    /// the record names.
+    fn make_folder(&self, plan: &Plan) -> Result<PathBuf> {
+        let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
+            (Some(tmpdir), Some(record)) => (tmpdir, record),
+            (Some(tmpdir), None) => return Ok(tmpdir.clone()),
+            (None, Some(record)) => return Ok(record.folder().to_owned()),
+            (None, None) => return Ok(std::env::temp_dir()),
+        };
+        let folder = tmpdir.join(format!("minder-{}-{}", record.run(), record.attempt()));
+        private_folder(&folder).with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
+        let outputs = OutputsRow { attempt: record.attempt(), folder: Text::from(folder.as_os_str()) };
+        let mut rows = Vec::new();
+        line::encode(&Row::Outputs(outputs), &mut rows);
+        self.append(&rows).map_err(anyhow::Error::msg)?;
+        Ok(folder)
     }
 
     pub(super) fn is_kept(&self) -> bool {
@@ -110,24 +146,28 @@ impl Book {
     }
 
     /// The folder for output that waits.
-    pub(super) fn folder(&self, plan: &Plan) -> PathBuf {
-        match (&plan.tmpdir, &self.record) {
-            (Some(folder), _) => folder.clone(),
-            (None, Some(record)) => record.folder().to_owned(),
-            (None, None) => std::env::temp_dir(),
-        }
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What names of files with output begin with, where they have names: those of `kind`, of one loop.
-    pub(super) fn name(&self, plan: &Plan, kind: &str, place: usize) -> Option<String> {
-        // In a folder of the user's choice nothing is left behind.
-        let record = self.record.as_ref().filter(|_| plan.tmpdir.is_none())?;
+    pub(super) fn name(&self, kind: &str, place: usize) -> Option<String> {
+        let record = self.record.as_ref()?;
         Some(format!("{kind}-{}-{place}", record.attempt()))
     }
 
     /// A loop's file for small outputs.
-    pub(super) fn store(&self, plan: &Plan, place: usize) -> Store {
-        Store::new(&self.folder(plan), self.name(plan, "out", place))
+    pub(super) fn store(&self, place: usize) -> Store {
+        Store::new(&self.folder, self.name("out", place))
+    }
+
+    /// With `--sync`, makes the names of new files survive the machine: fsync(2) of a file does not.
+    pub(super) fn sync_folder(&self) -> std::io::Result<()> {
+        if !self.sync || !self.is_kept() {
+            return Ok(());
+        }
+        // Some systems open no folders, and keep their names by other means.
+        std::fs::File::open(&self.folder).map_or(Ok(()), |folder| folder.sync_all())
     }
 
     pub(super) fn syncs(&self) -> bool {
@@ -160,16 +200,20 @@ impl Book {
 
     /// The run is over. `shown` says that all that its record keeps was shown. What fails here costs no output and no row
     /// of a job.
-    pub(super) fn close(&self, over: Over, shown: bool, plan: &Plan) {
+    pub(super) fn close(&self, over: Over, shown: bool) {
         if let Some(record) = self.record.as_ref().filter(|_| shown) {
             record.remove_outputs();
+            if self.folder != record.folder() {
+                // Only if it is empty, as it should be.
+                let _ = std::fs::remove_dir(&self.folder);
+            }
         }
         let mut rows = Vec::new();
         line::encode(&Row::Over(over), &mut rows);
         let closed = self.append(&rows);
-        if let Some(root) = plan.record.root.as_deref().filter(|_| self.is_kept() && closed.is_ok()) {
+        if let Some(root) = folder::state_root().ok().filter(|_| self.is_kept() && closed.is_ok()) {
             // Old runs are of no concern to this one.
-            let _ = prune::prune_daily(root);
+            let _ = prune::prune_daily(&root);
         }
     }
 }
@@ -185,9 +229,11 @@ fn create(root: &Path, plan: &Plan) -> Result<Record> {
         Origin::Stdin => (of_stdin(), &[][..]),
     };
     let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
-    let typed: Vec<_> =
-        plan.record.typed.iter().map(|word| crate::journal::row::Text::from(word.as_os_str())).collect();
+    let typed: Vec<_> = plan.record.typed.iter().map(|word| Text::from(word.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
+    if let Some(joblog) = &plan.record.joblog {
+        manifest.flags.insert("joblog".to_owned(), serde_json::to_value(Text::from(joblog.as_os_str()))?);
+    }
     Record::create(root, manifest, arguments, plan.record.sync)
 }
 
@@ -206,12 +252,11 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
     let mut shared = HashMap::new();
     let mut found = Vec::new();
     for (job, pieces) in std::mem::take(&mut progress.unshown) {
-        let columns: Vec<_> =
-            all_args.remove(&job).unwrap_or_default().iter().map(crate::journal::row::Text::to_os).collect();
+        let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(Text::to_os).collect();
         let tag = plan.tag.as_ref().map(|tag| tag_of(tag, &Job { columns: &columns, number: job, slot: 1 }));
         let mut finished = Finished { job, tag, pieces: Vec::new(), owed: true };
         for piece in pieces {
-            let path = output_path(folder, &piece.file)?;
+            let path = output_path(&outputs_of(&piece.file, folder, progress), &piece.file)?;
             let range = piece.at..piece.at + piece.len;
             let stream = if piece.stream == 2 { Stream::Stderr } else { Stream::Stdout };
             let place = if piece.file.starts_with("out-") {
@@ -230,6 +275,47 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
         found.push(finished);
     }
     Ok(found)
+}
+
+/// The folder of a file with output, by the attempt in its name.
+fn outputs_of(file: &str, folder: &Path, progress: &Progress) -> PathBuf {
+    let attempt = file.split('-').nth(1).and_then(|number| number.parse().ok());
+    let elsewhere = attempt.and_then(|attempt: u32| progress.outputs.get(&attempt));
+    elsewhere.map_or_else(|| folder.to_owned(), |folder| PathBuf::from(folder.to_os()))
+}
+
+fn read_joblog(path: &Path) -> Result<Progress> {
+    let read = joblog::read(path).with_context(|| format!("cannot read the joblog `{}`", path.display()));
+    let (progress, damage) = read?;
+    name_damage(&format!("the joblog `{}`", path.display()), &damage);
+    Ok(progress)
+}
+
+/// Rows of the record that the joblog lacks.
+fn missing_rows(folder: &Path, path: &Path, left: &Left, plan: &Plan) -> Result<Vec<u8>> {
+    let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
+    let waits = |job: u64| left.unshown.iter().any(|finished| finished.job == job);
+    let mut rows = Vec::new();
+    for number in folder::attempts(folder)? {
+        each(&folder.join(folder::attempt_name(number)), |row| {
+            if let Row::Ended(ended) = row
+                && !logged.contains(ended.job)
+                && (!plan.record.by_joblog || waits(ended.job))
+            {
+                joblog::encode(&ended, command_of(&ended.args, ended.job, 1, plan).as_bytes(), &mut rows);
+            }
+        })?;
+    }
+    Ok(rows)
+}
+
+/// A job's command for the joblog; the command alone where arguments are kept out.
+pub(super) fn command_of(args: &[Text], number: u64, slot: u32, plan: &Plan) -> String {
+    if plan.record.redact || args.is_empty() {
+        return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    }
+    let columns: Vec<_> = args.iter().map(Text::to_os).collect();
+    plan.template.display(&Job { columns: &columns, number, slot })
 }
 
 /// What each line of a job begins with.

@@ -1,6 +1,6 @@
 //! The main thread's part: signals, the bar, and the end of the loops.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::{Events, Guard, Interest, Poller, Signal, Token};
@@ -21,15 +21,21 @@ pub(super) struct Desk {
     poller: Poller,
     /// Loops that still work.
     loops: AtomicUsize,
+    /// Loops whose jobs are not over.
+    busy: AtomicUsize,
+    /// Whether only what waits is left to show: that takes as long as whoever reads it takes.
+    rests: AtomicBool,
 }
 
 impl Desk {
     pub(super) fn new(loops: usize) -> minder::Result<Self> {
-        Ok(Self { poller: Poller::new()?, loops: AtomicUsize::new(loops) })
+        let (poller, count) = (Poller::new()?, || AtomicUsize::new(loops));
+        Ok(Self { poller, loops: count(), busy: count(), rests: AtomicBool::new(false) })
     }
 
-    /// Runs a loop and tells the main thread of its end, be it by a panic.
-    pub(super) fn attend<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Runs a loop and tells the main thread of its end, be it by a panic. Whoever ends last does the rest: the main thread
+    /// takes signals meanwhile.
+    pub(super) fn attend<T>(&self, work: impl FnOnce() -> T, rest: impl FnOnce()) -> T {
         struct Leave<'a>(&'a Desk);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
@@ -39,11 +45,17 @@ impl Desk {
             }
         }
         let _leave = Leave(self);
-        work()
+        let done = work();
+        if self.busy.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.rests.store(true, Ordering::SeqCst);
+            rest();
+        }
+        done
     }
 
     /// Expects one loop less.
     pub(super) fn do_without(&self) {
+        self.busy.fetch_sub(1, Ordering::SeqCst);
         self.loops.fetch_sub(1, Ordering::SeqCst);
     }
 
@@ -60,7 +72,7 @@ impl Desk {
         let (mut events, mut wishes) = (Events::new(), Wishes::default());
         while self.loops.load(Ordering::SeqCst) > 0 {
             let tick = ticks.then(|| Instant::now() + TICK);
-            let deadline = [tick, wishes.give_up_at].into_iter().flatten().min();
+            let deadline = [tick, self.give_up_at(&wishes)].into_iter().flatten().min();
             if let Err(error) = self.poller.wait(&mut events, deadline) {
                 shared.fail(error.to_string());
                 break;
@@ -68,12 +80,17 @@ impl Desk {
             while let Some(signal) = guard.next_signal() {
                 take(signal, guard, shared, &mut wishes);
             }
-            if wishes.give_up_at.is_some_and(|at| Instant::now() >= at) {
+            if self.give_up_at(&wishes).is_some_and(|at| Instant::now() >= at) {
                 give_up(&wishes);
             }
             progress.draw(&shared.crew.counts(), shared.input.total(), begun.elapsed());
         }
         wishes.first
+    }
+
+    /// When no longer to wait. Whoever wished once only is to see all that ended.
+    fn give_up_at(&self, wishes: &Wishes) -> Option<Instant> {
+        wishes.give_up_at.filter(|_| wishes.killed || !self.rests.load(Ordering::SeqCst))
     }
 }
 

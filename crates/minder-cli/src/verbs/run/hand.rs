@@ -1,7 +1,8 @@
 //! One loop's part: from an argument to a command, from an event to the screen and the record, from an end to the tally.
 
 use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use minder::exec::{Crew, Launch, Outputs, Start, Supply, Verdict, Worker};
@@ -11,13 +12,13 @@ use minder::{
 };
 
 use super::batch::Batch;
-use super::book::{Book, tag_of};
+use super::book::{Book, command_of, tag_of};
 use super::input::{Input, Item, Task};
 use super::job::{Running, is_cut, refused};
 use super::lines::{Pen, line_max};
 use super::output::{Own, Place, nameless};
 use super::results::Results;
-use super::stage::Stage;
+use super::stage::{Shown, Stage};
 use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
 use crate::journal::{joblog, line};
 use crate::plan::{Plan, View};
@@ -39,6 +40,10 @@ pub(super) struct Shared<'a> {
     pub(super) input: &'a Input,
     pub(super) book: &'a Book,
     fatal: Mutex<Option<String>>,
+    /// What an earlier attempt did not show is shown before the first job of any loop.
+    first: Once,
+    /// Jobs that have a row: those that failed, and those that did not.
+    rows: [AtomicU64; 2],
 }
 
 impl<'a> Shared<'a> {
@@ -50,7 +55,8 @@ impl<'a> Shared<'a> {
         input: &'a Input,
         book: &'a Book,
     ) -> Self {
-        Self { plan, degree, crew, stage, input, book, fatal: Mutex::new(None) }
+        let (fatal, first) = (Mutex::new(None), Once::new());
+        Self { plan, degree, crew, stage, input, book, fatal, first, rows: Default::default() }
     }
 
     /// Ends the run with this message. The first one counts.
@@ -60,7 +66,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Whether something of ours failed, and the jobs are killed for it.
-    fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         self.fatal.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
@@ -70,18 +76,22 @@ impl<'a> Shared<'a> {
         fatal.or_else(|| self.stage.screen.take_failure()).or_else(|| self.input.error())
     }
 
+    fn count_row(&self, succeeded: bool) {
+        self.rows[usize::from(succeeded)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many jobs have a row in the record: how many failed, and how many did not.
+    pub(super) fn rows(&self) -> [u64; 2] {
+        [0, 1].map(|place: usize| self.rows[place].load(Ordering::Relaxed))
+    }
+
     fn cannot_keep(&self, error: &std::io::Error) -> String {
-        let folder = self.book.folder(self.plan);
+        let folder = self.book.folder();
         let why = reason(error);
         format!(
             "cannot keep output in `{}`: {why} (--tmpdir or TMPDIR name another folder)",
             folder.display()
         )
-    }
-
-    /// Shows what an earlier attempt did not.
-    pub(super) fn show_first(&self) {
-        self.show_more(false);
     }
 
     /// Shows what waits when no job runs any more, be it out of order: the jobs before it were cut off.
@@ -92,22 +102,38 @@ impl<'a> Shared<'a> {
     }
 
     fn show_more(&self, all: bool) {
-        let shown = self.stage.show_more(all);
-        if !self.stage.screen.is_broken()
-            && let Err(error) = self.book.shown(shown.jobs)
-        {
-            return self.fail(error);
+        let mut more = true;
+        while more && !self.stage.screen.is_broken() {
+            let shown = self.stage.show_more(all, self.degree);
+            more = shown.more;
+            if let Err(error) = self.note(shown) {
+                return self.fail(error);
+            }
         }
-        shown.files.into_iter().for_each(Own::remove);
+    }
+
+    /// Records what was shown. Says whether no output waits in any loop's file.
+    fn note(&self, shown: Shown) -> Result<bool, String> {
+        let jobs = shown.jobs.len();
+        // What could not be shown stays owed.
+        if !self.stage.screen.is_broken() {
+            self.book.shown(shown.jobs)?;
+            shown.files.into_iter().for_each(Own::remove);
+        }
+        Ok(self.stage.noted(jobs))
     }
 
     /// Runs one loop to its end. `place` is its number.
     pub(super) fn work(&self, set: &mut ChildSet, place: usize, slots: usize) -> Tally {
-        let mut store = self.book.store(self.plan, place);
+        self.first.call_once(|| self.show_more(false));
+        let mut store = self.book.store(place);
         // Before the first job, so that none is done in vain.
         if self.book.is_kept()
-            && let Err(error) = store.append(&[], false)
+            && let Err(error) = store.append(&[], self.book.syncs())
         {
+            self.fail(self.cannot_keep(&error));
+        }
+        if let Err(error) = self.book.sync_folder() {
             self.fail(self.cannot_keep(&error));
         }
         let mut hand = Hand {
@@ -120,10 +146,10 @@ impl<'a> Shared<'a> {
             slots,
             line_max: line_max(self.plan.buffer, self.degree),
             spools: 0,
+            rung: 0,
             place,
         };
         let driven = self.crew.drive(set, slots, &mut hand);
-        hand.flush();
         if let Err(error) = driven {
             self.fail(match error.kind() {
                 ErrorKind::Exhausted => {
@@ -136,6 +162,7 @@ impl<'a> Shared<'a> {
                 _ => error.to_string(),
             });
         }
+        hand.flush();
         hand.tally
     }
 }
@@ -154,6 +181,8 @@ struct Hand<'a> {
     line_max: usize,
     /// How many files were made for jobs to write to.
     spools: u64,
+    /// How many jobs there had been when the other loop was last told that its job is the only one.
+    rung: u64,
     place: usize,
 }
 
@@ -185,21 +214,10 @@ impl Hand<'_> {
     fn write_row(&mut self, start: Start, task: &Task, ended: Ended) {
         let shared = self.shared;
         if shared.book.has_joblog() {
-            let command = match &task.item {
-                Item::Value(value) if !shared.plan.record.redact => {
-                    shared.plan.template.display(&job(value, task, start))
-                }
-                _ => shared
-                    .plan
-                    .record
-                    .words
-                    .iter()
-                    .map(|word| word.to_string_lossy())
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            };
+            let command = command_of(&self.args(task), task.number, start.slot, shared.plan);
             joblog::encode(&ended, command.as_bytes(), &mut self.joblog);
         }
+        shared.count_row(ended.succeeded());
         if shared.book.is_kept() {
             line::encode(&Row::Ended(ended), &mut self.rows);
         }
@@ -215,6 +233,10 @@ impl Hand<'_> {
             return;
         }
         if let Err(error) = self.try_flush() {
+            // What has no row now runs again, and the places in rows that come count from here.
+            self.rows.clear();
+            self.joblog.clear();
+            self.batch.forget();
             self.shared.fail(error);
         }
     }
@@ -224,24 +246,34 @@ impl Hand<'_> {
         let unsafe_output = |error: std::io::Error| shared.cannot_keep(&error);
         if shared.book.is_kept() {
             self.batch.save().map_err(unsafe_output)?;
+            if self.batch.has_files() {
+                shared.book.sync_folder().map_err(unsafe_output)?;
+            }
         }
         let (rows, joblog) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.joblog));
+        // In this order: a row that a kill kept out of the joblog is put there when the run is taken up again.
         shared.book.append(&rows)?;
         shared.book.append_joblog(&joblog)?;
         (self.rows, self.joblog) = (rows, joblog);
         self.rows.clear();
         self.joblog.clear();
-        let shown = shared.stage.submit(&mut self.batch).map_err(unsafe_output)?;
-        if !shared.stage.screen.is_broken() {
-            // What was not shown stays owed.
-            shared.book.shown(shown.jobs)?;
-            shown.files.into_iter().for_each(Own::remove);
-        }
-        if shown.store_is_free {
+        let owned = shared.plan.view == View::Lines && !shared.stage.is_free();
+        let mut shown = shared.stage.submit(&mut self.batch, self.slots).map_err(unsafe_output)?;
+        // A job that had the screen for a long line ended: others have lines that wait.
+        shown.ring |= owned && shared.stage.is_free();
+        let is_free = loop {
+            let (more, ring) = (shown.more, shown.ring);
+            let is_free = shared.note(shown)?;
+            if ring {
+                shared.crew.wake();
+            }
+            if !more || shared.stage.screen.is_broken() {
+                break is_free;
+            }
+            shown = shared.stage.show_more(false, self.slots);
+        };
+        if is_free && !shared.stage.screen.is_broken() {
             self.batch.store().empty();
-        }
-        if shown.ring {
-            shared.crew.wake();
         }
         if shared.stage.screen.is_broken() {
             shared.crew.cancel();
@@ -256,19 +288,27 @@ impl Hand<'_> {
             return;
         }
         let stage = shared.stage;
-        let sole = stage.is_free() && shared.input.is_dry() && {
-            let counts = shared.crew.counts();
-            counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
-        };
+        let sole =
+            (stage.is_free() && shared.input.is_dry()).then(|| shared.crew.counts()).filter(|counts| {
+                counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
+            });
+        let mut is_here = false;
         for running in self.running.iter_mut().flatten().filter(|running| !running.live) {
-            if stage.has(running.number) || (sole && stage.claim(running.number)) {
+            // Without a token it was put back, and is another loop's by now.
+            let Some(token) = running.token else { continue };
+            is_here = true;
+            if stage.has(running.number) || (sole.is_some() && stage.claim(running.number)) {
                 running.live = true;
-                if let Some(token) = running.token {
-                    // It fails only for a child that is over, which is shown then anyway.
-                    let _ = outputs.go_live(token);
-                    forward(shared, running, token, outputs);
-                }
+                // It fails only for a child that is over, which is shown then anyway.
+                let _ = outputs.go_live(token);
+                forward(shared, running, token, outputs);
             }
+        }
+        // The other loop has it, and may sleep. Rung once, since it may hang in a write.
+        if let Some(counts) = sole.filter(|_| !is_here)
+            && std::mem::replace(&mut self.rung, counts.offered) != counts.offered
+        {
+            shared.crew.wake();
         }
     }
 
@@ -395,8 +435,8 @@ impl Hand<'_> {
     /// A file for a job to write to.
     fn spool(&mut self, running: &mut Running) -> Result<std::fs::File, String> {
         let shared = self.shared;
-        let folder = shared.book.folder(shared.plan);
-        let made = match shared.book.name(shared.plan, "spill", self.place) {
+        let folder = shared.book.folder();
+        let made = match shared.book.name("spill", self.place) {
             None => nameless(&folder).map(|file| (file, None)),
             Some(name) => {
                 self.spools += 1;
@@ -443,6 +483,9 @@ impl Hand<'_> {
                     len: range.len() as u64,
                 })),
                 Place::Own(own) => {
+                    if let Some(file) = own.file.as_ref().filter(|_| self.shared.book.syncs()) {
+                        file.sync_data().map_err(|error| self.shared.cannot_keep(&error))?;
+                    }
                     let name = own.path.as_deref().and_then(|path| path.file_name());
                     kept.extend(name.map(|name| Piece {
                         stream,
@@ -483,13 +526,17 @@ impl Hand<'_> {
             Ok(kept) => kept,
             Err(error) => return shared.fail(error),
         };
-        // What was cut off by our order runs again, and has no row.
-        let cut = is_cut(outcome, shared.crew.is_cancelled());
+        // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
+        // not.
+        let passed = running.live || shared.plan.view == View::Lines;
+        let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
+        let cut = unseen || is_cut(outcome, shared.crew.is_cancelled());
         let owed = shared.book.is_kept() && !kept.is_empty() && !cut;
         if !cut && (shared.book.is_kept() || shared.book.has_joblog()) {
             let mut row = running.row(self.args(task), outcome.exit, kept);
             row.leaked = outcome.leaked;
-            if !row.succeeded() {
+            // Messages name arguments.
+            if !row.succeeded() && !shared.plan.record.redact {
                 row.tail = self.tail(running);
             }
             self.write_row(start, task, row);
@@ -646,6 +693,9 @@ impl Worker for Hand<'_> {
         self.flush();
         if self.shared.plan.view == View::Lines {
             self.go_on();
+            if self.shared.stage.is_due() {
+                self.shared.show_more(false);
+            }
         }
         self.promote(outputs);
         if self.shared.stage.screen.is_broken() {

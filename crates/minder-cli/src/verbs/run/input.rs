@@ -171,6 +171,12 @@ impl Input {
             }
             let Some(item) = state.ready.pop_front() else {
                 state.asked = true;
+                let (had, least) = (state.taken, self.again.least());
+                if state.ended && had < least && state.error.is_none() {
+                    let why =
+                        format!("the input is not what it was: it has {had} lines, and had {least} at least");
+                    (state.error, state.stopped) = (Some(why), true);
+                }
                 return if state.ended { Supply::End } else { Supply::Later };
             };
             state.taken += 1;

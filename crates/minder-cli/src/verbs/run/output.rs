@@ -105,7 +105,7 @@ impl Store {
     pub(super) fn append(&mut self, bytes: &[u8], sync: bool) -> io::Result<&Arc<File>> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => Arc::new(self.create()?),
+            None => Arc::new(self.create(sync)?),
         };
         let file = self.file.insert(file);
         let written =
@@ -125,11 +125,19 @@ impl Store {
         }
     }
 
-    fn create(&self) -> io::Result<File> {
-        match &self.name {
-            Some(name) => private_file(&self.folder.join(name)),
-            None => nameless(&self.folder),
+    fn create(&self, sync: bool) -> io::Result<File> {
+        let Some(name) = &self.name else { return nameless(&self.folder) };
+        let file = private_file(&self.folder.join(name))?;
+        if sync {
+            self.sync_folder();
         }
+        Ok(file)
+    }
+
+    /// Makes the names of files in its folder survive the machine. Not every system lets a folder be opened: then they do
+    /// so without.
+    pub(super) fn sync_folder(&self) {
+        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
     }
 }
 

@@ -25,9 +25,16 @@ impl Results {
         fs::create_dir_all(&folder)?;
         let make = |name: &str| {
             let path = folder.join(name);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => File::create_new(&path),
+            loop {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => (),
+                }
+                match File::create_new(&path) {
+                    // A job with the same argument, of the other loop, was quicker: the last one stays.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+                    made => return made,
+                }
             }
         };
         make("seq")?.write_all(job.to_string().as_bytes())?;

@@ -43,6 +43,8 @@ pub(super) struct Stage {
     /// The last job that was started.
     begun: AtomicU64,
     crowded: AtomicBool,
+    /// Whether lines of a running job had to wait since the stage was last given back.
+    refused: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,8 @@ struct State {
     again: Arc<Again>,
     /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then comes first.
     repeated: Vec<Finished>,
+    /// How many jobs were shown of which the record does not say so yet.
+    unnoted: usize,
     tagged: Vec<u8>,
 }
 
@@ -67,8 +71,8 @@ pub(super) struct Shown {
     pub(super) files: Vec<Own>,
     /// Whether other loops have something to do: the stage is another's, or no longer crowded.
     pub(super) ring: bool,
-    /// Whether nothing of this loop's file waits.
-    pub(super) store_is_free: bool,
+    /// Whether more may be shown, once the record says that these were.
+    pub(super) more: bool,
 }
 
 impl Stage {
@@ -80,8 +84,15 @@ impl Stage {
         unshown: Vec<Finished>,
     ) -> Self {
         let waiting = BTreeMap::new();
-        let mut state =
-            State { streams, waiting, arrivals: 0, again, repeated: Vec::new(), tagged: Vec::new() };
+        let mut state = State {
+            streams,
+            waiting,
+            arrivals: 0,
+            again,
+            repeated: Vec::new(),
+            unnoted: 0,
+            tagged: Vec::new(),
+        };
         for finished in unshown {
             match state.again.skips(finished.job) {
                 true => state.wait(order, finished),
@@ -96,6 +107,7 @@ impl Stage {
             owner: AtomicU64::new(first),
             begun: AtomicU64::new(0),
             crowded: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
         }
     }
 
@@ -121,6 +133,11 @@ impl Stage {
     /// Whether jobs are shown as they end, and nobody has the stage.
     pub(super) fn is_free(&self) -> bool {
         self.order == Order::Ended && self.has(0)
+    }
+
+    /// Whether jobs wait that ended while another's long line had the stage, which was given back since.
+    pub(super) fn is_due(&self) -> bool {
+        self.is_free() && !self.lock().waiting.is_empty()
     }
 
     /// Whether so many finished jobs wait that no more should start.
@@ -159,6 +176,7 @@ impl Stage {
     ) -> bool {
         let state = &mut *self.lock();
         if !self.may_show(job) {
+            self.refused.store(true, Ordering::SeqCst);
             return false;
         }
         if keep {
@@ -190,11 +208,12 @@ impl Stage {
         Own::from(spilled).remove();
     }
 
-    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits from here on.
+    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits from here on. Of what the
+    /// record has to note it shows `most` at once: after a kill no more than these are shown again.
     ///
     /// # Errors
     /// The batch had to be written to its file, which failed.
-    pub(super) fn submit(&self, batch: &mut Batch) -> io::Result<Shown> {
+    pub(super) fn submit(&self, batch: &mut Batch, most: usize) -> io::Result<Shown> {
         let state = &mut *self.lock();
         let mut shown = Shown::default();
         let before = self.owner.load(Ordering::SeqCst);
@@ -209,28 +228,46 @@ impl Stage {
             }
         }
         self.write_run(state, batch.bytes(), &mut run);
-        self.show_waiting(state, &mut shown);
-        self.crowd(state, &mut shown);
-        let now = self.owner.load(Ordering::SeqCst);
-        shown.ring |= now != before && now != 0 && now <= self.begun.load(Ordering::SeqCst);
-        shown.store_is_free = state.waiting.is_empty();
+        self.show_waiting(state, &mut shown, most);
+        self.count(state, &mut shown, before);
         batch.clear();
         Ok(shown)
     }
 
-    /// Shows what waits, as far as it may be shown, or all of it.
-    pub(super) fn show_more(&self, all: bool) -> Shown {
+    /// Notes who has the stage now, and what the record does not say yet.
+    fn count(&self, state: &mut State, shown: &mut Shown, before: u64) {
+        self.crowd(state, shown);
+        let now = self.owner.load(Ordering::SeqCst);
+        shown.ring |= now != before && now != 0 && now <= self.begun.load(Ordering::SeqCst);
+        // Its job ended within a line: others' lines may go on.
+        shown.ring |= now != before && now == 0 && self.refused.swap(false, Ordering::SeqCst);
+        state.unnoted += shown.jobs.len();
+    }
+
+    /// The record says now that so many jobs were shown. Says whether no output waits in any loop's file.
+    pub(super) fn noted(&self, jobs: usize) -> bool {
+        let state = &mut *self.lock();
+        state.unnoted -= jobs;
+        state.unnoted == 0 && state.waiting.is_empty()
+    }
+
+    /// Shows what waits, as far as it may be shown, or all of it; `most` as in [`submit`](Self::submit).
+    pub(super) fn show_more(&self, all: bool, most: usize) -> Shown {
         let state = &mut *self.lock();
         let mut shown = Shown::default();
+        let before = self.owner.load(Ordering::SeqCst);
         for mut finished in std::mem::take(&mut state.repeated) {
             self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
         }
-        self.show_waiting(state, &mut shown);
-        if all {
-            while let Some((_, mut finished)) = state.waiting.pop_first() {
-                self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
-            }
+        self.show_waiting(state, &mut shown, most);
+        while all
+            && shown.jobs.len() < most
+            && let Some((_, mut finished)) = state.waiting.pop_first()
+        {
+            self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
         }
+        shown.more |= all && !state.waiting.is_empty();
+        self.count(state, &mut shown, before);
         shown
     }
 
@@ -264,9 +301,13 @@ impl Stage {
         self.owner.store(next, Ordering::SeqCst);
     }
 
-    fn show_waiting(&self, state: &mut State, shown: &mut Shown) {
+    fn show_waiting(&self, state: &mut State, shown: &mut Shown, most: usize) {
         while let Some(entry) = state.waiting.first_entry() {
             if !self.may_show(entry.get().job) {
+                break;
+            }
+            if shown.jobs.len() >= most {
+                shown.more = true;
                 break;
             }
             let mut finished = entry.remove();

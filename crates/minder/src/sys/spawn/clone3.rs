@@ -374,10 +374,10 @@ fn become_program(context: &mut Context<'_>) -> i32 {
             return errno();
         }
     }
-    // 4. The terminal, now that it is our input.
+    // 4. The terminal, now that it is our output.
     if matches!(context.request.command.group, Group::Terminal(_)) {
-        // SAFETY: descriptor 0 is the terminal, and 0 says not to steal it from another session.
-        if unsafe { libc::ioctl(0, libc::TIOCSCTTY as _, 0) } != 0 {
+        // SAFETY: descriptor 1 is the terminal, and 0 says not to steal it from another session.
+        if unsafe { libc::ioctl(1, libc::TIOCSCTTY as _, 0) } != 0 {
             return errno();
         }
     }

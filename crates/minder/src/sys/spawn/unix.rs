@@ -122,7 +122,12 @@ impl Spawner {
 
     fn streams(&mut self, command: &Command) -> io::Result<Streams> {
         if let Group::Terminal(size) = command.group {
-            return Streams::terminal(open_terminal(size)?);
+            let mut streams = Streams::terminal(open_terminal(size)?)?;
+            if let Stdio::Null = command.stdin {
+                streams.theirs[0] = self.source(&Stdio::Null)?;
+                streams.ours.0 = None;
+            }
+            return Ok(streams);
         }
         let mut streams = Streams::default();
         match &command.stdin {

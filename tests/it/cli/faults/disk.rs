@@ -1,0 +1,140 @@
+//! Small file systems in memory, that fill up. Only root may make them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use minder::Stdio;
+
+use super::Place;
+use crate::cli::{Live, file, is_root, job_bytes, path, text};
+use crate::kit::TESTKID;
+
+/// A file system that is unmounted when this is dropped.
+pub(super) struct Disk(PathBuf);
+
+fn tool(words: &str) -> bool {
+    let mut words = words.split(' ');
+    let mut command = minder::Command::new(words.next().expect("a program"));
+    command.args(words).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+    command.spawn().and_then(|mut child| child.wait()).is_ok_and(|exit| exit.status.success())
+}
+
+impl Disk {
+    /// None, with a word about it, where that is not allowed.
+    pub(super) fn mount(at: &Path, bytes: usize) -> Option<Self> {
+        fs::create_dir_all(at).expect("a folder");
+        if is_root() && tool(&format!("mount -t tmpfs -o size={bytes},mode=0700 minder-test {}", path(at))) {
+            return Some(Self(at.to_owned()));
+        }
+        eprintln!("skipped: only root may mount a small file system here");
+        None
+    }
+
+    pub(super) fn read_only(at: &Path) {
+        assert!(tool(&format!("mount -o remount,ro {}", path(at))), "cannot remount");
+    }
+
+    fn grow(&self) {
+        assert!(tool(&format!("mount -o remount,size=64M {}", path(&self.0))), "cannot remount");
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        tool(&format!("umount -l {}", path(&self.0)));
+    }
+}
+
+/// The jobs in a stream. Nothing is torn but the last, where it was shown as it came.
+fn whole(stream: &[u8], len: usize, live: bool) -> Vec<usize> {
+    let (mut rest, mut found) = (stream, Vec::new());
+    while !rest.is_empty() {
+        let id = rest
+            .split(|byte| *byte == b' ')
+            .next()
+            .and_then(|head| text(head).strip_prefix('[')?.parse().ok());
+        let id = id.unwrap_or_else(|| panic!("torn after {found:?}"));
+        let all = [format!("[{id} {len}]\n").as_bytes(), &job_bytes(id, len)].concat();
+        if let Some(next) = rest.strip_prefix(all.as_slice()) {
+            found.push(id);
+            rest = next;
+        } else {
+            assert!(live && all.starts_with(rest), "job {id} is torn after {found:?}");
+            break;
+        }
+    }
+    found
+}
+
+/// How many sizes of the disk are tried.
+fn sizes() -> usize {
+    std::env::var("MINDER_DISKS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
+}
+
+/// The record has so much room: the run ends in order, and goes on when there is more.
+fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
+    let place = Place::new();
+    let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
+    let mut command = place.command(&format!("run -j3 {flags}"));
+    let line = format!("{TESTKID} job {{}},{len},0,0 2>/dev/null && echo {{}} >>../log");
+    command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
+    let first = Live::start(&command).finish();
+    let what = format!("{flags}, {pages} pages: {}", first.err);
+    let mut shown = whole(&first.out, len, true);
+    assert!(first.err.lines().count() <= 1 && !first.err.contains("(os error"), "{what}");
+    if first.status == minder::Status::Exited(0) {
+        assert!(first.err.is_empty() || first.err.contains("leaves no record"), "{what}");
+        shown.sort_unstable();
+        assert_eq!(shown, (1..=jobs).collect::<Vec<_>>(), "{what}");
+        return;
+    }
+    assert_eq!(first.status, minder::Status::Exited(255), "{what}");
+    assert!(first.err.starts_with("minder: ") && first.err.contains("no space left"), "{what}");
+    disk.grow();
+    let second = place.ended(&format!("run --resume {}", place.id())).code(0);
+    let again = whole(&second.out, len, false);
+    let all: BTreeSet<usize> = shown.iter().chain(&again).copied().collect();
+    assert_eq!(all, (1..=jobs).collect(), "{what}, and then {}", second.err);
+    // Each loop notes what it showed, and then once more when it ends.
+    assert!(shown.len() + again.len() <= jobs + 2 * 3, "{what}: {shown:?}, {again:?}");
+    assert!(file(&place.at("log")).lines().count() <= jobs + 6, "{what}: too many ran twice");
+    assert!(second.err.lines().all(|line| line.contains("torn")), "{what}, and then {}", second.err);
+    place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_write_of_the_journal_loses_nothing() {
+    for flags in ["", "-k"] {
+        // 4 pages are a run without a job; each further one has some 30 rows.
+        (2..2 + sizes()).for_each(|pages| fills_up(flags, pages, 5, 200));
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_write_of_output_loses_nothing() {
+    for flags in ["-k", "", "--buffer 64k", "-k --buffer 64k"] {
+        (0..sizes()).for_each(|step| fills_up(flags, 6 + step * step * 9, 200_000, 12));
+    }
+}
+
+#[test]
+fn a_job_whose_file_finds_no_room_has_failed_and_runs_again() {
+    for (flags, pages) in [("--spool", 30), ("-k --spool", 40), ("--spool", 6)] {
+        let (place, len, jobs) = (Place::new(), 200_000, 12);
+        let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
+        let mut command = place.command(&format!("run -j3 {flags}"));
+        let line = format!("{TESTKID} job {{}},{len},0,0 2>/dev/null");
+        command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
+        let first = Live::start(&command).finish();
+        let what = format!("{flags}, {pages} pages: {:?} {}", first.status, first.err);
+        assert_ne!(first.status, minder::Status::Exited(0), "{what}");
+        disk.grow();
+        let second = place.ended(&format!("run --resume-failed {}", place.id())).code(0);
+        let again = whole(&second.out, len, false);
+        for job in (1..=jobs).filter(|job| !again.contains(job)) {
+            let all = [format!("[{job} {len}]\n").as_bytes(), &job_bytes(job, len)].concat();
+            assert!(first.out.windows(all.len()).any(|part| part == all), "job {job} is lost: {what}");
+        }
+    }
+}

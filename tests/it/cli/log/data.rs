@@ -1,0 +1,192 @@
+//! Data for programs: exact, whatever bytes there are; and queries, which read and do nothing else.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use super::{State, before_times, path};
+use crate::cli::{Ended, text};
+
+/// Arguments that are hard to write.
+const HARD: [&[u8]; 6] =
+    [b"plain", b"a \"b\",\n c\x1b[1m", b"\xff\xfe\x01", "d\u{e9}j\u{e0}".as_bytes(), b"", b" x "];
+
+/// A run that has them all.
+fn hard() -> State {
+    let state = State::new();
+    let line = ["printf %s {} >&2; exit 3", ":::"].map(OsStr::new);
+    let args = HARD.map(OsStr::from_bytes);
+    state.run("aaaa0001", "-j1", &[&line[..], &args].concat()).code(6);
+    state
+}
+
+fn sql(state: &State, flags: &str, query: &str) -> Ended {
+    state.with(&format!("log {flags} --sql"), &[query])
+}
+
+#[test]
+fn json_is_exact() {
+    let state = hard();
+    let text = state.log("last --json").code(0).says("").text();
+    let lines: Vec<&str> = text.lines().collect();
+    let values = [
+        r#""plain""#,
+        r#""a \"b\",\n c\u001b[1m""#,
+        r#"{"base64":"//4B"}"#,
+        "\"d\u{e9}j\u{e0}\"",
+        r#""""#,
+        r#"" x ""#,
+    ];
+    assert_eq!(lines.len(), values.len(), "{text}");
+    for (number, (line, value)) in lines.iter().zip(values).enumerate() {
+        let begin = format!(r#"{{"run":"aaaa0001","job":{},"args":[{value}],"#, number + 1);
+        assert_eq!(before_times(line), begin);
+        let tail = if value == "\"\"" { "null" } else { value };
+        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail}}}"#)), "{line}");
+        assert!(line.contains(r#","exit":3,"signal":null,"error":null,"out":0,"err":"#), "{line}");
+    }
+    assert_eq!(state.log("last --json --failed").code(0).text(), text);
+    assert_eq!(state.log("--json --follow").code(0).text(), text);
+    let runs = state.log("--json").code(0).says("").text();
+    let command = r#""command":["printf %s {} >&2; exit 3"],"jobs":6,"failed":6,"elapsed":"#;
+    assert!(runs.starts_with(r#"{"run":"aaaa0001","at":"#) && runs.contains(command), "{runs}");
+    assert!(runs.ends_with("\"state\":\"over\",\"note\":null}\n"), "{runs}");
+}
+
+#[test]
+fn csv_is_exact() {
+    let state = hard();
+    let text = state.log("last --csv").code(0).says("").text();
+    let head =
+        "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,args_form,tail_form\r\n";
+    let rows = text.strip_prefix(head).expect("a head");
+    let fields = ["plain", "\"a \"\"b\"\",\n c\u{1b}[1m\"", "//4B", "d\u{e9}j\u{e0}", "\"\"", "\" x \""];
+    let rows: Vec<&str> = rows.split_terminator("\r\n").collect();
+    assert_eq!(rows.len(), fields.len(), "{text}");
+    for (number, (row, field)) in rows.iter().zip(fields).enumerate() {
+        assert!(row.starts_with(&format!("aaaa0001,{},{field},", number + 1)), "{row:?}");
+        let (form, tail_form) = match field {
+            "//4B" => ("base64", "base64"),
+            "\"\"" => ("text", ""),
+            _ => ("text", "text"),
+        };
+        let tail = if tail_form.is_empty() { "" } else { field };
+        let len = HARD[number].len();
+        assert!(row.ends_with(&format!(",3,,,0,{len},0,{tail},{form},{tail_form}")), "{row:?}");
+    }
+}
+
+#[test]
+fn a_query_selects_and_counts() {
+    let state = hard();
+    state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).code(1);
+    let of_all = "select run, count(*) n, sum(exit) from jobs group by run order by run";
+    let csv = sql(&state, "--csv", of_all).code(0).says("").text();
+    assert_eq!(csv, "run,n,sum(exit)\r\naaaa0001,6,18\r\nbbbb0002,3,7\r\n");
+    let json = sql(&state, "bbbb --json", of_all).code(0).says("").text();
+    assert_eq!(json, "{\"run\":\"bbbb0002\",\"n\":3,\"sum(exit)\":7}\n");
+    let shown = sql(&state, "", of_all).code(0).says("").text();
+    assert_eq!(super::table(&shown)[1..], [["aaaa0001", "6", "18"], ["bbbb0002", "3", "7"]]);
+    assert_eq!(sql(&state, "-n1 --csv", "select count(*) c from runs").code(0).text(), "c\r\n1\r\n");
+    // Bytes are bytes.
+    let bytes =
+        "select job, typeof(args), hex(args), args_form from jobs where run = 'aaaa0001' and job in (1, 3)";
+    let rows = sql(&state, "--csv", bytes).code(0).text();
+    assert!(rows.ends_with("1,text,706C61696E,text\r\n3,blob,FFFE01,bytes\r\n"), "{rows}");
+    let values = sql(&state, "--json", "select args from jobs where job = 3 and run = 'aaaa0001'").code(0);
+    assert_eq!(values.text(), "{\"args\":{\"base64\":\"//4B\"}}\n");
+    let ends = "select attempt, succeeded, failed, why from attempts";
+    assert_eq!(sql(&state, "bbbb --csv", ends).code(0).text(), "attempt,succeeded,failed,why\r\n1,2,1,\r\n");
+    // No rows: the head alone.
+    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").code(0).text(), "job\r\n");
+    assert_eq!(sql(&state, "--json", "select job from jobs where 0").code(0).text(), "");
+}
+
+#[test]
+fn a_query_that_would_do_more_is_refused() {
+    let state = hard();
+    let file = state.file("x.db");
+    let name = path(&file);
+    for query in [
+        format!("attach '{name}' as x"),
+        format!("vacuum into '{name}'"),
+        "pragma query_only = 0".to_owned(),
+        "pragma table_info(jobs)".to_owned(),
+        "select * from pragma_database_list".to_owned(),
+        "delete from jobs".to_owned(),
+        "update jobs set exit = 0 returning job".to_owned(),
+        "insert into jobs(job) values (1)".to_owned(),
+        "drop table jobs".to_owned(),
+        "create table x(y)".to_owned(),
+        "create temp table x(y)".to_owned(),
+        "select load_extension('x')".to_owned(),
+        "select readfile('/etc/passwd')".to_owned(),
+        format!("select writefile('{name}', 'x')"),
+        "select 1; delete from jobs".to_owned(),
+        "select 1; select 2".to_owned(),
+        "begin".to_owned(),
+        "selec 1".to_owned(),
+        "select\nnothing\nfrom\njobs".to_owned(),
+        "select (".to_owned(),
+        String::new(),
+        "-- nothing".to_owned(),
+    ] {
+        for flags in ["", "--json", "--csv"] {
+            let ended = sql(&state, flags, &query).code(255).complains(&[]);
+            // The names of columns may be known before it is refused; no row is.
+            assert!(ended.text().lines().count() <= 1, "{query}: {}", ended.text());
+            assert!(!ended.text().contains("main"), "{query}: {}", ended.text());
+        }
+    }
+    sql(&state, "", "delete from jobs").complains(&["`delete from jobs` is refused", "may only read"]);
+    sql(&state, "", "selec 1").complains(&["cannot answer `selec 1`", "syntax error"]);
+    assert!(!file.exists());
+    // What goes wrong later than the first row.
+    let late = "select abs(value) from (select 1 value union all select -9223372036854775808)";
+    assert_eq!(sql(&state, "--json", late).code(255).err.lines().count(), 1);
+    assert_eq!(state.log("last --json").code(0).text().lines().count(), 6, "the record is as it was");
+}
+
+#[test]
+fn a_database_is_new_and_whole() {
+    let state = hard();
+    let file = state.file("runs.db");
+    let write = |words: &str| state.with(&format!("log {words} --sqlite"), &[&file]);
+    assert_eq!(write("").code(0).says("").text(), "");
+    let mode = fs::metadata(&file).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "arguments may be secret");
+    let before = fs::read(&file).expect("a file");
+    write("last").code(255).complains(&["cannot write `", "runs.db`", "it exists already"]);
+    assert_eq!(fs::read(&file).expect("a file"), before);
+    state
+        .with("log --sqlite", &["/no/such/runs.db"])
+        .code(255)
+        .complains(&["/no/such/runs.db", "no such file"]);
+    // A name that SQLite would take for something else.
+    let mut command = state.command("log --sqlite :memory:");
+    let here = crate::cli::Live::start(command.current_dir(state.file(""))).finish();
+    here.code(0).says("");
+    super::assert_there(&state.file(":memory:"));
+    let left: Vec<String> = fs::read_dir(state.file(""))
+        .expect("the folder")
+        .flatten()
+        .map(|entry| text(entry.file_name().as_bytes()))
+        .filter(|name| name.contains("journal") || name.contains("-wal"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    let script = "import sqlite3, sys\n\
+        base = sqlite3.connect(sys.argv[1])\n\
+        print(base.execute('pragma integrity_check').fetchone()[0])\n\
+        print([row[0] for row in base.execute('select name from sqlite_master order by name')])\n\
+        print(list(base.execute('select run, jobs, failed, state from runs')))\n\
+        print([row[0] for row in base.execute('select args from jobs order by job')])\n\
+        print(list(base.execute('select attempt, failed from attempts')))\n";
+    let Ok(read) = std::process::Command::new("python3").args(["-c", script]).arg(&file).output() else {
+        eprintln!("skipped: reading it by another program: there is no python3");
+        return;
+    };
+    let wanted = "ok\n['attempts', 'jobs', 'runs']\n[('aaaa0001', 6, 6, 'over')]\n\
+        ['plain', 'a \"b\",\\n c\\x1b[1m', b'\\xff\\xfe\\x01', 'd\u{e9}j\u{e0}', '', ' x ']\n[(1, 6)]\n";
+    assert_eq!(text(&read.stdout), wanted, "{}", text(&read.stderr));
+}

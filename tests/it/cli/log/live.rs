@@ -1,0 +1,122 @@
+//! Runs that go on: how they are listed, and followed to their end.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use super::{State, path};
+use crate::cli::{Live, text};
+use crate::kit::TESTKID;
+
+/// A run of jobs that each wait for a file.
+struct Waiting {
+    state: State,
+    run: Live,
+}
+
+impl Waiting {
+    fn new(jobs: usize) -> Self {
+        let state = State::new();
+        let mut command = state.command("run -j1 KID await :::");
+        command.args((1..=jobs).map(|job| state.file(&format!("go{job}"))));
+        let mut run = Live::start(&command);
+        run.until_true("the first line", || state.has_begun());
+        Self { state, run }
+    }
+
+    fn go(&self, job: usize) {
+        fs::write(self.state.file(&format!("go{job}")), "").expect("room");
+    }
+
+    fn follow(&self, flags: &str) -> Live {
+        Live::start(&self.state.command(&format!("log --follow {flags}")))
+    }
+}
+
+/// Waits until so many jobs were shown.
+fn shown(follower: &mut Live, jobs: usize) {
+    let is_row = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    follower.until("row", |record| text(&record.outs[0]).lines().filter(|line| is_row(line)).count() >= jobs);
+}
+
+#[test]
+fn a_run_that_goes_on_is_said_to() {
+    let mut waiting = Waiting::new(2);
+    waiting.go(1);
+    waiting.run.until("first job's end", |record| !record.outs[0].is_empty());
+    let listed = waiting.state.log("").code(0).says("").text();
+    let row = listed.lines().nth(1).expect("a run");
+    assert!(row.contains(" 1 ") && row.ends_with("(running)"), "{listed}");
+    assert!(
+        waiting.state.log("--json").code(0).text().contains("\"state\":\"running\",\"note\":\"running\"")
+    );
+    assert_eq!(waiting.state.log("last").code(0).says("").text().lines().count(), 2);
+    waiting.go(2);
+    waiting.run.finish().code(0);
+    assert!(!waiting.state.log("").code(0).text().contains("running"));
+}
+
+#[test]
+fn a_run_is_followed_to_its_end() {
+    let waiting = Waiting::new(3);
+    let mut follower = waiting.follow("");
+    follower.until("head", |record| text(&record.outs[0]).contains("arguments"));
+    waiting.go(1);
+    shown(&mut follower, 1);
+    waiting.go(2);
+    shown(&mut follower, 2);
+    assert!(follower.record().done.is_none(), "it does not wait for the run");
+    waiting.go(3);
+    let out = follower.finish().code(0).says("").text();
+    waiting.run.finish().code(0);
+    let rows: Vec<Vec<&str>> = super::table(&out);
+    assert_eq!(rows[1..].iter().map(|row| row[0]).collect::<Vec<_>>(), ["1", "2", "3"], "{out}");
+    // Of a run that is over: all of it at once.
+    assert_eq!(waiting.state.log("--follow").code(0).says("").text().lines().count(), 4);
+    let json = waiting.state.log("last --follow --json").code(0).text();
+    assert_eq!(json, waiting.state.log("last --json").code(0).text());
+}
+
+#[test]
+fn a_run_that_is_killed_is_followed_no_longer() {
+    let waiting = Waiting::new(3);
+    let mut follower = waiting.follow("");
+    waiting.go(1);
+    shown(&mut follower, 1);
+    waiting.run.signal(Signal::KILL);
+    let out = follower.finish().code(0).text();
+    assert_eq!(out.lines().count(), 2, "{out}");
+    waiting.run.finish().by(Signal::KILL);
+    let listed = waiting.state.log("").code(0).says("").text();
+    assert!(listed.contains("(killed, 2 not run: minder run --resume "), "{listed}");
+}
+
+#[test]
+fn ctrl_c_ends_the_following_alone() {
+    let waiting = Waiting::new(2);
+    let mut follower = waiting.follow("--csv");
+    waiting.go(1);
+    follower.until("row", |record| text(&record.outs[0]).contains(",1,"));
+    follower.signal(Signal::INT);
+    let ended = follower.finish().by(Signal::INT).says("");
+    assert_eq!(ended.text().lines().count(), 2, "{}", ended.text());
+    waiting.go(2);
+    waiting.run.finish().code(0);
+}
+
+#[test]
+fn what_failed_is_followed_with_its_last_lines() {
+    let state = State::new();
+    let go = state.file("go");
+    let line = format!("[ {{}} = a ] || {TESTKID} await {} x; echo why {{}} >&2; exit 3", path(&go));
+    let mut command = state.command("run -j1");
+    let mut run = Live::start(command.args([line.as_str(), ":::", "a", "b"]));
+    run.until_true("the first line", || state.has_begun());
+    let mut follower = Live::start(&state.command("log --follow --failed"));
+    follower.until("reason", |record| text(&record.outs[0]).contains("    why a\n"));
+    assert!(follower.record().done.is_none(), "the run goes on");
+    fs::write(&go, "").expect("room");
+    let out = follower.finish().code(0).says("").text();
+    assert!(out.ends_with("    why b\n") && out.lines().count() == 5, "{out}");
+    run.finish().code(2);
+}

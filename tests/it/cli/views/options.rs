@@ -1,0 +1,220 @@
+//! What each flag about output does, says and refuses.
+
+use std::fs;
+
+use minder::{Group, Size};
+
+use super::{Live, ended, fed, folder, minder, path, shell};
+
+#[test]
+fn flags_that_contradict_are_one_line() {
+    let pairs = [
+        "--lb -k",
+        "--lb -u",
+        "-k --line-buffer",
+        "-u -k",
+        "-u --tag",
+        "-u --tagstring x",
+        "-u --results /tmp/x",
+        "-u --spool",
+        "-u --pty",
+        "--pty --spool",
+        "--spool --lb",
+        "-q -v",
+        "--no-record --sync",
+        "--no-record --redact-args",
+    ];
+    for pair in pairs {
+        let ended = ended(&format!("run {pair} KID exit ::: 0")).code(255);
+        let said = ended.err.trim_end();
+        assert_eq!(said.lines().count(), 1, "`{pair}`: {said}");
+        assert!(said.starts_with("minder: ") && said.contains("cannot be used with"), "`{pair}`: {said}");
+        assert_eq!(ended.out.len(), 0);
+    }
+}
+
+#[test]
+fn sizes_are_checked() {
+    for (size, why) in [
+        ("1k", "at least 64k"),
+        ("0", "at least 64k"),
+        ("x", "no size"),
+        ("1.5M", "no size"),
+        ("99999999999G", "no size"),
+    ] {
+        let ended = ended(&format!("run --buffer {size} KID exit ::: 0"))
+            .code(255)
+            .mentions(why)
+            .mentions("--buffer");
+        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    }
+    for size in ["64k", "64K", "1m", "2G", "65536"] {
+        ended(&format!("run --buffer {size} KID exit ::: 0")).code(0).says("");
+    }
+}
+
+#[test]
+fn a_tag_is_the_argument_or_a_text() {
+    assert_eq!(ended("run --tag -k -j2 KID lines 2 0 ; ::: a").code(0).text(), "a\tline 0\na\tline 1\n");
+    let ended = fed("run -k -j2 --tagstring <{#}:{/}> KID echo-args", b"x/y\nz z\n").code(0);
+    assert_eq!(ended.text(), "<1:y>\t\"x/y\"\n<2:z z>\t\"z z\"\n");
+    // Errors are tagged as well, empty lines too; what has no end stays without.
+    let line = "printf 'one\\n\\ntwo'; printf 'err' >&2";
+    for view in ["--tag -j1", "--tag -j2", "--tag --lb", "--tag --spool", "--tag -k", "--tag --buffer 64k"] {
+        let ended = Live::start(&shell(view, line, &["t"])).finish().code(0);
+        assert_eq!((ended.text().as_str(), ended.err.as_str()), ("t\tone\nt\t\nt\ttwo", "t\terr"), "{view}");
+    }
+    // Nothing written, nothing tagged; any bytes may be a tag.
+    assert_eq!(super::ended("run --tag KID exit ::: 0").code(0).out.len(), 0);
+    let ended = fed("run --tag -j1 KID raw", b"\xff\xfe\n").code(0);
+    assert_eq!(ended.out, b"\xff\xfe\t\xff\xfe");
+}
+
+#[test]
+fn a_dry_run_prints_and_does_nothing() {
+    let folder = folder();
+    let (state, mark) = (folder.path().join("state"), folder.path().join("mark"));
+    let results = folder.path().join("results");
+    for flags in ["", "-k", "--spool", "--lb", "-u", "--pty", "--joblog", "--results", "--tmpdir /no/such"] {
+        let flags = match flags {
+            "--joblog" => format!("--joblog {}", path(&folder.path().join("joblog"))),
+            "--results" => format!("--results {}", path(&results)),
+            flags => flags.to_owned(),
+        };
+        let mut command = minder(&format!("run --dry-run {flags} touch :::"));
+        command.args([path(&mark), "a b", "c"]).env("MINDER_STATE_DIR", &state);
+        let ended = Live::start(&command).finish().code(0).says("");
+        let text = ended.text();
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(
+            text.starts_with(&format!("touch {}\n", path(&mark))) && text.ends_with("\ntouch c\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("touch 'a b'\n") || text.contains("touch a\\ b\n") || text.contains("\"a b\""),
+            "{text}"
+        );
+    }
+    assert_eq!(super::files(folder.path()), 0);
+    assert!(!state.exists() && !mark.exists() && !results.exists());
+    // From standard input, a shell line, and into a pipe that is closed.
+    let ended = fed("run --dry-run echo {#} {}", b"x\ny\n").code(0);
+    assert_eq!(ended.text(), "echo 1 x\necho 2 y\n");
+    let (reader, writer) = super::pipe();
+    drop(reader);
+    Live::start(minder("run --dry-run echo ::: 1").stdout(writer)).finish().code(141).says("");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    Live::start(minder("run --dry-run echo ::: 1").stdout(full))
+        .finish()
+        .code(255)
+        .complains(&["no space left"]);
+}
+
+#[test]
+fn a_dry_run_goes_on_after_a_bad_value() {
+    // As the run would: such a job fails, the others run.
+    let mut bytes = b"a\n".to_vec();
+    bytes.extend(vec![b'x'; 200_000]);
+    bytes.extend(b"\nb\n");
+    let ended = fed("run --dry-run echo", &bytes);
+    assert_eq!(ended.text(), "echo a\necho b\n");
+}
+
+#[test]
+fn what_starts_is_said() {
+    for flag in ["-v", "--verbose"] {
+        let ended = ended(&format!("run {flag} -j1 KID echo-args ::: a b")).code(0);
+        assert_eq!(ended.text(), "\"a\"\n\"b\"\n");
+        let said: Vec<&str> = ended.err.lines().collect();
+        assert_eq!(said.len(), 2, "{}", ended.err);
+        assert!(said[0].ends_with("echo-args a") && said[1].ends_with("echo-args b"), "{}", ended.err);
+    }
+    for view in ["-k -j3", "--lb -j3", "-u -j2", "--spool -j2", "--pty -j2"] {
+        let ended = ended(&format!("run --verbose {view} KID echo-args ::: a b c")).code(0);
+        assert_eq!(
+            ended.err.lines().filter(|line| line.contains("echo-args")).count(),
+            3,
+            "{view}: {}",
+            ended.err
+        );
+    }
+}
+
+#[test]
+fn straight_outputs_are_ours() {
+    let folder = folder();
+    let target = folder.path().join("out");
+    let file = fs::File::create(&target).expect("a file");
+    let ended = Live::start(minder("run -u -j2 KID fds ::: 1 2").stdout(file)).finish().code(0).says("");
+    assert_eq!(ended.out.len(), 0);
+    let text = super::file(&target);
+    assert!(text.lines().any(|line| line.starts_with("1 ") && line.ends_with("/out")), "{text}");
+    let ended = super::ended("run --ungroup -j3 KID script 5 5 0 ::: 1 0 2 3").code(3);
+    assert_eq!(ended.out.len(), 20);
+    assert!(ended.err.contains("exit"), "what failed is named: {}", ended.err);
+}
+
+#[test]
+fn a_job_with_a_terminal() {
+    let folder = folder();
+    let line = "test -t 1 && test -t 2 && printf '\\033[31mred {}\\033[0m\\n'; test -t 0 && echo in; true";
+    for view in [
+        "--pty -j1",
+        "--pty -j3",
+        "--pty -k -j2",
+        "--pty --lb -j2",
+        "--pty --no-record -j2",
+        "--pty --tag -j2",
+    ] {
+        let ended = Live::start(&shell(view, line, &["a", "b"])).finish();
+        for name in ["a", "b"] {
+            assert!(
+                ended.text().contains(&format!("\u{1b}[31mred {name}\u{1b}[0m")),
+                "{view}: {:?}",
+                ended.text()
+            );
+        }
+        // Both are one stream.
+        ended.code(0).says("");
+    }
+    // Without it there is none.
+    assert!(!Live::start(&shell("-j2", line, &["a"])).finish().text().contains("red"));
+    // Large ones are whole, each job for itself.
+    let results = folder.path().join("results");
+    let mut command = shell(
+        &format!("--pty -j3 --buffer 64k --results {}", path(&results)),
+        "KID spew 700000; echo; echo {} >&2",
+        &["1", "2", "3"],
+    );
+    let ended = Live::start(command.env("TERM", "xterm")).finish().code(0);
+    let once = crate::kit::patterned(700_000);
+    let bytes: Vec<u8> = ended.out.iter().copied().filter(|byte| *byte != b'\r').collect();
+    assert_eq!(bytes.len(), 3 * 700_003);
+    assert_eq!(bytes.split(|byte| *byte == b'\n').filter(|line| *line == once).count(), 3);
+    assert!(fs::metadata(results.join("1/2/stdout")).is_ok_and(|about| about.len() >= 700_003));
+    assert_eq!(fs::metadata(results.join("1/2/stderr")).map(|about| about.len()).unwrap_or(1), 0);
+}
+
+#[test]
+fn a_jobs_terminal_has_a_size() {
+    let size = |command: &minder::Command| Live::start(command).finish().text();
+    let line = "stty size </dev/tty; true";
+    let text = size(&shell("--pty -j2", line, &["1"]));
+    assert!(text.contains("24 80"), "{text:?}");
+    let mut command = shell("--pty -j2 -q", line, &["1"]);
+    command.group(Group::Terminal(Size { rows: 33, columns: 111 })).env("TERM", "xterm");
+    let text = size(&command);
+    assert!(text.contains("33 111"), "{text:?}");
+}
+
+#[test]
+fn tmpdir_is_where_output_waits() {
+    let folder = folder();
+    let own = folder.path().join("own");
+    fs::create_dir(&own).expect("a folder");
+    // A folder by a path from here.
+    let mut command = minder("run --tmpdir own --spool -j2 KID fds ::: 1");
+    let text = Live::start(command.current_dir(folder.path())).finish().code(0).text();
+    assert!(text.lines().any(|line| line.starts_with("1 ") && line.contains("/own/")), "{text}");
+    assert_eq!(super::files(&own), 0);
+}

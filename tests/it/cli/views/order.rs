@@ -1,0 +1,88 @@
+//! `--keep-order`: the order of the input, whatever becomes of the jobs.
+
+use super::{Live, Text, fed, feed, folder, minder, path, shell, untangle};
+use crate::kit::TESTKID;
+
+#[test]
+fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
+    // 1 to 6: fine, failed, silent, not there, killed, fine.
+    let folder = folder();
+    let script = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("a file");
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("its mode");
+        path(&file).to_owned()
+    };
+    let args = [
+        script("a", &format!("{TESTKID} sleep-ms 60; echo a")),
+        script("b", "echo b; echo b >&2; exit 3"),
+        script("c", "exit 0"),
+        path(&folder.path().join("none")).to_owned(),
+        script("e", "echo e; kill -9 $$"),
+        path(folder.path()).to_owned(),
+        script("f", "echo f"),
+    ];
+    for degree in ["-j1", "-j2", "-j3", "-j16"] {
+        let mut command = minder(&format!("run -k {degree} {{}} :::"));
+        let ended = Live::start(command.args(&args)).finish().code(4);
+        assert_eq!(ended.text(), "a\nb\ne\nf\n", "{degree}");
+        assert_eq!(ended.err.matches("cannot run `").count(), 2, "{}", ended.err);
+        // The others first, and the slow one last.
+        let mut command = minder(&format!("run -k {degree} {{}} :::"));
+        let ended = Live::start(command.args(args.iter().rev())).finish().code(4);
+        assert_eq!(ended.text(), "f\ne\nb\na\n", "{degree}");
+    }
+}
+
+#[test]
+fn lines_that_are_too_long_keep_their_places() {
+    let mut bytes = b"a\n".to_vec();
+    bytes.extend(vec![b'x'; 200_000]);
+    bytes.extend(b"\nb\n");
+    for view in ["-k", "--lb", "", "--spool -k", "-u"] {
+        let ended = fed(&format!("run {view} -j2 echo"), &bytes).code(1).mentions("200000");
+        assert_eq!(ended.sorted(), ["a", "b"]);
+    }
+}
+
+#[test]
+fn the_first_is_the_slowest() {
+    let folder = folder();
+    let wait = folder.path().join("wait");
+    let jobs: Vec<Text> =
+        (0..300).map(|id| Text { id, lens: [id * 37 % 9000, id % 5 * 100], longest: 500, code: 0 }).collect();
+    for flags in ["-k -j4", "-k -j4 --no-record", "-k -j4 --spool", "-k -j4 --buffer 64k"] {
+        let line =
+            format!("case {{}} in 0,*) KID await {} late >/dev/null;; esac; KID text {{}}", path(&wait));
+        let mut command = minder(&format!("run {flags}"));
+        command.arg(line.replace("KID", TESTKID)).stdin(super::input(&feed(&jobs)));
+        let mut live = Live::start(&command);
+        live.listen(std::time::Duration::from_millis(200));
+        assert!(live.record().outs.iter().all(Vec::is_empty), "shown before the first");
+        std::fs::write(&wait, "").expect("a file");
+        let ended = live.finish().code(0);
+        let order = untangle(&ended.out, 0, &jobs, false);
+        assert!(order.is_sorted(), "{order:?}");
+        untangle(&ended.errors, 1, &jobs, false);
+        std::fs::remove_file(&wait).expect("a file");
+    }
+}
+
+#[test]
+fn statuses_are_counted_in_every_view() {
+    for view in
+        ["", "-k", "--lb", "-u", "--tag", "--spool", "--pty", "-k --spool", "--lb --pty", "--no-record"]
+    {
+        for degree in ["-j1", "-j3"] {
+            let line = "KID spew {}0; exit {}";
+            let ended = Live::start(&shell(&format!("{view} {degree}"), line, &["0", "1", "2", "0", "7"]))
+                .finish()
+                .code(3);
+            // A tag is two bytes, before each of the three that write something.
+            let bytes = if view == "--tag" { 100 + 3 * 2 } else { 100 };
+            assert_eq!(ended.out.len(), bytes, "{view}");
+            assert!(ended.err.contains("exit") || ended.err.contains("failed"), "{view}: {:?}", ended.err);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `--results DIR`: GNU parallel's layout, for whatever the arguments are.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::{Live, feed, files, folder, input, minder, path, texts};
+
+/// `run --results` of these arguments, which each job writes to its outputs.
+fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::Ended {
+    let mut command = minder(&format!("run {flags} --results {} KID raw {{}} :::", path(results)));
+    command.args(args.iter().map(|arg| OsStr::from_bytes(arg)));
+    Live::start(&command).finish()
+}
+
+#[test]
+fn each_job_has_a_folder() {
+    let jobs = texts(9, 3000, 300_000);
+    for flags in [
+        "-j1",
+        "-j4",
+        "-k -j4",
+        "--lb -j4",
+        "--spool -j4",
+        "--tag -j4",
+        "-j4 --buffer 64k",
+        "-j3 --no-record",
+    ] {
+        let folder = folder();
+        let results = folder.path().join("deep/er");
+        let mut command = minder(&format!("run {flags} --results {} KID text", path(&results)));
+        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        super::untangle(&ended.out, 0, &jobs, flags.contains("--tag"));
+        for job in &jobs {
+            let own = results.join("1").join(job.word());
+            for (stream, name) in ["stdout", "stderr"].iter().enumerate() {
+                let bytes = fs::read(own.join(name)).expect("a result");
+                assert!(bytes == job.lines(stream).concat(), "{flags}: {name} of {job:?}");
+            }
+            assert_eq!(fs::read(own.join("seq")).expect("a number"), (job.id + 1).to_string().as_bytes());
+        }
+        assert_eq!(files(&results), 3 * jobs.len());
+    }
+}
+
+#[test]
+fn odd_names_stay_inside() {
+    let long = [b'n'; 300];
+    let umlauts = "ä".repeat(150);
+    let args: [&[u8]; 17] = [
+        b"/",
+        b"..",
+        b".",
+        b"",
+        b"../../up",
+        b"a/b",
+        b"a\\_b",
+        b"a\tb",
+        b"a\\tb",
+        b" ",
+        b"new\nline",
+        b"\xff\xfe",
+        b"-rf",
+        b"\\",
+        b"~",
+        &long,
+        umlauts.as_bytes(),
+    ];
+    let folder = folder();
+    let results = folder.path().join("a/results");
+    let ended = echoed(&results, "-j3 -k", &args).code(0);
+    assert_eq!(ended.out, args.concat());
+    assert_eq!(fs::read_dir(results.join("1")).expect("a folder").count(), args.len(), "two have one folder");
+    assert_eq!(files(folder.path()), 3 * args.len(), "something is elsewhere");
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    for item in fs::read_dir(results.join("1")).expect("a folder").flatten() {
+        found.push(fs::read(item.path().join("stdout")).expect("a result"));
+    }
+    found.sort();
+    let mut sorted: Vec<Vec<u8>> = args.iter().map(|arg| arg.to_vec()).collect();
+    sorted.sort();
+    assert_eq!(found, sorted);
+}
+
+#[test]
+fn what_was_there_is_replaced_and_no_link_is_followed() {
+    let folder = folder();
+    let (victim, results) = (folder.path().join("victim"), folder.path().join("results"));
+    fs::write(&victim, "precious").expect("a file");
+    let own = results.join("1/x");
+    fs::create_dir_all(&own).expect("a folder");
+    for name in ["stdout", "stderr", "seq"] {
+        symlink(&victim, own.join(name)).expect("a link");
+    }
+    echoed(&results, "-j2", &[b"x", b"y"]).code(0);
+    assert_eq!(fs::read(&victim).expect("a file"), b"precious");
+    assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
+    assert!(fs::symlink_metadata(own.join("stdout")).is_ok_and(|it| it.is_file()));
+    // A second run replaces what the first left, be it longer.
+    fs::write(own.join("stdout"), "much longer than before").expect("a file");
+    echoed(&results, "-j2", &[b"x"]).code(0);
+    assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
+    // Hard links keep their bytes.
+    fs::remove_file(own.join("stdout")).expect("a file");
+    fs::hard_link(&victim, own.join("stdout")).expect("a link");
+    echoed(&results, "-j2", &[b"x"]).code(0);
+    assert_eq!(fs::read(&victim).expect("a file"), b"precious");
+}
+
+#[test]
+fn the_same_argument_many_times() {
+    let folder = folder();
+    for flags in ["-j16", "-k -j16", "--spool -j8"] {
+        let ended = echoed(folder.path(), flags, &[&b"same"[..]; 200]).code(0);
+        assert_eq!(ended.out, b"same".repeat(200));
+        assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("a result"), b"same");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_one_line() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("a file");
+    echoed(&file, "-j2", &[b"1", b"2", b"3"])
+        .code(255)
+        .complains(&["cannot write results in `", path(&file)]);
+    echoed(Path::new("/proc/none"), "-j2", &[b"1", b"2"])
+        .code(255)
+        .complains(&["cannot write results in `/proc/none`"]);
+    // In the way of one job's file.
+    fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("a folder");
+    echoed(folder.path(), "-j1", &[b"a", b"b", b"c"]).code(255).complains(&["cannot write results in `"]);
+}

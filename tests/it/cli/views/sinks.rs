@@ -1,0 +1,158 @@
+//! Where output goes: files, pipes, and what refuses.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+
+use super::{Live, Text, ended, feed, folder, input, minder, pipe, shell, texts, untangle};
+
+const VIEWS: [&str; 9] = [
+    "-j1",
+    "-j3",
+    "-k -j3",
+    "--lb -j3",
+    "--spool -j3",
+    "--tag -k -j2",
+    "-k -j3 --no-record",
+    "-j1 --pty",
+    "-u -j1",
+];
+
+fn jobs() -> Vec<Text> {
+    texts(6, 5000, 400_000)
+}
+
+#[test]
+fn a_file_from_its_beginning_and_at_its_end() {
+    for view in VIEWS.iter().filter(|view| !view.contains("--pty")) {
+        let folder = folder();
+        let target = folder.path().join("out");
+        for (append, before) in [(false, ""), (true, "before\n")] {
+            fs::write(&target, before).expect("a file");
+            let file = OpenOptions::new().write(true).append(append).open(&target).expect("a file");
+            let mut command = minder(&format!("run {view} KID text"));
+            command.stdin(input(&feed(&jobs()))).stdout(file);
+            let ended = Live::start(&command).finish().code(0);
+            let all = fs::read(&target).expect("the file");
+            assert!(all.starts_with(before.as_bytes()), "{view}");
+            untangle(&all[before.len()..], 0, &jobs(), view.contains("--tag"));
+            untangle(&ended.errors, 1, &jobs(), view.contains("--tag"));
+        }
+    }
+}
+
+#[test]
+fn the_only_job_to_all_kinds() {
+    let jobs = [Text { id: 0, lens: [3_000_000, 10], longest: 9000, code: 0 }];
+    let folder = folder();
+    let target = folder.path().join("out");
+    for append in [false, true] {
+        fs::write(&target, "").expect("a file");
+        let file = OpenOptions::new().write(true).append(append).open(&target).expect("a file");
+        let mut command = minder("run KID text :::");
+        Live::start(command.arg(jobs[0].word()).stdout(file)).finish().code(0);
+        untangle(&fs::read(&target).expect("the file"), 0, &jobs, false);
+    }
+    let null = OpenOptions::new().write(true).open("/dev/null").expect("null");
+    Live::start(minder("run KID text :::").arg(jobs[0].word()).stdout(null)).finish().code(0);
+    // Both streams into one file that is appended to: neither overwrites the other.
+    fs::write(&target, "").expect("a file");
+    let file = OpenOptions::new().append(true).open(&target).expect("a file");
+    let both = minder::Stdio::from(file);
+    Live::start(minder("run -j1 KID both 500000 ::: 1").stdout(both.clone()).stderr(both)).finish().code(0);
+    assert_eq!(fs::metadata(&target).expect("the file").len(), 1_000_000);
+}
+
+#[test]
+fn a_slow_pipe_that_does_not_block() {
+    let jobs = [Text { id: 0, lens: [1_500_000, 0], longest: 9000, code: 0 }];
+    for view in VIEWS.iter().filter(|view| !view.contains("--pty") && !view.contains("-u")) {
+        let (mut reader, writer) = pipe();
+        rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+        let mut command = minder(&format!("run {view} KID text"));
+        let mut live = Live::start(command.stdin(input(&feed(&jobs))).stdout(writer));
+        drop(command);
+        live.listen(std::time::Duration::from_millis(50));
+        let mut all = Vec::new();
+        reader.read_to_end(&mut all).expect("the output");
+        live.finish().code(0);
+        untangle(&all, 0, &jobs, view.contains("--tag"));
+    }
+}
+
+#[test]
+fn a_closed_pipe() {
+    for view in VIEWS.iter().filter(|view| !view.contains("-u")) {
+        let (mut reader, writer) = pipe();
+        let mut command = minder(&format!("run {view} KID spew 300000 :::"));
+        let live = Live::start(command.args(["1"; 300]).stdout(writer));
+        drop(command);
+        reader.read_exact(&mut [0; 10]).expect("output");
+        drop(reader);
+        live.finish().code(141).says("");
+    }
+    // The only job, whose bytes go without a copy: before it writes, and while it writes.
+    for early in [true, false] {
+        let (mut reader, writer) = pipe();
+        let mut command = minder("run KID lines 1000000 0 ::: 1");
+        if early {
+            command = minder("run KID spew 100 ::: 1");
+        }
+        let live = Live::start(command.stdout(writer));
+        drop(command);
+        if !early {
+            reader.read_exact(&mut [0; 10]).expect("output");
+        }
+        drop(reader);
+        live.finish().code(141).says("");
+    }
+}
+
+#[test]
+fn a_full_device() {
+    for view in VIEWS.iter().filter(|view| !view.contains("-u")) {
+        for line in ["KID spew 10 ::: 1", "KID spew 300000 ::: 1", "KID spew 100000 ::: 1 2 3 4"] {
+            let full = OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+            let ended = Live::start(minder(&format!("run {view} {line}")).stdout(full)).finish().code(255);
+            ended.complains(&["cannot write to standard output: no space left on device"]);
+        }
+    }
+}
+
+#[test]
+fn closed_streams_in_every_view() {
+    for view in ["", "-k", "--lb", "--spool", "--tag", "--pty"] {
+        for stream in [1, 2] {
+            let line = format!("run {view} -j2 KID both 5 ::: 1 2 3");
+            Live::start(&super::super::minder_as(&format!("close={stream}"), &line)).finish().code(0);
+            let line = format!("run {view} KID spew 500000 ::: 1");
+            Live::start(&super::super::minder_as(&format!("close={stream}"), &line)).finish().code(0);
+        }
+    }
+}
+
+#[test]
+fn errors_go_to_a_file_and_stay_apart() {
+    let folder = folder();
+    let target = folder.path().join("err");
+    for view in ["", "-k", "--lb", "--spool", "-j1"] {
+        let errors = File::create(&target).expect("a file");
+        let mut command = minder(&format!("run {view} KID text"));
+        let ended = Live::start(command.stdin(input(&feed(&jobs()))).stderr(errors)).finish().code(0);
+        untangle(&ended.out, 0, &jobs(), false);
+        untangle(&fs::read(&target).expect("the file"), 1, &jobs(), false);
+    }
+    let ended = ended("run -j1 KID both 100000 ::: 1").code(0);
+    assert_eq!((ended.out.len(), ended.errors.len()), (100_000, 100_000));
+}
+
+#[test]
+fn a_job_that_leaves_a_writer_behind() {
+    // What the job wrote is shown; what its child holds open is closed and said, in every view of pipes.
+    for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {
+        let line = "KID hold-stdout 3000 7; echo; echo {}";
+        let ended =
+            Live::start(&shell(view, line, &["1", "2"])).finish().code(0).mentions("left its output open");
+        let bytes = if view.contains("--tag") { 2 * 10 + 2 * 4 } else { 2 * 10 };
+        assert_eq!(ended.out.len(), bytes, "{view}: {:?}", ended.text());
+    }
+}
