@@ -21,6 +21,9 @@ const SEPARATOR: &str = ":::";
 /// Words that other runners know between command and arguments. Taken for an argument they would do harm.
 const OTHERS: [&str; 3] = ["::::", ":::+", "::::+"];
 
+/// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
+pub(crate) const BY_JOBLOG: &str = "by_joblog";
+
 /// Flags that are about one attempt only.
 const OF_ONE_ATTEMPT: [&str; 4] = ["--resume", "--resume-failed", "--retry-failed", "--dry-run"];
 
@@ -150,6 +153,11 @@ impl Plan {
             id => folder::find(&root, id)?,
         };
         let manifest = Manifest::read(&run)?;
+        if manifest.flags.contains_key(BY_JOBLOG) {
+            bail!(
+                "run {id} went on by a joblog: take it up by that, with --joblog FILE, its command and arguments"
+            );
+        }
         let saved: Vec<Text> = match manifest.flags.get("typed") {
             Some(value) => {
                 serde_json::from_value(value.clone()).context("the manifest's flags are damaged")?

@@ -82,7 +82,7 @@ pub enum Group {
     /// A session of its own, without a controlling terminal.
     Session,
     /// A session of its own on a new pseudo-terminal of this size. The three streams are that terminal, whatever the
-    /// command says of them; what the child writes is one merged stream and arrives as [`Stream::Stdout`](crate::Stream::Stdout).
+    /// command says of them, but for an input that is [`Stdio::Null`]; what the child writes is one merged stream and arrives as [`Stream::Stdout`](crate::Stream::Stdout).
     Terminal(Size),
 }
 

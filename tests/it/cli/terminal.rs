@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use minder::{Command, Group, Size};
+use minder::{Command, Group, Size, Stdio};
 
 use super::{Ended, Live, ended, folder, minder, path};
 use crate::kit::TESTKID;
@@ -12,6 +12,7 @@ fn on_terminal(line: &str) -> Command {
     let mut command = minder(line);
     command
         .group(Group::Terminal(Size { rows: 24, columns: 100 }))
+        .stdin(Stdio::Inherit)
         .env("TERM", "xterm")
         .env_remove("NO_COLOR");
     command

@@ -41,7 +41,7 @@ pub(crate) struct OutputFlags {
 
     /// Give each job a terminal of its own, so that it colours and flushes; its two outputs become one.
     ///
-    /// Lines then end in CR LF. The terminal is its input, too, and nobody types there: a job that reads waits for ever.
+    /// Lines then end in CR LF. Its input stays empty; a job that asks on its terminal waits for ever.
     #[arg(long, conflicts_with = "spool")]
     pub(crate) pty: bool,
 
@@ -58,7 +58,7 @@ pub(crate) struct OutputFlags {
 
     /// The folder for output that waits [default: that of the record; without one, that for temporary files]
     ///
-    /// Files there have no name, and go with minder: what has ended and was not shown is lost when minder is killed.
+    /// With a record it gets a folder of the run's own. Without one files have no name, and go with minder.
     #[arg(long, value_name = "DIR")]
     pub(crate) tmpdir: Option<PathBuf>,
 }
@@ -77,7 +77,8 @@ pub(crate) struct RecordFlags {
 
     /// Keep arguments out of the record: they may be secrets. To resume such a run, its input is given again.
     ///
-    /// Not kept out: what is typed before `:::`, what jobs write, names below --results, messages on stderr.
+    /// The last lines of stderr are left out, too. Not kept out: what is typed before `:::`, output while it waits, names
+    /// below --results, messages on stderr.
     #[arg(long)]
     pub(crate) redact_args: bool,
 
@@ -88,8 +89,8 @@ pub(crate) struct RecordFlags {
 
     /// Run what had not ended: `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`.
     ///
-    /// By its id, a run has its own flags, command, folder and input again; flags that are given now come behind them.
-    /// By a joblog all is given again, and jobs are known by their numbers.
+    /// By its id, or as `last`, a run has its own flags, command, folder and input again; flags that are given now stand
+    /// before the id and come behind its own. By a joblog all is given again, and jobs are known by their numbers.
     #[arg(long, conflicts_with_all = ["resume_failed", "retry_failed"])]
     pub(crate) resume: bool,
 

@@ -95,7 +95,7 @@ reason.
 Output comes job by job: each job's when it ends, stdout and stderr kept apart, byte
 for byte; a job that runs alone is seen as it writes. -k, --lb and -u show it in other
 ways. What does not fit into memory waits in private files. Jobs have an empty standard
-input, but for those with --pty, and a process group of their own.
+input and a process group of their own.
 
 A run leaves a record, private to you, in $MINDER_STATE_DIR, else in
 $XDG_STATE_HOME/minder, else in ~/.local/state/minder: each job's argument, times,

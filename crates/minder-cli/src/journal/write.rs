@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use minder::os::private_file;
@@ -14,6 +15,11 @@ use super::manifest::{self, Manifest, Source};
 use super::row::{Begun, Row};
 use super::target::Lines;
 use super::{line, read};
+
+/// How long a run that another minder works on is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_millis(1500);
+/// The time between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// One attempt at a run. Shared by the loops; while it lives, the run is locked.
 #[derive(Debug)]
@@ -68,7 +74,7 @@ impl Record {
     pub(crate) fn resume(folder: &Path, sync: bool) -> Result<Self> {
         folder::check_folder(folder)?;
         let run = folder::id(folder)?;
-        let lock = folder::lock(folder).with_context(|| format!("cannot lock run {run}"))?;
+        let lock = patient_lock(folder).with_context(|| format!("cannot lock run {run}"))?;
         let Some(lock) = lock else {
             let pid = read::last_pid(folder).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             bail!("run {run} is being run by another minder{pid}");
@@ -118,15 +124,27 @@ impl Record {
     pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
+}
 
-    /// Removes all files with output, of this attempt and of earlier ones: all of it was shown.
-    pub(crate) fn remove_outputs(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
-            if let Ok(path) = output_path(&self.folder, &name) {
-                // What is left is found when the record is pruned.
-                let _ = fs::remove_file(path);
-            }
+/// Locks a run, with patience: of one that was just killed, the runner may take a moment to go.
+fn patient_lock(folder: &Path) -> Result<Option<File>> {
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        let lock = folder::lock(folder)?;
+        if lock.is_some() || Instant::now() >= until {
+            return Ok(lock);
+        }
+        minder::Poller::new()?.wait(&mut minder::Events::new(), Some(Instant::now() + LOCK_PAUSE))?;
+    }
+}
+
+/// Removes all files with output in a folder, of any attempt: all of it was shown.
+pub(crate) fn remove_outputs(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
+        if let Ok(path) = output_path(folder, &name) {
+            // What is left is found when the record is pruned.
+            let _ = fs::remove_file(path);
         }
     }
 }

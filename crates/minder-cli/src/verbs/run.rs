@@ -89,10 +89,22 @@ fn show_commands(mut plan: Plan) -> Result<ExitCode> {
     let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), left.again)?;
     data(|out| {
         input.each(|task| {
-            if let Item::Value(value) = &task.item {
-                let job = Job { columns: std::slice::from_ref(value), number: task.number, slot: 1 };
-                plan.template.argv(&job)?;
-                writeln!(out, "{}", plan.template.display(&job))?;
+            let number = task.number;
+            let value = match &task.item {
+                Item::Value(value) => value,
+                Item::TooLong(len) => {
+                    say(&format!(
+                        "cannot run `job {number}`: a line of {len} bytes; an argument has at most 131,071"
+                    ));
+                    return Ok(());
+                }
+            };
+            let job = Job { columns: std::slice::from_ref(value), number, slot: 1 };
+            match plan.template.argv(&job) {
+                Ok(_) => writeln!(out, "{}", plan.template.display(&job))?,
+                // The same for every job.
+                Err(error) if error.kind() == crate::template::ErrorKind::Column => return Err(error.into()),
+                Err(error) => say(&format!("cannot run `{}`: {error}", plan.template.display(&job))),
             }
             Ok(())
         })

@@ -202,7 +202,10 @@ fn a_jobs_terminal_has_a_size() {
     let text = size(&shell("--pty -j2", line, &["1"]));
     assert!(text.contains("24 80"), "{text:?}");
     let mut command = shell("--pty -j2 -q", line, &["1"]);
-    command.group(Group::Terminal(Size { rows: 33, columns: 111 })).env("TERM", "xterm");
+    command
+        .group(Group::Terminal(Size { rows: 33, columns: 111 }))
+        .stdin(minder::Stdio::Inherit)
+        .env("TERM", "xterm");
     let text = size(&command);
     assert!(text.contains("33 111"), "{text:?}");
 }

@@ -15,9 +15,9 @@ use crate::journal::manifest::{Manifest, Source};
 use crate::journal::merge::{JobSet, Progress};
 use crate::journal::read::{Damage, each};
 use crate::journal::row::{OutputsRow, Over, Row, Shown, Text};
-use crate::journal::write::{Record, output_path};
+use crate::journal::write::{Record, output_path, remove_outputs};
 use crate::journal::{folder, line, prune};
-use crate::plan::{Origin, Plan};
+use crate::plan::{BY_JOBLOG, Origin, Plan};
 use crate::report::{explain, reason, say};
 use crate::template::{Job, Template};
 
@@ -29,6 +29,8 @@ pub(super) struct Book {
     sync: bool,
     /// Where output waits: the run's folder, or one of this run's own in a folder of the user's choice.
     folder: PathBuf,
+    /// All folders outside of the run's own in which output of this run lies or lay.
+    elsewhere: Vec<PathBuf>,
 }
 
 /// What earlier attempts left.
@@ -36,6 +38,8 @@ pub(super) struct Book {
 pub(super) struct Left {
     pub(super) again: Arc<Again>,
     pub(super) unshown: Vec<Finished>,
+    /// Folders outside of the run's own where output was left.
+    elsewhere: Vec<PathBuf>,
 }
 
 impl Left {
@@ -62,10 +66,12 @@ impl Left {
                     waiting.into_iter().for_each(|job| _ = progress.done.insert(job));
                     failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
                 }
-                Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown })
+                let elsewhere =
+                    progress.outputs.values().map(|folder| PathBuf::from(folder.to_os())).collect();
+                Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown, elsewhere })
             }
             (None, Some(path)) => {
-                Ok(Self { again: Arc::new(Again::new(mode, read_joblog(path)?)), unshown: Vec::new() })
+                Ok(Self { again: Arc::new(Again::new(mode, read_joblog(path)?)), ..Self::default() })
             }
             (None, None) => Ok(Self::default()),
         }
@@ -95,6 +101,10 @@ impl Book {
             }
         }
         book.folder = book.make_folder(plan)?;
+        book.elsewhere.clone_from(&left.elsewhere);
+        if plan.tmpdir.is_some() && book.record.is_some() {
+            book.elsewhere.push(book.folder.clone());
+        }
         if let Some(path) = &plan.record.joblog {
             // A kill between a row of the record and its row here left the latter out.
             let missing = match &plan.record.run {
@@ -202,10 +212,11 @@ impl Book {
     /// of a job.
     pub(super) fn close(&self, over: Over, shown: bool) {
         if let Some(record) = self.record.as_ref().filter(|_| shown) {
-            record.remove_outputs();
-            if self.folder != record.folder() {
+            remove_outputs(record.folder());
+            for folder in &self.elsewhere {
+                remove_outputs(folder);
                 // Only if it is empty, as it should be.
-                let _ = std::fs::remove_dir(&self.folder);
+                let _ = std::fs::remove_dir(folder);
             }
         }
         let mut rows = Vec::new();
@@ -231,6 +242,9 @@ fn create(root: &Path, plan: &Plan) -> Result<Record> {
     let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
     let typed: Vec<_> = plan.record.typed.iter().map(|word| Text::from(word.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
+    if plan.record.mode.is_some() {
+        manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
+    }
     if let Some(joblog) = &plan.record.joblog {
         manifest.flags.insert("joblog".to_owned(), serde_json::to_value(Text::from(joblog.as_os_str()))?);
     }

@@ -287,6 +287,10 @@ impl Hand<'_> {
         if !matches!(shared.plan.view, View::Grouped | View::Ordered) || shared.plan.spool {
             return;
         }
+        // Pieces of what is being killed are not shown.
+        if shared.crew.is_cancelled() {
+            return;
+        }
         let stage = shared.stage;
         let sole =
             (stage.is_free() && shared.input.is_dry()).then(|| shared.crew.counts()).filter(|counts| {
@@ -502,16 +506,16 @@ impl Hand<'_> {
 
     /// The last of what a failed job wrote to its standard error.
     fn tail(&self, running: &mut Running) -> Option<Text> {
-        let mut tail = running.tail.take();
-        let last = self.batch.pieces().iter().rev().find(|piece| piece.stream == Stream::Stderr);
-        match last.map(|piece| &piece.place) {
-            Some(Place::Batch(range)) => {
-                tail =
-                    self.batch.slice(range.end.saturating_sub(TAIL_MAX).max(range.start)..range.end).to_vec();
+        for piece in self.batch.pieces().iter().filter(|piece| piece.stream == Stream::Stderr) {
+            match &piece.place {
+                Place::Batch(range) => running.tail.push(self.batch.slice(range.clone())),
+                Place::Own(Own { file: Some(file), range, .. }) => {
+                    running.tail.push(&last_of(file, range.end))
+                }
+                _ => (),
             }
-            Some(Place::Own(Own { file: Some(file), range, .. })) => tail = last_of(file, range.end),
-            _ => (),
         }
+        let tail = running.tail.take();
         (!tail.is_empty()).then(|| Text::from(tail.as_slice()))
     }
 

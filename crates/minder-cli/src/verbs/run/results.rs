@@ -23,6 +23,9 @@ impl Results {
     pub(super) fn create(folder: &Path, argument: &OsStr, job: u64) -> io::Result<Self> {
         let folder = folder.join("1").join(os_str(&escape(argument.as_encoded_bytes())));
         fs::create_dir_all(&folder)?;
+        if fs::symlink_metadata(&folder)?.is_symlink() {
+            return Err(io::Error::other(format!("`{}` is a link", folder.display())));
+        }
         let make = |name: &str| {
             let path = folder.join(name);
             loop {
