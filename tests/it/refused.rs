@@ -69,6 +69,26 @@ fn the_command_runs_all_jobs_without_any_of_them() {
     }
 }
 
+/// Where our session began outside of our PID namespace it is 0, and so may be parents: in containers.
+#[test]
+fn in_a_namespace_of_processes_all_is_the_same() {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc"]);
+        command
+    };
+    if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: a namespace needs unshare(1) and the right to use it");
+        return;
+    }
+    let own = std::env::current_exe().expect("this binary");
+    let tests = ["set::kill::", "cli::daemons::", "cli::signals::", "groups_and_sessions"];
+    let output = unshare().arg(own).args(tests).args(["--test-threads", "2"]).output().expect("unshare runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.lines().filter(|line| line.ends_with("... ok")).count() > tests.len(), "{text}");
+}
+
 #[test]
 fn doctor_names_what_is_refused() {
     let output = minder("clone3,pidfd_open", &["doctor"]);

@@ -125,7 +125,8 @@ impl Plan {
 
     /// The newest run that wrote this joblog with this command: what it did not show is still to be shown.
     fn run_of_joblog(&self) -> Option<PathBuf> {
-        let joblog = self.record.joblog.as_ref().map(|path| Text::from(path.as_os_str()))?;
+        let joblog = self.record.joblog.as_ref().filter(|path| path.is_file())?;
+        let joblog = Text::from(joblog.as_os_str());
         let joblog = serde_json::to_value(joblog).ok()?;
         let words: Vec<Text> = self.record.words.iter().map(|word| Text::from(word.as_os_str())).collect();
         let its =

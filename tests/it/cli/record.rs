@@ -317,3 +317,25 @@ fn files_of_a_run_are_its_owners() {
         below(&place.at("state")).iter().all(|entry| fs::metadata(entry).expect("an entry").uid() == own)
     );
 }
+
+#[test]
+fn a_job_is_in_the_record_before_it_is_seen() {
+    let place = Place::new();
+    // The last one keeps the others from being alone, and waits.
+    let mut command = place.command("run -j2");
+    command.arg(format!(
+        "case {{}} in last) {TESTKID} await {} x;; *) echo {{}};; esac",
+        path(&place.at("wait"))
+    ));
+    command.args([":::", "last"]).args((1..=30).map(|job| job.to_string()));
+    let mut live = Live::start(&command);
+    for job in 1..=30 {
+        live.until("output of the next job", |record| {
+            record.outs[0].ends_with(format!("{job}\n").as_bytes())
+        });
+        let rows = file(&place.run().join("attempt-1.jsonl"));
+        assert!(rows.contains(&format!("\"args\":[\"{job}\"]")), "{job} is seen and not recorded: {rows}");
+    }
+    fs::write(place.at("wait"), "").expect("a file");
+    live.finish().code(0);
+}

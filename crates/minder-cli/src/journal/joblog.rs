@@ -3,7 +3,7 @@
 //! Columns and formats are those of GNU parallel 20221122 (`print_joblog`): tabs between columns, and each newline in a
 //! command a NUL, which GNU's own `--retry-failed` turns back. Tabs in a command stay: it is the last column.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -30,6 +30,7 @@ pub(crate) struct Joblog {
 impl Joblog {
     /// Opens a joblog and gives it a header if it is empty. `append`: what is in it stays, but for a last line that is not
     /// whole. Otherwise it is emptied. A pipe or a terminal will do.
+    /// While it is open, no other minder writes to it.
     ///
     /// # Errors
     /// Whatever the file system says; `InvalidData` if it is to be appended to and is no joblog.
@@ -39,7 +40,13 @@ impl Joblog {
             (Lines::stream(OpenOptions::new().write(true).open(path)?), true, false)
         } else {
             let mut options = OpenOptions::new();
-            let mut file = options.read(append).write(true).create(true).truncate(!append).open(path)?;
+            let mut file = options.read(append).write(true).create(true).truncate(false).open(path)?;
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                return Err(io::Error::other("another minder writes to it"));
+            }
+            if !append {
+                file.set_len(0)?;
+            }
             let (whole, cut) = if append { cut_tail(&mut file)? } else { (0, false) };
             (Lines::new(file, whole, false), whole == 0, cut)
         };

@@ -69,6 +69,8 @@ pub(crate) struct Summary {
     pub(crate) cut: bool,
     /// The id of its record.
     pub(crate) run: Option<String>,
+    /// What stands behind `--resume` when it is taken up again.
+    pub(crate) resume: Option<String>,
 }
 
 impl Summary {
@@ -111,7 +113,7 @@ impl Summary {
 
     /// How the run is taken up again, if that is possible.
     pub(crate) fn resume_line(&self) -> Option<String> {
-        self.run.as_ref().map(|run| format!("  go on with it: minder run --resume {run}"))
+        self.resume.as_ref().map(|words| format!("  go on with it: minder run --resume {words}"))
     }
 
     fn left_running(&self) -> u64 {
@@ -180,6 +182,7 @@ mod tests {
             elapsed: Duration::from_millis(18_200),
             adopted: Vec::new(),
             run: None,
+            resume: None,
             cut: false,
         };
         assert_eq!(

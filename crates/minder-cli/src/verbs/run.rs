@@ -167,6 +167,7 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
         elapsed: begun.elapsed(),
         adopted: guard.adopted(),
         run: book.run().map(str::to_owned),
+        resume: book.resume(plan),
         cut: signal.is_some(),
     };
     if signal.is_some() {

@@ -180,7 +180,7 @@ fn fill(root: &Path) {
         progress.done.ranges().collect::<Vec<_>>()
     };
     assert_eq!(done(), [(1, written)]);
-    record.remove_outputs();
+    crate::journal::write::remove_outputs(record.folder());
     drop(output);
     record.append(&lines(&[Row::Ended(ended(written + 1))])).unwrap();
     assert_eq!(done(), [(1, written + 1)]);

@@ -155,6 +155,14 @@ impl Book {
         self.record.as_ref().map(Record::run)
     }
 
+    /// What stands behind `--resume` when the run is taken up again.
+    pub(super) fn resume(&self, plan: &Plan) -> Option<String> {
+        match &plan.record.joblog {
+            Some(joblog) if plan.record.by_joblog => Some(format!("--joblog {} COMMAND…", joblog.display())),
+            _ => self.run().map(str::to_owned),
+        }
+    }
+
     /// The folder for output that waits.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
@@ -271,7 +279,8 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
         let mut finished = Finished { job, tag, pieces: Vec::new(), owed: true };
         for piece in pieces {
             let path = output_path(&outputs_of(&piece.file, folder, progress), &piece.file)?;
-            let range = piece.at..piece.at + piece.len;
+            let range =
+                piece.at..piece.at.checked_add(piece.len).context("a row of the record is damaged")?;
             let stream = if piece.stream == 2 { Stream::Stderr } else { Stream::Stdout };
             let place = if piece.file.starts_with("out-") {
                 if !shared.contains_key(&path) {
@@ -298,7 +307,11 @@ fn outputs_of(file: &str, folder: &Path, progress: &Progress) -> PathBuf {
     elsewhere.map_or_else(|| folder.to_owned(), |folder| PathBuf::from(folder.to_os()))
 }
 
+/// What a joblog says. One that is not there yet says nothing, as for GNU parallel.
 fn read_joblog(path: &Path) -> Result<Progress> {
+    if !path.exists() {
+        return Ok(Progress::default());
+    }
     let read = joblog::read(path).with_context(|| format!("cannot read the joblog `{}`", path.display()));
     let (progress, damage) = read?;
     name_damage(&format!("the joblog `{}`", path.display()), &damage);

@@ -149,6 +149,7 @@ impl<'a> Shared<'a> {
             rung: 0,
             place,
         };
+        let _alarm = Alarm(self);
         let driven = self.crew.drive(set, slots, &mut hand);
         if let Err(error) = driven {
             self.fail(match error.kind() {
@@ -164,6 +165,17 @@ impl<'a> Shared<'a> {
         }
         hand.flush();
         hand.tally
+    }
+}
+
+/// Ends the run if its loop panics: nobody else would go on with what it had.
+struct Alarm<'a, 'b>(&'a Shared<'b>);
+
+impl Drop for Alarm<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail("a part of minder panicked; this is a defect of minder".to_owned());
+        }
     }
 }
 
@@ -441,7 +453,7 @@ impl Hand<'_> {
         let shared = self.shared;
         let folder = shared.book.folder();
         let made = match shared.book.name("spill", self.place) {
-            None => nameless(&folder).map(|file| (file, None)),
+            None => nameless(folder).map(|file| (file, None)),
             Some(name) => {
                 self.spools += 1;
                 let path = folder.join(format!("{name}-job{}", self.spools));
