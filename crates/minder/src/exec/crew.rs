@@ -55,6 +55,8 @@ pub trait Worker {
     fn done(&mut self, start: Start, job: &Self::Job, outcome: Outcome) -> Verdict;
     /// Judges a job that could not be started.
     fn refused(&mut self, start: Start, job: &Self::Job, error: Error) -> Verdict;
+    /// The loop ends with this error, and all jobs are going to be killed.
+    fn broken(&mut self, _error: &Error) {}
     /// Called before the loop waits: the moment to write out what was gathered, and to change how output is handed over.
     fn idle(&mut self, _outputs: &mut Outputs<'_>) {}
 }
@@ -175,7 +177,9 @@ impl<J: Send> Crew<J> {
             sleeps: false,
         };
         let result = driver.run();
-        if result.is_err() {
+        if let Err(error) = &result {
+            // Told before any other loop's jobs are killed for it.
+            driver.worker.broken(error);
             self.kill();
         }
         // The others may sleep until everything is over.

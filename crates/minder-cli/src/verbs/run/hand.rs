@@ -150,19 +150,8 @@ impl<'a> Shared<'a> {
             place,
         };
         let _alarm = Alarm(self);
-        let driven = self.crew.drive(set, slots, &mut hand);
-        if let Err(error) = driven {
-            self.fail(match error.kind() {
-                ErrorKind::Exhausted => {
-                    format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
-                }
-                // The only files that the library writes.
-                _ if error.to_string().contains("spill") => {
-                    format!("{error} (--tmpdir or TMPDIR name another folder for output that does not fit into memory)")
-                }
-                _ => error.to_string(),
-            });
-        }
+        // Its error was told to the hand.
+        let _ = self.crew.drive(set, slots, &mut hand);
         hand.flush();
         hand.tally
     }
@@ -703,6 +692,19 @@ impl Worker for Hand<'_> {
         }
         let name = self.name(start, task);
         self.give_up(start, task, &name, &why)
+    }
+
+    fn broken(&mut self, error: &Error) {
+        self.shared.fail(match error.kind() {
+            ErrorKind::Exhausted => {
+                format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
+            }
+            // The only files that the library writes.
+            _ if error.to_string().contains("spill") => {
+                format!("{error} (--tmpdir or TMPDIR name another folder for output that does not fit into memory)")
+            }
+            _ => error.to_string(),
+        });
     }
 
     fn idle(&mut self, outputs: &mut Outputs<'_>) {

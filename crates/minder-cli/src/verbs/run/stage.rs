@@ -62,6 +62,9 @@ struct State {
     tagged: Vec<u8>,
 }
 
+/// What each line of a stream begins with, and where in its line the stream stands.
+type Tag<'a> = (&'a [u8], &'a mut Tagger);
+
 /// What came of showing.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
@@ -152,16 +155,18 @@ impl Stage {
     }
 
     /// Shows bytes of a running job at once.
-    pub(super) fn show(&self, stream: Stream, bytes: &[u8], tag: Option<(&[u8], &mut Tagger)>) {
-        let state = &mut *self.lock();
-        match tag {
-            None => self.screen.write(&state.streams, stream, bytes),
-            Some((tag, tagger)) => {
-                state.tagged.clear();
-                tagger.push(tag, bytes, &mut state.tagged);
-                self.screen.write(&state.streams, stream, &state.tagged);
-            }
-        }
+    pub(super) fn show(&self, stream: Stream, bytes: &[u8], mut tag: Option<Tag<'_>>) {
+        self.write(&mut self.lock(), stream, bytes, &mut tag);
+    }
+
+    /// Writes bytes, with a tag before each line that begins in them if there is one.
+    fn write(&self, state: &mut State, stream: Stream, bytes: &[u8], tag: &mut Option<Tag<'_>>) {
+        let Some((tag, tagger)) = tag else {
+            return self.screen.write(&state.streams, stream, bytes);
+        };
+        state.tagged.clear();
+        tagger.push(tag, bytes, &mut state.tagged);
+        self.screen.write(&state.streams, stream, &state.tagged);
     }
 
     /// Shows lines of a running job; says whether it may: another may have the stage. With `keep` it has the stage from
@@ -171,7 +176,7 @@ impl Stage {
         job: u64,
         stream: Stream,
         parts: [&[u8]; 2],
-        mut tag: Option<(&[u8], &mut Tagger)>,
+        mut tag: Option<Tag<'_>>,
         keep: bool,
     ) -> bool {
         let state = &mut *self.lock();
@@ -183,14 +188,7 @@ impl Stage {
             self.owner.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
-            match &mut tag {
-                None => self.screen.write(&state.streams, stream, bytes),
-                Some((tag, tagger)) => {
-                    state.tagged.clear();
-                    tagger.push(tag, bytes, &mut state.tagged);
-                    self.screen.write(&state.streams, stream, &state.tagged);
-                }
-            }
+            self.write(state, stream, bytes, &mut tag);
         }
         true
     }
@@ -201,7 +199,7 @@ impl Stage {
     }
 
     /// Shows a file of a running job at once.
-    pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, tag: Option<(&[u8], &mut Tagger)>) {
+    pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, tag: Option<Tag<'_>>) {
         let state = &mut *self.lock();
         let Spilled { file, start, len, .. } = &spilled;
         self.show_range(state, stream, (file, *start, start + len), tag);
@@ -338,11 +336,7 @@ impl Stage {
                         *run = Run { stream: Some(stream), range };
                     }
                 }
-                (Place::Batch(range), Some((tag, tagger))) => {
-                    state.tagged.clear();
-                    tagger.push(tag, &batch[range], &mut state.tagged);
-                    self.screen.write(&state.streams, stream, &state.tagged);
-                }
+                (Place::Batch(range), Some(_)) => self.write(state, stream, &batch[range], &mut tag),
                 (Place::Shared(file, range), _) => {
                     self.write_run(state, batch, run);
                     self.show_range(state, stream, (&file, range.start, range.end), tag);
@@ -373,7 +367,7 @@ impl Stage {
         state: &mut State,
         stream: Stream,
         (file, at, end): (&File, u64, u64),
-        tag: Option<(&[u8], &mut Tagger)>,
+        tag: Option<Tag<'_>>,
     ) {
         let State { streams, tagged, .. } = state;
         match tag {
