@@ -14,7 +14,12 @@ pub(super) struct Entry {
     pub(super) group: libc::pid_t,
     /// In clock ticks since boot: with the number, it names a process for ever.
     pub(super) started: u64,
+    /// On its way out: its files are closed already, and its end is a matter of microseconds.
+    pub(super) exiting: bool,
 }
+
+/// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
+const PF_EXITING: u32 = 4;
 
 /// Reads one process; `None` if it is over.
 pub(super) fn entry(pid: libc::pid_t) -> Option<Entry> {
@@ -109,6 +114,7 @@ fn parse(stat: &str) -> Option<Entry> {
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
+        exiting: fields.get(6)?.parse::<u32>().ok()? & PF_EXITING != 0,
     })
 }
 

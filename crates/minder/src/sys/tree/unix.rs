@@ -82,11 +82,11 @@ impl Tree {
     fn strike_strays(&mut self, _signal: i32) {}
 }
 
-/// Whether a member of the group is no zombie: those answer to signals until their new parent takes them.
+/// Whether a member of the group is no zombie, and not about to be one: those answer to signals until their new parent takes them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn lives(group: libc::pid_t) -> bool {
     let mut found = false;
-    super::proc::each(|process| found |= process.group == group);
+    super::proc::each(|process| found |= process.group == group && !process.exiting);
     found
 }
 
