@@ -54,6 +54,8 @@ pub(super) struct Out {
     pub(super) unsaved: Vec<u8>,
     /// Whether a notice of the file is in the queue: what is in it and after it stays where it is until then.
     pub(super) offered: bool,
+    /// Whether its bytes cannot go to the file but through our memory.
+    pub(super) copies: bool,
     /// Where its bytes go without passing through our memory.
     pub(super) forward: Option<Arc<File>>,
     /// Bytes that went there and were not told of.
@@ -73,6 +75,7 @@ impl Out {
             spill: None,
             unsaved: Vec::new(),
             offered: false,
+            copies: false,
             forward: None,
             forwarded: 0,
         }

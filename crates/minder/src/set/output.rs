@@ -48,7 +48,11 @@ impl ChildSet {
         if kid.options.when_full == WhenFull::Hold && full {
             return self.starve(token, stream);
         }
-        let Some(reader) = &mut out.reader else { return Ok(Progress::Nothing) };
+        if let Some(progress) = self.store(token, stream) {
+            return Ok(progress);
+        }
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(Progress::Nothing) };
+        let Some(reader) = &mut kid.outs[stream as usize].reader else { return Ok(Progress::Nothing) };
         self.buffer.clear();
         let progress = match report {
             Some(report) => reader.read(&mut self.port, report, &mut self.buffer),
@@ -62,6 +66,30 @@ impl ChildSet {
             }
             Progress::Nothing => Ok(Progress::Nothing),
         }
+    }
+
+    /// Moves what is there straight to the stream's file, if it has one already and its output is kept until the end. What
+    /// the file or the system refuses is read as usual.
+    fn store(&mut self, token: Token, stream: Stream) -> Option<Progress> {
+        let kid = self.kids.get_mut(token)?;
+        let out = &mut kid.outs[stream as usize];
+        if out.copies || kid.options.delivery == Delivery::Live || !out.unsaved.is_empty() {
+            return None;
+        }
+        let spill = out.spill.as_mut().filter(|spill| spill.len() > 0)?;
+        match spill.store(out.reader.as_mut()?) {
+            Ok(Progress::Eof) => self.ended(token, stream),
+            Ok(Progress::Bytes(count)) => {
+                kid.busy_at = kid.exit.map(|_| Instant::now());
+                return Some(Progress::Bytes(count));
+            }
+            Ok(Progress::Nothing) => return Some(Progress::Nothing),
+            Err(_) => {
+                out.copies = true;
+                return None;
+            }
+        }
+        Some(Progress::Eof)
     }
 
     /// Keeps what was read last: in memory, in the file, or by dropping what is oldest.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Limits;
 use crate::event::Spilled;
+use crate::sys::pipe::{Progress, Reader};
 use crate::{Error, Result, os};
 
 /// The file of one stream, for its owner alone.
@@ -63,6 +64,15 @@ impl Spill {
         self.written += bytes.len() as u64;
         self.at = self.written;
         Ok(())
+    }
+
+    /// Appends what is in a pipe, without a copy through our memory. An error loses nothing.
+    pub(super) fn store(&mut self, reader: &mut Reader) -> std::io::Result<Progress> {
+        let progress = reader.store(&self.file, self.written)?;
+        if let Progress::Bytes(count) = progress {
+            self.written += count as u64;
+        }
+        Ok(progress)
     }
 
     /// Takes the oldest bytes, as many as fit into `buffer`; 0 if there are none.

@@ -294,7 +294,7 @@ impl Hand<'_> {
         }
         let stage = shared.stage;
         let sole =
-            (stage.is_free() && shared.input.is_dry()).then(|| shared.crew.counts()).filter(|counts| {
+            (stage.is_free() && shared.input.is_over()).then(|| shared.crew.counts()).filter(|counts| {
                 counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
             });
         let mut is_here = false;

@@ -125,9 +125,10 @@ impl Input {
         standard(Standard::Input).context("cannot read standard input")
     }
 
-    /// Whether nothing waits to be taken at this moment.
-    pub(super) fn is_dry(&self) -> bool {
-        self.lock().ready.is_empty()
+    /// Whether all was taken, and nothing more comes.
+    pub(super) fn is_over(&self) -> bool {
+        let state = self.lock();
+        state.ended && state.ready.is_empty()
     }
 
     /// Takes all jobs that are to run, one after the other.

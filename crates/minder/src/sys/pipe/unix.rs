@@ -107,6 +107,17 @@ impl Reader {
         }
     }
 
+    /// Moves what is there to a place in a file. An error leaves in the stream what the file did not take.
+    pub(crate) fn store(&mut self, to: &File, at: u64) -> io::Result<Progress> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return super::splice::store(&self.fd, to, at);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        {
+            let _ = (to, at);
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
     /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the descriptor, and epoll
     /// would go on telling of it.
     pub(crate) fn close(mut self, port: &mut Port) -> io::Result<()> {

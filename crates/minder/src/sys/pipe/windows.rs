@@ -130,6 +130,11 @@ impl Reader {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// See [`Reader::can_forward`].
+    pub(crate) fn store(&mut self, _to: &File, _at: u64) -> io::Result<Progress> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Reads what is there, without a report.
     pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<Progress> {
         let room = u32::try_from(buffer.capacity() - buffer.len()).unwrap_or(u32::MAX);
