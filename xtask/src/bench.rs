@@ -91,7 +91,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             "bench knows `run` and `output`; cure: cargo xtask bench run [--rounds N] [--quick] [--only NAME]"
         );
     };
-    let asked = Asked::parse(options)?;
+    let asked = Asked::parse("run", &QUESTIONS.map(|q| q.name), options)?;
     let mut peers = Peers::ready()?;
     for question in
         QUESTIONS.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
@@ -101,31 +101,36 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         eprintln!("bench: {}: {}", question.name, question.what);
         let before = machine::load();
         let answer = (question.ask)(&bench).with_context(|| format!("bench {}", question.name))?;
-        report(question, &bench, &answer, &before)?;
+        report("run", (question.name, question.what), &bench, &answer, &before)?;
         peers = bench.peers;
     }
     Ok(())
 }
 
 /// Prints the table, and keeps it and its rows: quick looks below target, full runs in docs/measurements.
-fn report(question: &Question, bench: &Bench, answer: &Answer, load_before: &str) -> Result<()> {
+fn report(
+    verb: &str,
+    (name, what): (&str, &str),
+    bench: &Bench,
+    answer: &Answer,
+    load_before: &str,
+) -> Result<()> {
     let again = format!(
-        "cargo xtask bench run --only {} --rounds {}{}",
-        question.name,
+        "cargo xtask bench {verb} --only {name} --rounds {}{}",
         bench.rounds,
         if bench.quick { " --quick" } else { "" }
     );
-    let mut text = format!("# minder run: {}\n\n{}\n", question.what, answer.table);
+    let mut text = format!("# minder run: {what}\n\n{}\n", answer.table);
     for remark in answer.remarks.iter().chain(&bench.peers.left_out) {
         text.push_str(&format!("- {remark}\n"));
     }
     text.push_str(&machine::describe(&bench.peers, bench.rounds, load_before)?);
-    text.push_str(&format!("- drawn by: `{again}`\n- raw rows: `run-{}.csv`\n", question.name));
+    text.push_str(&format!("- drawn by: `{again}`\n- raw rows: `{verb}-{name}.csv`\n"));
     let dir: PathBuf =
         if bench.quick { tree::target_dir().join("bench") } else { tree::root().join("docs/measurements") };
     std::fs::create_dir_all(&dir)?;
-    std::fs::write(dir.join(format!("run-{}.csv", question.name)), &answer.csv)?;
-    std::fs::write(dir.join(format!("run-{}.md", question.name)), &text)?;
+    std::fs::write(dir.join(format!("{verb}-{name}.csv")), &answer.csv)?;
+    std::fs::write(dir.join(format!("{verb}-{name}.md")), &text)?;
     println!("{text}");
     Ok(())
 }
@@ -139,7 +144,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn parse(words: &[String]) -> Result<Self> {
+    /// Reads the options of a verb that answers questions of these names.
+    fn parse(verb: &str, names: &[&str], words: &[String]) -> Result<Self> {
         let mut asked = Self::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -150,10 +156,9 @@ impl Asked {
                     asked.rounds = Some(n.max(1));
                 }
                 "--only" => asked.only.push(words.next().context("--only wants a name")?.clone()),
-                other => bail!("`{other}` is no option of bench run; cure: cargo xtask help"),
+                other => bail!("`{other}` is no option of bench {verb}; cure: cargo xtask help"),
             }
         }
-        let names: Vec<&str> = QUESTIONS.iter().map(|q| q.name).collect();
         if let Some(unknown) = asked.only.iter().find(|o| !names.contains(&o.as_str())) {
             bail!("nothing is called `{unknown}`; cure: one of {}", names.join(", "));
         }

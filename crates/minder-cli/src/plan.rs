@@ -132,8 +132,7 @@ impl Plan {
         let its =
             |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
         let mut runs = folder::list(&folder::state_root().ok()?).ok()?.into_iter();
-        runs.find(|run| Manifest::read(&run.folder).is_ok_and(|manifest| its(&manifest)))
-            .map(|run| run.folder)
+        runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.folder)
     }
 
     /// Plans a run that is known by its id alone: its flags come from its record, and those that were typed now after them.

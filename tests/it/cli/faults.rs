@@ -6,49 +6,10 @@ mod disk;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
 
-use minder::Command;
-
-use super::{Ended, Live, file, folder, is_root, minder, path};
+use super::record::Place;
+use super::{Live, file, is_root, path};
 use crate::kit::TESTKID;
-
-/// A state folder of its own, and a folder to work in.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Self {
-        let place = Self(folder());
-        fs::create_dir(place.at("here")).expect("a folder");
-        place
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = minder(line);
-        command.env("MINDER_STATE_DIR", self.at("state")).current_dir(self.at("here"));
-        command
-    }
-
-    fn ended(&self, line: &str) -> Ended {
-        Live::start(&self.command(line)).finish()
-    }
-
-    /// The folders of all runs.
-    fn runs(&self) -> Vec<PathBuf> {
-        let found = fs::read_dir(self.at("state/runs")).into_iter().flatten().flatten();
-        found.map(|entry| entry.path()).collect()
-    }
-
-    fn id(&self) -> String {
-        let runs = self.runs();
-        assert_eq!(runs.len(), 1, "{runs:?}");
-        runs[0].file_name().expect("a name").to_string_lossy().into_owned()
-    }
-}
 
 /// The words of three jobs that say their numbers, behind these flags.
 fn three(flags: &str) -> String {

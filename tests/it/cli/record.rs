@@ -13,37 +13,43 @@ use super::{Ended, Live, file, folder, input, minder, path};
 use crate::kit::TESTKID;
 
 /// A state folder of its own, and a folder to work in.
-struct Place(tempfile::TempDir);
+pub(super) struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let place = Self(folder());
         fs::create_dir(place.at("here")).expect("a folder");
         place
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(super) fn at(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn command(&self, line: &str) -> Command {
+    pub(super) fn command(&self, line: &str) -> Command {
         let mut command = minder(&line.replace("DIR", path(self.0.path())));
         command.env("MINDER_STATE_DIR", self.at("state")).current_dir(self.at("here"));
         command
     }
 
-    fn ended(&self, line: &str) -> Ended {
+    pub(super) fn ended(&self, line: &str) -> Ended {
         Live::start(&self.command(line)).finish()
     }
 
-    /// The folder of the only run.
-    fn run(&self) -> PathBuf {
-        let runs: Vec<_> = fs::read_dir(self.at("state/runs")).expect("runs").flatten().collect();
-        assert_eq!(runs.len(), 1, "{runs:?}");
-        runs[0].path()
+    /// The folders of all runs.
+    pub(super) fn runs(&self) -> Vec<PathBuf> {
+        let found = fs::read_dir(self.at("state/runs")).into_iter().flatten().flatten();
+        found.map(|entry| entry.path()).collect()
     }
 
-    fn id(&self) -> String {
+    /// The folder of the only run.
+    pub(super) fn run(&self) -> PathBuf {
+        let mut runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.remove(0)
+    }
+
+    pub(super) fn id(&self) -> String {
         self.run().file_name().expect("a name").to_string_lossy().into_owned()
     }
 }

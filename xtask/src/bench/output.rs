@@ -9,11 +9,9 @@ mod flood;
 mod single;
 mod record;
 
-use super::{Answer, Asked, Bench, machine, peers::Peers};
-use crate::tree;
-use anyhow::{Context, Result, bail};
+use super::{Answer, Asked, Bench, machine, peers::Peers, report};
+use anyhow::{Context, Result};
 use scene::Scene;
-use std::path::PathBuf;
 
 /// One question, and how it is answered.
 struct Question {
@@ -60,7 +58,7 @@ const QUESTIONS: [Question; 6] = [
 
 /// `cargo xtask bench output [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(words: &[String]) -> Result<()> {
-    let asked = parse(words)?;
+    let asked = Asked::parse("output", &QUESTIONS.map(|q| q.name), words)?;
     let peers = Peers::ready()?;
     tools::ready(&peers)?;
     let rounds = asked.rounds.unwrap_or(0);
@@ -75,52 +73,9 @@ pub(super) fn main(words: &[String]) -> Result<()> {
         let before = machine::load();
         let scene = Scene::new(&bench.peers)?;
         let answer = (question.ask)(&bench, &scene).with_context(|| format!("bench {}", question.name))?;
-        report(question, &bench, &answer, &before)?;
+        let scale = if bench.quick { ", a tenth of it" } else { "" };
+        let what = format!("{}{scale}", question.what);
+        report("output", (question.name, &what), &bench, &answer, &before)?;
     }
-    Ok(())
-}
-
-/// The options, which are those of `bench run`, but for the names.
-fn parse(words: &[String]) -> Result<Asked> {
-    let mut asked = Asked::default();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--quick" => asked.quick = true,
-            "--rounds" => {
-                let n: usize = words.next().context("--rounds wants a number")?.parse()?;
-                asked.rounds = Some(n.max(1));
-            }
-            "--only" => asked.only.push(words.next().context("--only wants a name")?.clone()),
-            other => bail!("`{other}` is no option of bench output; cure: cargo xtask help"),
-        }
-    }
-    let names: Vec<&str> = QUESTIONS.iter().map(|q| q.name).collect();
-    if let Some(unknown) = asked.only.iter().find(|o| !names.contains(&o.as_str())) {
-        bail!("nothing is called `{unknown}`; cure: one of {}", names.join(", "));
-    }
-    Ok(asked)
-}
-
-/// Prints the table, and keeps it and its rows: quick looks below target, full runs in docs/measurements.
-fn report(question: &Question, bench: &Bench, answer: &Answer, load_before: &str) -> Result<()> {
-    let Question { name, what, .. } = question;
-    let quick = if bench.quick { " --quick" } else { "" };
-    let scale = if bench.quick { ", a tenth of it" } else { "" };
-    let mut text = format!("# minder run: {what}{scale}\n\n{}\n", answer.table);
-    for remark in answer.remarks.iter().chain(&bench.peers.left_out) {
-        text.push_str(&format!("- {remark}\n"));
-    }
-    text.push_str(&machine::describe(&bench.peers, bench.rounds, load_before)?);
-    text.push_str(&format!(
-        "- drawn by: `cargo xtask bench output --only {name} --rounds {}{quick}`\n- raw rows: `output-{name}.csv`\n",
-        bench.rounds
-    ));
-    let dir: PathBuf =
-        if bench.quick { tree::target_dir().join("bench") } else { tree::root().join("docs/measurements") };
-    std::fs::create_dir_all(&dir)?;
-    std::fs::write(dir.join(format!("output-{name}.csv")), &answer.csv)?;
-    std::fs::write(dir.join(format!("output-{name}.md")), &text)?;
-    println!("{text}");
     Ok(())
 }

@@ -30,8 +30,7 @@ use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 use self::book::{Book, Left};
 use self::desk::Desk;
 use self::hand::Shared;
-use self::input::Input;
-use self::input::Item;
+use self::input::{Input, Item, too_long};
 use self::screen::Screen;
 use self::stage::{Order, Stage};
 use crate::exit;
@@ -93,9 +92,7 @@ fn show_commands(mut plan: Plan) -> Result<ExitCode> {
             let value = match &task.item {
                 Item::Value(value) => value,
                 Item::TooLong(len) => {
-                    say(&format!(
-                        "cannot run `job {number}`: a line of {len} bytes; an argument has at most 131,071"
-                    ));
+                    say(&format!("cannot run `job {number}`: {}", too_long(*len)));
                     return Ok(());
                 }
             };

@@ -76,6 +76,17 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     system::private_file(path)
 }
 
+/// Makes a file for its owner alone that has no name: nothing is left of it, whatever happens.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn nameless_file(folder: &Path) -> io::Result<File> {
+    // Made with `O_EXCL` and mode 0600, and without a name from here on.
+    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
+    path.close()?;
+    Ok(file)
+}
+
 /// Makes a folder for its owner alone. It must not exist.
 ///
 /// - Unix: mode 0700. Windows: as private as the folder that it is in.

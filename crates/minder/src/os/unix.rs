@@ -88,11 +88,8 @@ pub(super) fn send(_from: &File, _at: u64, _len: u64, _to: &File) -> io::Result<
 
 /// See [`super::enlarge_pipe`].
 pub(super) fn enlarge_pipe(pipe: &File) {
-    // It fails for what is no pipe, and beyond what this user may have.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < 1 << 20) {
-        let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
-    }
+    crate::sys::pipe::enlarge(pipe);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = pipe;
 }

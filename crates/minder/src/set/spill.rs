@@ -30,7 +30,7 @@ impl Spill {
         let folder = limits.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
         let made = match &limits.spill_names {
             Some(names) => named(&folder, names, number).map(|(file, name)| (file, Some(name))),
-            None => nameless(&folder).map(|file| (file, None)),
+            None => os::nameless_file(&folder).map(|file| (file, None)),
         };
         let (file, name) = made.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
         Ok(Self { file, folder, name, read: 0, written: 0, at: 0 })
@@ -108,12 +108,6 @@ impl Spill {
         }
         Ok(())
     }
-}
-
-/// A file that is made with `O_EXCL` and mode 0600, and has no name from here on.
-fn nameless(folder: &Path) -> std::io::Result<File> {
-    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
-    path.close().map(|()| file)
 }
 
 /// A file with the next name that is free.

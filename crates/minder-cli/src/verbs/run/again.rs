@@ -32,11 +32,6 @@ impl Again {
         self.done().ranges().map(|(_, last)| last).last().unwrap_or(0)
     }
 
-    /// The last job that is known to have ended.
-    pub(super) fn least(&self) -> u64 {
-        if self.mode.is_some() { self.last() } else { 0 }
-    }
-
     /// How many of the first `total` jobs do not run.
     pub(super) fn skipped(&self, total: u64) -> u64 {
         match self.mode {

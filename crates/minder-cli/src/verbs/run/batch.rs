@@ -122,21 +122,13 @@ impl Batch {
                 named |= path.is_some();
             }
         }
-        if named {
-            self.store.sync_folder();
-        }
-        Ok(())
+        if named { self.store.sync_folder() } else { Ok(()) }
     }
 
     /// Forgets the jobs that are over: they could not be recorded.
     pub(super) fn forget(&mut self) {
         self.jobs.clear();
         self.clear();
-    }
-
-    /// Whether some of what waits lies in files of its own.
-    pub(super) fn has_files(&self) -> bool {
-        self.jobs.iter().flat_map(|job| &job.pieces).any(|piece| matches!(piece.place, Place::Own(_)))
     }
 
     /// The bytes of the jobs that are over.

@@ -179,15 +179,6 @@ impl Book {
         Store::new(&self.folder, self.name("out", place))
     }
 
-    /// With `--sync`, makes the names of new files survive the machine: fsync(2) of a file does not.
-    pub(super) fn sync_folder(&self) -> std::io::Result<()> {
-        if !self.sync || !self.is_kept() {
-            return Ok(());
-        }
-        // Some systems open no folders, and keep their names by other means.
-        std::fs::File::open(&self.folder).map_or(Ok(()), |folder| folder.sync_all())
-    }
-
     pub(super) fn syncs(&self) -> bool {
         self.sync
     }

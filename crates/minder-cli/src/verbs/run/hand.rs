@@ -1,6 +1,7 @@
 //! One loop's part: from an argument to a command, from an event to the screen and the record, from an end to the tally.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -13,10 +14,10 @@ use minder::{
 
 use super::batch::Batch;
 use super::book::{Book, command_of, tag_of};
-use super::input::{Input, Item, Task};
+use super::input::{Input, Item, Task, too_long};
 use super::job::{Running, is_cut, refused};
 use super::lines::{Pen, line_max};
-use super::output::{Own, Place, nameless};
+use super::output::{Own, Place};
 use super::results::Results;
 use super::stage::{Shown, Stage};
 use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
@@ -133,9 +134,6 @@ impl<'a> Shared<'a> {
         {
             self.fail(self.cannot_keep(&error));
         }
-        if let Err(error) = self.book.sync_folder() {
-            self.fail(self.cannot_keep(&error));
-        }
         let mut hand = Hand {
             shared: self,
             batch: Batch::new(store, self.book.syncs()),
@@ -247,9 +245,6 @@ impl Hand<'_> {
         let unsafe_output = |error: std::io::Error| shared.cannot_keep(&error);
         if shared.book.is_kept() {
             self.batch.save().map_err(unsafe_output)?;
-            if self.batch.has_files() {
-                shared.book.sync_folder().map_err(unsafe_output)?;
-            }
         }
         let (rows, joblog) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.joblog));
         // In this order: a row that a kill kept out of the joblog is put there when the run is taken up again.
@@ -258,10 +253,7 @@ impl Hand<'_> {
         (self.rows, self.joblog) = (rows, joblog);
         self.rows.clear();
         self.joblog.clear();
-        let owned = shared.plan.view == View::Lines && !shared.stage.is_free();
         let mut shown = shared.stage.submit(&mut self.batch, self.slots).map_err(unsafe_output)?;
-        // A job that had the screen for a long line ended: others have lines that wait.
-        shown.ring |= owned && shared.stage.is_free();
         let is_free = loop {
             let (more, ring) = (shown.more, shown.ring);
             let is_free = shared.note(shown)?;
@@ -344,8 +336,7 @@ impl Hand<'_> {
         if let Some(results) = &mut running.results
             && let Err(error) = results.push(stream, &chunk)
         {
-            let folder = results.folder().display().to_string();
-            return shared.fail(format!("cannot write results in `{folder}`: {}", reason(&error)));
+            return shared.fail(cannot_write(results.folder(), &error));
         }
         let lines = shared.plan.view == View::Lines;
         if stream == Stream::Stderr && (running.live || lines) {
@@ -378,8 +369,7 @@ impl Hand<'_> {
         if let Some(results) = &mut running.results {
             let end = spilled.start + spilled.len;
             if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
-                let folder = results.folder().display().to_string();
-                return shared.fail(format!("cannot write results in `{folder}`: {}", reason(&error)));
+                return shared.fail(cannot_write(results.folder(), &error));
             }
         }
         let Running { tag, taggers, live, tail, .. } = running;
@@ -405,9 +395,7 @@ impl Hand<'_> {
         command.stdin(Stdio::Null).die_with_parent(true);
         if let Some(folder) = &plan.results {
             let made = Results::create(folder, value, running.number);
-            running.results = Some(made.map_err(|error| {
-                format!("cannot write results in `{}`: {}", folder.display(), reason(&error))
-            })?);
+            running.results = Some(made.map_err(|error| cannot_write(folder, &error))?);
         }
         let options = SpawnOptions::default();
         if plan.pty {
@@ -442,7 +430,7 @@ impl Hand<'_> {
         let shared = self.shared;
         let folder = shared.book.folder();
         let made = match shared.book.name("spill", self.place) {
-            None => nameless(folder).map(|file| (file, None)),
+            None => minder::os::nameless_file(folder).map(|file| (file, None)),
             Some(name) => {
                 self.spools += 1;
                 let path = folder.join(format!("{name}-job{}", self.spools));
@@ -466,9 +454,8 @@ impl Hand<'_> {
             running.wrote[stream as usize] = len;
             own.range = 0..len;
             if let (Some(results), Some(file)) = (&mut running.results, &own.file) {
-                results.push_file(stream, file, 0, len).map_err(|error| {
-                    format!("cannot write results in `{}`: {}", results.folder().display(), reason(&error))
-                })?;
+                let pushed = results.push_file(stream, file, 0, len);
+                pushed.map_err(|error| cannot_write(results.folder(), &error))?;
             }
             match len {
                 0 => own.remove(),
@@ -488,9 +475,6 @@ impl Hand<'_> {
                     len: range.len() as u64,
                 })),
                 Place::Own(own) => {
-                    if let Some(file) = own.file.as_ref().filter(|_| self.shared.book.syncs()) {
-                        file.sync_data().map_err(|error| self.shared.cannot_keep(&error))?;
-                    }
                     let name = own.path.as_deref().and_then(|path| path.file_name());
                     kept.extend(name.map(|name| Piece {
                         stream,
@@ -585,8 +569,7 @@ impl Worker for Hand<'_> {
         let value = match &task.item {
             Item::Value(value) => value,
             Item::TooLong(len) => {
-                let why = format!("a line of {len} bytes; an argument has at most 131,071");
-                return Err(self.give_up(start, task, &format!("job {}", task.number), &why));
+                return Err(self.give_up(start, task, &format!("job {}", task.number), &too_long(*len)));
             }
         };
         let argv = match plan.template.argv(&job(value, task, start)) {
@@ -720,6 +703,10 @@ impl Worker for Hand<'_> {
             self.shared.crew.cancel();
         }
     }
+}
+
+fn cannot_write(results: &Path, error: &std::io::Error) -> String {
+    format!("cannot write results in `{}`: {}", results.display(), reason(error))
 }
 
 /// What one argument puts into the template.

@@ -32,6 +32,11 @@ pub(super) enum Item {
     TooLong(usize),
 }
 
+/// Why a line is no argument.
+pub(super) fn too_long(len: usize) -> String {
+    format!("a line of {len} bytes; an argument has at most 131,071")
+}
+
 /// A job: its number, from 1, in the order of the input, and its argument.
 #[derive(Debug)]
 pub(super) struct Task {
@@ -172,7 +177,7 @@ impl Input {
             }
             let Some(item) = state.ready.pop_front() else {
                 state.asked = true;
-                let (had, least) = (state.taken, self.again.least());
+                let (had, least) = (state.taken, self.again.last());
                 if state.ended && had < least && state.error.is_none() {
                     let why =
                         format!("the input is not what it was: it has {had} lines, and had {least} at least");

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::os::{open_plain, private_file};
+use minder::os::{nameless_file, open_plain, private_file};
 use minder::{Spilled, Stream};
 
 /// A job that is over and not shown yet.
@@ -126,26 +126,19 @@ impl Store {
     }
 
     fn create(&self, sync: bool) -> io::Result<File> {
-        let Some(name) = &self.name else { return nameless(&self.folder) };
+        let Some(name) = &self.name else { return nameless_file(&self.folder) };
         let file = private_file(&self.folder.join(name))?;
         if sync {
-            self.sync_folder();
+            self.sync_folder()?;
         }
         Ok(file)
     }
 
-    /// Makes the names of files in its folder survive the machine. Not every system lets a folder be opened: then they do
-    /// so without.
-    pub(super) fn sync_folder(&self) {
-        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+    /// Makes the names of files in its folder survive the machine: fsync(2) of a file does not. Not every system lets a
+    /// folder be opened: then they do so without.
+    pub(super) fn sync_folder(&self) -> io::Result<()> {
+        File::open(&self.folder).map_or(Ok(()), |folder| folder.sync_all())
     }
-}
-
-/// A private file without a name.
-pub(super) fn nameless(folder: &Path) -> io::Result<File> {
-    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
-    path.close()?;
-    Ok(file)
 }
 
 fn write_at_end(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {

@@ -12,6 +12,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir};
 
+use crate::sys::tree::PF_EXITING;
+
 /// Where children are looked up.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -27,9 +29,6 @@ pub(super) struct Look {
     /// On its way out: its files are closed already, and its end is a matter of microseconds.
     pub(super) exiting: bool,
 }
-
-/// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
-const PF_EXITING: u32 = 4;
 
 impl Look {
     /// Ended, and only not reaped yet.

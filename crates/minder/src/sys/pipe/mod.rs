@@ -9,6 +9,8 @@ mod splice;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use self::splice::enlarge;
 #[cfg(windows)]
 pub(crate) use self::windows::{Reader, Writer};
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
@@ -22,14 +22,10 @@ pub(super) fn takes(to: &File) -> bool {
     !flags.contains(OFlags::APPEND) && matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
-/// Enlarges both pipes, as far as the system allows.
-pub(super) fn enlarge(from: &OwnedFd, to: &File) {
-    let small = |size: rustix::io::Result<usize>| size.is_ok_and(|size| size < AT_ONCE);
-    if small(rustix::pipe::fcntl_getpipe_size(from)) {
-        let _ = rustix::pipe::fcntl_setpipe_size(from, AT_ONCE);
-    }
-    if small(rustix::pipe::fcntl_getpipe_size(to)) {
-        let _ = rustix::pipe::fcntl_setpipe_size(to, AT_ONCE);
+/// Enlarges a pipe, as far as the system allows. What is no pipe, or larger, stays as it is.
+pub(crate) fn enlarge(pipe: impl AsFd) {
+    if rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < AT_ONCE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(&pipe, AT_ONCE);
     }
 }
 

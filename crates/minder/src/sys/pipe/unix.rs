@@ -83,7 +83,10 @@ impl Reader {
     /// Enlarges the pipes for that.
     pub(crate) fn enlarge(&self, to: &File) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        super::splice::enlarge(&self.fd, to);
+        {
+            super::splice::enlarge(&self.fd);
+            super::splice::enlarge(to);
+        }
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let _ = to;
     }

@@ -7,6 +7,8 @@ mod proc;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(in crate::sys) use self::proc::PF_EXITING;
 #[cfg(unix)]
 pub(crate) use self::unix::{Living, Tree};
 #[cfg(windows)]

@@ -19,7 +19,7 @@ pub(super) struct Entry {
 }
 
 /// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
-const PF_EXITING: u32 = 4;
+pub(in crate::sys) const PF_EXITING: u32 = 4;
 
 /// Reads one process; `None` if it is over.
 pub(super) fn entry(pid: libc::pid_t) -> Option<Entry> {
