@@ -5,10 +5,13 @@
 
 mod exit;
 mod flags;
+mod ready;
+mod input;
 mod journal;
 mod plan;
 mod report;
 pub mod template;
+mod units;
 mod verbs;
 
 use std::ffi::OsString;
@@ -17,18 +20,26 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
+use crate::flags::habits::{self, Loose};
 use crate::flags::{Flags, Verb};
+use crate::plan::Manner;
 use crate::report::table::escape;
 
 /// Runs the command with these arguments, of which the first is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let manner = if args.get(1).is_some_and(|verb| verb == "run") { Manner::Own } else { Manner::Parallel };
+    if manner == Manner::Own {
+        rewrite(&mut args, Loose::Attached);
+    }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
         Err(error) => return refuse(&error, args.get(1)),
     };
     let result = match flags.verb {
-        Verb::Run(flags) => plan::Plan::new(*flags, &args).and_then(verbs::run::run),
+        Verb::Run(flags) => {
+            plan::Plan::new(*flags, &args, manner).and_then(|(plan, input)| verbs::run::run(plan, input))
+        }
         Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),
     };
@@ -39,6 +50,17 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             report::say(&escape(report::explain(&error).as_bytes()));
             ExitCode::from(exit::OTHER)
         }
+    }
+}
+
+/// Rewrites the flags of `minder run` so that clap knows them.
+fn rewrite(args: &mut Vec<OsString>, loose: Loose) {
+    let mut all = Flags::command();
+    all.build();
+    if let Some(run) = all.find_subcommand("run") {
+        let words = habits::rewrite(args.get(2..).unwrap_or_default(), run, loose);
+        args.truncate(2);
+        args.extend(words);
     }
 }
 

@@ -9,17 +9,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
+mod control;
+mod input;
+
+pub(crate) use self::control::Control;
+pub(crate) use self::input::{Manner, OrderPlan};
 use crate::flags::{Flags, Leak, OutputFlags, RunFlags, Verb};
+use crate::input::Opened;
 use crate::journal::folder;
 use crate::journal::manifest::{Manifest, Source};
 use crate::journal::row::Text;
 use crate::template::Template;
-
-/// The word between command and arguments.
-const SEPARATOR: &str = ":::";
-
-/// Words that other runners know between command and arguments. Taken for an argument they would do harm.
-const OTHERS: [&str; 3] = ["::::", ":::+", "::::+"];
 
 /// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
 pub(crate) const BY_JOBLOG: &str = "by_joblog";
@@ -31,9 +31,14 @@ const OF_ONE_ATTEMPT: [&str; 4] = ["--resume", "--resume-failed", "--retry-faile
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) template: Template,
-    pub(crate) input: Origin,
     /// How many jobs at once; `None` for as many as there are descriptors for.
     pub(crate) degree: Option<usize>,
+    pub(crate) order: OrderPlan,
+    /// How many jobs there will be, as the user says.
+    pub(crate) total: Option<u64>,
+    /// What a job is called by what it reads: names of columns, for `--results`.
+    pub(crate) names: Vec<OsString>,
+    pub(crate) control: Control,
     pub(crate) leak_after: Option<Duration>,
     pub(crate) grace: Duration,
     pub(crate) backend: Option<&'static str>,
@@ -52,16 +57,6 @@ pub(crate) struct Plan {
     pub(crate) buffer: usize,
     pub(crate) tmpdir: Option<PathBuf>,
     pub(crate) record: RecordPlan,
-}
-
-/// Where the arguments come from.
-#[derive(Debug)]
-pub(crate) enum Origin {
-    Words(Vec<OsString>),
-    /// The lines of standard input.
-    Stdin,
-    /// The lines of a file.
-    File(PathBuf),
 }
 
 /// How output is seen.
@@ -105,20 +100,26 @@ pub(crate) struct RecordPlan {
     /// For the manifest of a new run: where it was started, its command and its flags as they were typed.
     pub(crate) cwd: PathBuf,
     pub(crate) words: Vec<OsString>,
+    /// What stands behind the command: separators and arguments.
+    pub(crate) behind: Vec<OsString>,
+    /// Files of arguments, and whether standard input is read.
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) stdin: bool,
     pub(crate) typed: Vec<OsString>,
 }
 
 impl Plan {
-    /// Makes the plan. `args` are the arguments of minder itself, of which the flags were read.
-    pub(crate) fn new(flags: RunFlags, args: &[OsString]) -> Result<Self> {
+    /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the arguments of minder
+    /// itself, of which the flags were read.
+    pub(crate) fn new(flags: RunFlags, args: &[OsString], manner: Manner) -> Result<(Self, Opened)> {
         let typed = typed_flags(args, flags.words.len());
         match mode(&flags) {
-            Some(mode) if flags.record.joblog.is_none() => Self::take_up(&flags, &typed, mode),
-            None => Self::build(flags, typed, None),
+            Some(mode) if flags.record.joblog.is_none() => Self::take_up(&flags, &typed, mode, manner),
+            None => Self::build(flags, typed, None, manner, None),
             mode => {
-                let mut plan = Self::build(flags, typed, mode)?;
+                let (mut plan, input) = Self::build(flags, typed, mode, manner, None)?;
                 plan.record.run = plan.record.keep.then(|| plan.run_of_joblog()).flatten();
-                Ok(plan)
+                Ok((plan, input))
             }
         }
     }
@@ -136,7 +137,7 @@ impl Plan {
     }
 
     /// Plans a run that is known by its id alone: its flags come from its record, and those that were typed now after them.
-    fn take_up(flags: &RunFlags, typed: &[OsString], mode: Mode) -> Result<Self> {
+    fn take_up(flags: &RunFlags, typed: &[OsString], mode: Mode, manner: Manner) -> Result<(Self, Opened)> {
         let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
         else {
             bail!(
@@ -170,6 +171,9 @@ impl Plan {
         line.extend(typed.iter().cloned());
         line.push("--".into());
         line.extend(words.iter().cloned());
+        if let Source::Arguments { .. } = &manifest.input {
+            line.extend(manifest.arguments(&run)?);
+        }
         let all = Flags::try_parse_from(&line).map_err(|error| {
             anyhow::anyhow!("the flags of run {id} do not go with these: {}", first_line(&error))
         })?;
@@ -177,50 +181,49 @@ impl Plan {
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot enter the folder of run {id}, `{}`", cwd.display()))?;
-        let input = match &manifest.input {
-            Source::Arguments { .. } => Origin::Words(manifest.arguments(&run)?),
-            Source::File(marks) => {
-                marks.check()?;
-                Origin::File(PathBuf::from(marks.path.to_os()))
-            }
-            Source::Lost { why } if std::io::stdin().is_terminal() => {
-                bail!("{why}: give it again, … | minder run --resume {id}")
-            }
-            Source::Lost { .. } => Origin::Stdin,
-        };
-        let mut plan = Self::build(*all, saved.iter().map(Text::to_os).collect(), Some(mode))?;
-        plan.input = input;
+        let stdin = stdin_of(&manifest, id)?;
+        let saved = saved.iter().map(Text::to_os).collect();
+        let (mut plan, input) = Self::build(*all, saved, Some(mode), manner, stdin)?;
         (plan.record.run, plan.record.by_joblog) = (Some(run), false);
         plan.dry_run = flags.record.dry_run;
-        Ok(plan)
+        Ok((plan, input))
     }
 
-    fn build(flags: RunFlags, typed: Vec<OsString>, mode: Option<Mode>) -> Result<Self> {
-        let RunFlags { jobs, bar, quiet, output, record, shell, leak, grace, backend, no_guard, mut words } =
-            flags;
-        let arguments = words.iter().position(|word| word == SEPARATOR).map(|place| {
-            let arguments = words.split_off(place + 1);
-            words.pop();
-            arguments
-        });
-        check_words(&words, arguments.as_deref().unwrap_or_default())?;
+    /// `stdin`: the file that is read in place of standard input.
+    fn build(
+        flags: RunFlags,
+        typed: Vec<OsString>,
+        mode: Option<Mode>,
+        manner: Manner,
+        stdin: Option<PathBuf>,
+    ) -> Result<(Self, Opened)> {
+        let degree = degree(flags.jobs.as_deref())?;
+        let read = input::Read::new(&flags, manner, stdin)?;
+        let order = OrderPlan::new(&flags.input, new_seed);
+        let mut typed = typed;
+        if let (OrderPlan::Random(seed), None) = (order, flags.input.seed) {
+            // A run that is taken up again has the same order.
+            typed.push(format!("--seed={seed}").into());
+        }
+        let opened = Opened::open(read.plan, degree.unwrap_or(usize::MAX))?;
+        let template = Template::parse(&read.words, flags.shell.as_deref())?;
+        let control = Control::new(&flags)?;
+        let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let tag = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));
-        let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Ok(Self {
-            template: Template::parse(&words, shell.as_deref())?,
-            input: arguments.map_or(Origin::Stdin, Origin::Words),
-            degree: match jobs {
-                Some(0) => None,
-                Some(jobs) => Some(jobs),
-                None => Some(processors()),
-            },
+        let plan = Self {
+            template,
+            degree,
+            order,
+            total: input.total_jobs,
+            names: opened.names.clone(),
+            control,
             leak_after: (leak == Leak::Close).then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(grace),
             backend: backend.map(known_backend).transpose()?,
             guardians: !no_guard,
-            bar,
-            quiet,
-            verbose: record.verbose,
+            bar: eyes.bar,
+            quiet: eyes.quiet,
+            verbose: eyes.verbose,
             dry_run: record.dry_run,
             view: view(&output),
             tag: tag.as_ref().map(Template::text),
@@ -238,10 +241,38 @@ impl Plan {
                 run: None,
                 by_joblog: mode.is_some(),
                 cwd: std::env::current_dir().context("this folder is gone")?,
-                words,
+                words: read.words,
+                behind: read.behind,
+                files: read.files,
+                stdin: read.stdin,
                 typed,
             },
-        })
+        };
+        Ok((plan, opened))
+    }
+}
+
+/// What is read in place of standard input when a run is taken up by its id: `None` if it is given again.
+fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
+    let stdin = match &manifest.input {
+        Source::Arguments { files, stdin, .. } => {
+            files.iter().try_for_each(|marks| marks.check())?;
+            match stdin {
+                Some(stdin) => stdin,
+                None => return Ok(None),
+            }
+        }
+        stdin => stdin,
+    };
+    match stdin {
+        Source::File(marks) => {
+            marks.check()?;
+            Ok(Some(PathBuf::from(marks.path.to_os())))
+        }
+        Source::Lost { why } if std::io::stdin().is_terminal() => {
+            bail!("{why}: give it again, … | minder run --resume {id}")
+        }
+        _ => Ok(None),
     }
 }
 
@@ -273,21 +304,21 @@ fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
     flags.iter().filter(lasting).cloned().collect()
 }
 
-fn check_words(words: &[OsString], arguments: &[OsString]) -> Result<()> {
-    if arguments.iter().any(|word| word == SEPARATOR) {
-        bail!("`:::` stands twice: arguments come from one list so far");
+/// Something that no other run has, from which a random order is drawn.
+fn new_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
+}
+
+/// How many jobs at once.
+fn degree(jobs: Option<&OsStr>) -> Result<Option<usize>> {
+    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let Some(jobs) = jobs else { return Ok(Some(processors())) };
+    match jobs.to_str().and_then(|text| text.parse().ok()) {
+        Some(0) => Ok(None),
+        Some(jobs) => Ok(Some(jobs)),
+        None => bail!("`-j {}` is no number", jobs.display()),
     }
-    let mut all = words.iter().chain(arguments).map(OsString::as_os_str);
-    if let Some(other) = all.find(|word| OTHERS.iter().any(|other| word == other)) {
-        bail!(
-            "`{}` is not known yet: give arguments behind one `:::`, or lines on standard input",
-            other.display()
-        );
-    }
-    if words.is_empty() {
-        bail!("there is no command before `:::`");
-    }
-    Ok(())
 }
 
 fn first_line(error: &clap::Error) -> String {

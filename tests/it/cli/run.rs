@@ -116,7 +116,7 @@ fn what_failed_is_named_with_its_status() {
 #[test]
 fn quiet_says_nothing_of_failed_jobs_but_all_of_errors() {
     ended("run --quiet KID exit ::: 0 4").code(1).says("");
-    ended("run -q no-such-program-anywhere ::: 1").code(255).complains(&["no-such-program-anywhere"]);
+    ended("run --quiet no-such-program-anywhere ::: 1").code(255).complains(&["no-such-program-anywhere"]);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn two_hundred_jobs_do_as_a_model_says() {
         specs.iter().map(|(id, out, err, code)| format!("{id},{out},{err},{code}\n")).collect();
     let failed = specs.iter().filter(|spec| spec.3 != 0).count();
     for backend in minder::backends() {
-        let mut command = minder(&format!("run -q -j7 --backend {backend} KID job"));
+        let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
         let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
         assert_eq!(ended.status, minder::Status::Exited(failed as i32), "{backend}");
         for stream in [&ended.out, &ended.errors] {

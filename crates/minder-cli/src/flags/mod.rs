@@ -1,12 +1,18 @@
 //! The flags as they are typed. A flag is a field with its documentation beside it; help is printed from here.
 
+mod control;
 mod doctor;
+mod eyes;
+pub(crate) mod habits;
+mod input;
 mod log;
 mod output;
+mod pipe;
 mod run;
 
 pub(crate) use self::{
     doctor::DoctorFlags,
+    input::{ArityFlags, InputFlags, OrderFlag, Trim},
     log::LogFlags,
     output::OutputFlags,
     run::{Leak, RunFlags},

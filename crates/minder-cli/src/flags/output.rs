@@ -9,6 +9,14 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
+    /// Show each job when it ends, as is the default.
+    #[arg(long)]
+    pub(crate) group: bool,
+
+    /// Show jobs in the order in which they end, as is the default.
+    #[arg(long)]
+    pub(crate) no_keep_order: bool,
+
     /// Show jobs in the order of the input. The first that is not over yet is seen as it writes.
     ///
     /// The others wait, at most 10,000 finished ones; then no further job starts until some could be shown.
@@ -35,8 +43,9 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 
-    /// Write outputs into files, too: DIR/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does.
-    #[arg(long, value_name = "DIR")]
+    /// Write outputs into files, too: DIR/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does; with placeholders, or
+    /// a slash at its end, it is the name itself; NAME.csv, .tsv or .json is one file for all.
+    #[arg(long, visible_alias = "res", value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
 
     /// Give each job a terminal of its own, so that it colours and flushes; its two outputs become one.
@@ -53,7 +62,7 @@ pub(crate) struct OutputFlags {
     pub(crate) spool: bool,
 
     /// The most memory for output of all jobs together, in bytes or with k, M, G. What does not fit waits in files.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = crate::units::buffer)]
     pub(crate) buffer: usize,
 
     /// The folder for output that waits [default: that of the record; without one, that for temporary files]
@@ -84,7 +93,7 @@ pub(crate) struct RecordFlags {
 
     /// Write a row for each job that ended into this file, in GNU parallel's columns. A file that is there is emptied, but
     /// for --resume and its kin, which read it and go on with it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "jl", value_name = "FILE")]
     pub(crate) joblog: Option<PathBuf>,
 
     /// Run what had not ended: `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`.
@@ -105,37 +114,4 @@ pub(crate) struct RecordFlags {
     /// Print the commands instead of running them.
     #[arg(long, help_heading = "Running")]
     pub(crate) dry_run: bool,
-
-    /// Say each command on stderr when it starts.
-    #[arg(short, long, conflicts_with = "quiet", help_heading = "Running")]
-    pub(crate) verbose: bool,
-}
-
-/// `64k`, `16M`, `1G`, or bytes.
-fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is no size: a number, with k, M or G behind it if you like");
-    let (number, unit) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 20),
-        Some((at, 'G' | 'g')) => (&text[..at], 30),
-        _ => (text, 0),
-    };
-    let number: usize = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << unit).filter(|bytes| *bytes >= 64 << 10).ok_or_else(|| match number {
-        0..=65_535 => format!("`{text}` is too little: at least 64k"),
-        _ => wrong(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!((size("64k"), size("16M"), size("131072")), (Ok(65_536), Ok(16 << 20), Ok(131_072)));
-        for wrong in ["", "k", "12", "1x", "-1M", "99999999999G", "1.5M"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -4,7 +4,11 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
+use super::control::ControlFlags;
+use super::eyes::EyesFlags;
+use super::input::{ArityFlags, InputFlags, PlaceholderFlags};
 use super::output::{OutputFlags, RecordFlags};
+use super::pipe::PipeFlags;
 
 /// See [`crate::verbs::run`].
 #[derive(Debug, Args)]
@@ -15,17 +19,35 @@ use super::output::{OutputFlags, RecordFlags};
     args_override_self = true
 )]
 pub(crate) struct RunFlags {
-    /// Run at most N jobs at once; 0: as many as there are descriptors for [default: one a processor]
-    #[arg(short = 'j', long, visible_short_alias = 'P', value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    /// Run so many jobs at once: N, N% of the processors, +N or -N of them, 0 for all; or a file with such a number, which
+    /// is read again while the run goes on [default: one a processor]
+    #[arg(
+        short = 'j',
+        long,
+        visible_short_alias = 'P',
+        visible_alias = "max-procs",
+        value_name = "N",
+        allow_hyphen_values = true
+    )]
+    pub(crate) jobs: Option<OsString>,
 
-    /// Show a progress bar on the terminal.
-    #[arg(long)]
-    pub(crate) bar: bool,
+    #[command(flatten)]
+    pub(crate) eyes: EyesFlags,
 
-    /// Say nothing on stderr but errors.
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) input: InputFlags,
+
+    #[command(flatten)]
+    pub(crate) arity: ArityFlags,
+
+    #[command(flatten)]
+    pub(crate) placeholders: PlaceholderFlags,
+
+    #[command(flatten)]
+    pub(crate) control: ControlFlags,
+
+    #[command(flatten)]
+    pub(crate) pipe: PipeFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,

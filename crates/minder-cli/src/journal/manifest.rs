@@ -45,8 +45,18 @@ pub(crate) struct Manifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
 pub(crate) enum Source {
-    /// The command line. They lie in this file of the run's folder.
-    Arguments { file: String, count: u64 },
+    /// The command line: what stood behind the command lies in this file of the run's folder. Files of arguments had these
+    /// marks; standard input may be read beside them.
+    Arguments {
+        file: String,
+        count: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        jobs: Option<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<Marks>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stdin: Option<Box<Source>>,
+    },
     /// A file that had these marks when the run began.
     File(Marks),
     /// They cannot be had again.
@@ -114,7 +124,7 @@ impl Manifest {
     /// # Errors
     /// When they are not kept, or not all of them are there.
     pub(crate) fn arguments(&self, folder: &Path) -> Result<Vec<OsString>> {
-        let Source::Arguments { file, count } = &self.input else {
+        let Source::Arguments { file, count, .. } = &self.input else {
             bail!("the arguments of run {} are not in its record", self.run);
         };
         ensure!(file == ARGUMENTS, "the manifest of run {} names an unknown file `{file}`", self.run);
@@ -134,8 +144,13 @@ impl Manifest {
 
 impl Source {
     /// The command line; they are counted when they are written.
-    pub(crate) fn arguments() -> Self {
-        Self::Arguments { file: ARGUMENTS.to_owned(), count: 0 }
+    pub(crate) fn arguments(jobs: Option<u64>, files: Vec<Marks>, stdin: Option<Box<Source>>) -> Self {
+        Self::Arguments { file: ARGUMENTS.to_owned(), count: 0, jobs, files, stdin }
+    }
+
+    /// The marks of a file of arguments, if it can be had again: a pipe has none.
+    pub(crate) fn marks(path: &Path) -> Option<Marks> {
+        Marks::of(path).ok()
     }
 
     /// A file as it is now.

@@ -123,7 +123,9 @@ fn arguments_come_back_exactly() {
     let arguments: Vec<OsString> = [&b"plain"[..], b"", b"two\nlines", b"\xff\xfe", b"tab\t"]
         .map(|bytes| minder::os::argument(bytes.to_vec()))
         .into();
-    let record = Record::create(root.path(), manifest(Source::arguments()), &arguments, true).unwrap();
+    let record =
+        Record::create(root.path(), manifest(Source::arguments(None, Vec::new(), None)), &arguments, true)
+            .unwrap();
     let manifest = Manifest::read(record.folder()).unwrap();
     assert_eq!(manifest.run, record.run());
     assert_eq!(manifest.arguments(record.folder()).unwrap(), arguments);
@@ -139,7 +141,8 @@ fn arguments_come_back_exactly() {
 #[test]
 fn an_argument_with_a_nul_makes_no_run() {
     let root = tempfile::tempdir().unwrap();
-    let made = Record::create(root.path(), manifest(Source::arguments()), ["a\0b"], false);
+    let made =
+        Record::create(root.path(), manifest(Source::arguments(None, Vec::new(), None)), ["a\0b"], false);
     assert!(format!("{:#}", made.unwrap_err()).contains("NUL"));
     assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0, "nothing is left");
 }

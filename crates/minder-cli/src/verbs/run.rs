@@ -12,7 +12,6 @@ mod input;
 mod job;
 mod lines;
 mod output;
-mod ready;
 mod results;
 mod screen;
 mod stage;
@@ -30,12 +29,13 @@ use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 use self::book::{Book, Left};
 use self::desk::Desk;
 use self::hand::Shared;
-use self::input::{Input, Item, too_long};
+use self::input::{Input, Source, too_long};
 use self::screen::Screen;
 use self::stage::{Order, Stage};
 use crate::exit;
+use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};
 use crate::journal::row::Over;
-use crate::plan::{Origin, Plan, View};
+use crate::plan::{OrderPlan, Plan, View};
 use crate::report::{Progress, Summary, Tally, data, explain, reason, say, say_if_heard};
 use crate::template::Job;
 
@@ -53,16 +53,16 @@ const LISTEN_AFTER: Duration = Duration::from_millis(2);
 const STOPS: Duration = Duration::from_millis(250);
 
 /// Runs the plan to its end. It does not return: the guard ends the process.
-pub(crate) fn run(mut plan: Plan) -> Result<ExitCode> {
+pub(crate) fn run(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     if plan.dry_run {
-        return show_commands(plan);
+        return show_commands(plan, opened);
     }
     // The guardians are forked here, before anything is opened and any thread runs.
     let mut guard = Guard::enter(&GuardOptions::new().guardians(plan.guardians))?;
     if let (true, Err(why)) = (plan.guardians && !plan.quiet, guard.guardians()) {
         say(&format!("no guardians: {why}; `kill -9` of minder would leave its jobs running"));
     }
-    match start(&mut plan, &mut guard) {
+    match start(&mut plan, opened, &mut guard) {
         Ok(End::Status(status)) => guard.leave(status),
         Ok(End::Cancelled(ending)) => guard.die(ending),
         Err(error) => {
@@ -82,21 +82,18 @@ enum End {
 }
 
 /// Prints the commands that would be run.
-fn show_commands(mut plan: Plan) -> Result<ExitCode> {
+fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     plan.record.keep = false;
     let left = Left::read(&plan)?;
-    let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), left.again)?;
+    let input = Input::open(source(&plan, opened)?, left.again, plan.total);
     data(|out| {
         input.each(|task| {
             let number = task.number;
-            let value = match &task.item {
-                Item::Value(value) => value,
-                Item::TooLong(len) => {
-                    say(&format!("cannot run `job {number}`: {}", too_long(*len)));
-                    return Ok(());
-                }
-            };
-            let job = Job { columns: std::slice::from_ref(value), number, slot: 1 };
+            if let Arguments::TooLong(len) = &task.item {
+                say(&format!("cannot run `job {number}`: {}", too_long(*len)));
+                return Ok(());
+            }
+            let job = Job { columns: task.columns(), number, slot: 1 };
             match plan.template.argv(&job) {
                 Ok(_) => writeln!(out, "{}", plan.template.display(&job))?,
                 // The same for every job.
@@ -108,7 +105,7 @@ fn show_commands(mut plan: Plan) -> Result<ExitCode> {
     })
 }
 
-fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
+fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
     let begun = Instant::now();
     let (_, descriptors) = guard.raise_descriptors()?;
     let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
@@ -117,8 +114,8 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     let mut rules = Rules::default();
     rules.degree = degree;
     let crew = Arc::new(Crew::new(rules, plan.grace));
-    let (book, left) = Book::open(plan)?;
-    let input = Input::open(std::mem::replace(&mut plan.input, Origin::Stdin), Arc::clone(&left.again))?;
+    let (book, left) = Book::open(plan, opened.total())?;
+    let input = Input::open(source(plan, opened)?, Arc::clone(&left.again), plan.total);
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
@@ -131,6 +128,9 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
     // No job before the guardians watch.
     guard.armed()?;
     input.read_on(&crew)?;
+    if plan.bar {
+        input.count_on();
+    }
     let shared = Shared::new(plan, degree, &crew, &stage, &input, &book);
     let (tally, signal) = thread::scope(|scope| {
         let (mut handles, mut spare) = (Vec::new(), 0);
@@ -178,6 +178,20 @@ fn start(plan: &mut Plan, guard: &mut Guard) -> Result<End> {
         && matches!(end, End::Status(_) | End::Cancelled(Ending::Signal(_)));
     book.close(over(&summary, &shared, &end), all_shown);
     Ok(end)
+}
+
+/// Where jobs come from: in another order than the input's all of it is read first.
+fn source(plan: &Plan, mut opened: Opened) -> Result<Source> {
+    let order = match plan.order {
+        OrderPlan::Given => return Ok(Source::Lazy(Box::new(opened))),
+        OrderPlan::Random(seed) => InputOrder::Random(seed),
+        OrderPlan::Shortest => InputOrder::Shortest(again::costs(plan)),
+        OrderPlan::Longest => InputOrder::Longest(again::costs(plan)),
+    };
+    if opened.blocks && !plan.quiet {
+        say("reading all of the input first, for its order");
+    }
+    Ok(Source::Ordered(Box::new(Ordered::read(&mut opened, &order)?)))
 }
 
 /// The last row of the record.

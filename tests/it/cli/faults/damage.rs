@@ -34,7 +34,7 @@ fn a_journal_cut_anywhere_is_read_as_far_as_it_goes() {
         let _ = fs::remove_file(place.at("log"));
         let complete = ends.iter().filter(|end| **end <= cut).count();
         let done = rows[..complete].iter().filter(|row| row.starts_with(b"{\"event\":\"ended\"")).count();
-        let ended = place.ended(&format!("run --resume -q {}", place.id())).code(0);
+        let ended = place.ended(&format!("run --resume --quiet {}", place.id())).code(0);
         let ran: Vec<String> = file(&place.at("log")).lines().map(str::to_owned).collect();
         let wanted: Vec<String> = (done + 1..=3).map(|job| job.to_string()).collect();
         assert_eq!(ran, wanted, "cut at {cut} of {}", whole.len());

@@ -74,7 +74,7 @@ fn columns_are_those_of_gnu_parallel() {
         let place = Place::new();
         let words = ["-k", "-j1", "--joblog", "../gnu.log", line, ":::"];
         let Some(()) = gnu(&place, &[&words[..], &ARGS].concat()) else { return };
-        let mut command = place.command("run -q -k -j1 --joblog ../own.log");
+        let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
         Live::start(command.arg(line).arg(":::").args(ARGS)).finish();
         assert_eq!(rows(&file(&place.at("own.log"))), rows(&file(&place.at("gnu.log"))), "{line}");
     }
@@ -86,7 +86,7 @@ fn taken_up(place: &Place, log: &str, line: &str, cases: &[(&str, &str)]) {
     for (flag, ran) in cases {
         let _ = fs::remove_file(place.at("log"));
         fs::write(place.at("joblog"), log).expect("a joblog");
-        let mut command = place.command(&format!("run -q -k -j1 --no-record {flag} --joblog ../joblog"));
+        let mut command = place.command(&format!("run --quiet -k -j1 --no-record {flag} --joblog ../joblog"));
         let ended = Live::start(command.arg(line).args(super::INPUT)).finish().code(0);
         assert_eq!(file(&place.at("log")), *ran, "{flag}: {}", ended.err);
         let (before, after) = (
@@ -108,7 +108,7 @@ const TORN: [(&str, &str); 3] =
 fn a_joblog_of_our_own_is_taken_up() {
     let place = Place::new();
     let line = fails_first(&place);
-    let mut command = place.command("run -q -k -j1 --no-record --joblog ../own.log");
+    let mut command = place.command("run --quiet -k -j1 --no-record --joblog ../own.log");
     Live::start(command.arg(&line).args(super::INPUT)).finish().code(2);
     let log = file(&place.at("own.log"));
     taken_up(&place, &log, &line, &ALL);
@@ -133,7 +133,7 @@ fn a_joblog_of_gnu_parallel_is_taken_up() {
 fn gnu_parallel_takes_up_a_joblog_of_ours() {
     let place = Place::new();
     let line = fails_first(&place);
-    let mut command = place.command("run -q -k -j1 --joblog ../own.log");
+    let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
     Live::start(command.arg(&line).args(super::INPUT)).finish().code(2);
     fs::write(place.at("fixed"), "").expect("a file");
     fs::remove_file(place.at("log")).expect("a log");
@@ -163,7 +163,7 @@ fn a_joblog_that_cannot_be_written_ends_the_run() {
     }
     let place = Place::new();
     place
-        .ended("run -q --joblog /dev/full KID echo-args ::: 1 2")
+        .ended("run --quiet --joblog /dev/full KID echo-args ::: 1 2")
         .code(255)
         .complains(&["joblog", "no space left"]);
 }

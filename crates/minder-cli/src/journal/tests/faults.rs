@@ -187,7 +187,7 @@ fn fill(root: &Path) {
     // A new run that finds no room leaves nothing.
     while record.append(&lines(&[Row::Ended(ended(1))])).is_ok() {}
     let arguments = vec!["x".repeat(1000); 100];
-    let made = Record::create(root, manifest(Source::arguments()), &arguments, false);
+    let made = Record::create(root, manifest(Source::arguments(None, Vec::new(), None)), &arguments, false);
     assert!(made.is_err());
     assert_eq!(fs::read_dir(root.join("runs")).unwrap().count(), 1);
 }

@@ -15,7 +15,8 @@ use super::*;
 fn all_that_is_made_is_private() {
     let root = tempfile::tempdir().unwrap();
     let state = root.path().join("a/minder");
-    let record = Record::create(&state, manifest(Source::arguments()), ["x"], false).unwrap();
+    let record =
+        Record::create(&state, manifest(Source::arguments(None, Vec::new(), None)), ["x"], false).unwrap();
     drop(minder::os::private_file(&record.folder().join("out-1-0")).unwrap());
     let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     for folder in [&root.path().join("a"), &state, &state.join("runs"), record.folder()] {

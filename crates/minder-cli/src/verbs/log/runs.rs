@@ -89,7 +89,7 @@ pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
-        Ok(Source::Arguments { count: all, .. }) => all.checked_sub(count.jobs),
+        Ok(Source::Arguments { jobs: Some(all), .. }) => all.checked_sub(count.jobs),
         _ => None,
     };
     let more = match left.filter(|left| *left > 0) {

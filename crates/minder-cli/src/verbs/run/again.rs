@@ -1,8 +1,20 @@
 //! Which jobs run when a run is taken up again.
 
+use std::ffi::OsString;
+
+use std::collections::HashMap;
+
+use crate::input::{Arguments, mark};
+use crate::journal::folder;
 use crate::journal::merge::{JobSet, Progress};
-use crate::journal::row::Text;
-use crate::plan::Mode;
+use crate::journal::read::each;
+use crate::journal::row::{Row, Text};
+use crate::plan::{Mode, Plan};
+
+/// From how many earlier runs of a command the times are taken.
+const RUNS_MAX: usize = 20;
+/// How many times are remembered at most.
+const TIMES_MAX: usize = 4_000_000;
 
 /// What is known of earlier attempts.
 #[derive(Debug, Default)]
@@ -40,12 +52,37 @@ impl Again {
         }
     }
 
-    /// Whether the argument of a job that ended is another now than it was.
-    pub(super) fn differs(&self, job: u64, value: &std::ffi::OsStr) -> bool {
-        self.mode.is_some() && self.done().contains(job) && self.progress.differs(job, &[Text::from(value)])
+    /// Whether the arguments of a job that ended are others now than they were.
+    pub(super) fn differs(&self, job: u64, columns: &[OsString]) -> bool {
+        let texts = || columns.iter().map(|value| Text::from(value.as_os_str())).collect::<Vec<_>>();
+        self.mode.is_some() && self.done().contains(job) && self.progress.differs(job, &texts())
     }
 
     fn done(&self) -> &JobSet {
         &self.progress.done
     }
+}
+
+/// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments. What cannot be read is not
+/// known.
+pub(super) fn costs(plan: &Plan) -> HashMap<u64, f32> {
+    let words: Vec<Text> = plan.record.words.iter().map(|word| Text::from(word.as_os_str())).collect();
+    let runs = folder::state_root().and_then(|root| folder::list(&root)).unwrap_or_default();
+    let same =
+        runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == words));
+    let mut costs = HashMap::new();
+    // The newest come first, and what they say stays.
+    for run in same.take(RUNS_MAX) {
+        for number in folder::attempts(&run.folder).unwrap_or_default() {
+            let _ = each(&run.folder.join(folder::attempt_name(number)), |row| {
+                if let Row::Ended(ended) = row
+                    && costs.len() < TIMES_MAX
+                {
+                    let columns = ended.args.iter().map(Text::to_os).collect();
+                    costs.entry(mark(&Arguments::Columns(columns))).or_insert(ended.wall as f32);
+                }
+            });
+        }
+    }
+    costs
 }

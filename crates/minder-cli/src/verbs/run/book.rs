@@ -17,7 +17,7 @@ use crate::journal::read::{Damage, each};
 use crate::journal::row::{OutputsRow, Over, Row, Shown, Text};
 use crate::journal::write::{Record, output_path, remove_outputs};
 use crate::journal::{folder, line, prune};
-use crate::plan::{BY_JOBLOG, Origin, Plan};
+use crate::plan::{BY_JOBLOG, Plan, RecordPlan};
 use crate::report::{explain, reason, say};
 use crate::template::{Job, Template};
 
@@ -80,7 +80,7 @@ impl Left {
 
 impl Book {
     /// Opens the record of this run, and reads what earlier attempts left.
-    pub(super) fn open(plan: &Plan) -> Result<(Self, Left)> {
+    pub(super) fn open(plan: &Plan, jobs: Option<u64>) -> Result<(Self, Left)> {
         let mut book = Self { sync: plan.record.sync, ..Self::default() };
         if let Some(folder) = &plan.record.run {
             // Locked first, so that nobody writes to what is read.
@@ -88,7 +88,7 @@ impl Book {
         }
         let left = Left::read(plan)?;
         if plan.record.keep && book.record.is_none() {
-            match folder::state_root().and_then(|root| create(&root, plan)) {
+            match folder::state_root().and_then(|root| create(&root, plan, jobs)) {
                 Ok(record) => book.record = Some(record),
                 Err(error) if plan.record.sync => return Err(error),
                 Err(error) if !plan.quiet => {
@@ -228,15 +228,19 @@ impl Book {
     }
 }
 
-/// Begins a new record.
-fn create(root: &Path, plan: &Plan) -> Result<Record> {
-    let (input, arguments) = match &plan.input {
+/// Begins a new record. `jobs`: how many there will be, if that is known.
+fn create(root: &Path, plan: &Plan, jobs: Option<u64>) -> Result<Record> {
+    let RecordPlan { files, stdin, behind, .. } = &plan.record;
+    let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
         _ if plan.record.redact => {
             (Source::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
         }
-        Origin::Words(words) => (Source::arguments(), words.as_slice()),
-        Origin::File(path) => (Source::file(path)?, &[][..]),
-        Origin::Stdin => (of_stdin(), &[][..]),
+        (true, _) => (of_stdin(), &[][..]),
+        (false, stdin) => {
+            let marks = files.iter().filter_map(|path| Source::marks(path)).collect();
+            let stdin = stdin.then(|| Box::new(of_stdin()));
+            (Source::arguments(jobs, marks, stdin), behind.as_slice())
+        }
     };
     let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
     let typed: Vec<_> = plan.record.typed.iter().map(|word| Text::from(word.as_os_str())).collect();

@@ -1,6 +1,5 @@
 //! One loop's part: from an argument to a command, from an event to the screen and the record, from an end to the tally.
 
-use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -14,12 +13,13 @@ use minder::{
 
 use super::batch::Batch;
 use super::book::{Book, command_of, tag_of};
-use super::input::{Input, Item, Task, too_long};
+use super::input::{Input, Task, too_long};
 use super::job::{Running, is_cut, refused};
 use super::lines::{Pen, line_max};
 use super::output::{Own, Place};
 use super::results::Results;
 use super::stage::{Shown, Stage};
+use crate::input::Arguments;
 use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
 use crate::journal::{joblog, line};
 use crate::plan::{Plan, View};
@@ -188,8 +188,8 @@ struct Hand<'a> {
 impl Hand<'_> {
     fn name(&self, start: Start, task: &Task) -> String {
         match &task.item {
-            Item::Value(value) => shorten(&self.shared.plan.template.display(&job(value, task, start))),
-            Item::TooLong(_) => format!("job {}", task.number),
+            Arguments::Columns(_) => shorten(&self.shared.plan.template.display(&job(task, start))),
+            Arguments::TooLong(_) => format!("job {}", task.number),
         }
     }
 
@@ -204,9 +204,9 @@ impl Hand<'_> {
     }
 
     fn args(&self, task: &Task) -> Vec<Text> {
-        match &task.item {
-            Item::Value(value) if !self.shared.plan.record.redact => vec![Text::from(value.as_os_str())],
-            _ => Vec::new(),
+        match self.shared.plan.record.redact {
+            false => task.columns().iter().map(|value| Text::from(value.as_os_str())).collect(),
+            true => Vec::new(),
         }
     }
 
@@ -389,12 +389,12 @@ impl Hand<'_> {
         &mut self,
         command: &mut Command,
         running: &mut Running,
-        value: &OsStr,
+        task: &Task,
     ) -> Result<SpawnOptions, String> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
         if let Some(folder) = &plan.results {
-            let made = Results::create(folder, value, running.number);
+            let made = Results::create(folder, task.columns(), running.number);
             running.results = Some(made.map_err(|error| cannot_write(folder, &error))?);
         }
         let options = SpawnOptions::default();
@@ -566,13 +566,10 @@ impl Worker for Hand<'_> {
 
     fn launch(&mut self, start: Start, task: &Task) -> Result<Launch, Verdict> {
         let plan = self.shared.plan;
-        let value = match &task.item {
-            Item::Value(value) => value,
-            Item::TooLong(len) => {
-                return Err(self.give_up(start, task, &format!("job {}", task.number), &too_long(*len)));
-            }
-        };
-        let argv = match plan.template.argv(&job(value, task, start)) {
+        if let Arguments::TooLong(len) = &task.item {
+            return Err(self.give_up(start, task, &format!("job {}", task.number), &too_long(*len)));
+        }
+        let argv = match plan.template.argv(&job(task, start)) {
             Ok(argv) => argv,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The same for every job: said once, and no other job is tried.
@@ -588,8 +585,8 @@ impl Worker for Hand<'_> {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         let mut running = Running::new(task.number);
-        running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(value, task, start)));
-        let options = match self.prepare(&mut command, &mut running, value) {
+        running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(task, start)));
+        let options = match self.prepare(&mut command, &mut running, task) {
             Ok(options) => options,
             Err(error) => {
                 self.shared.fail(error);
@@ -597,7 +594,7 @@ impl Worker for Hand<'_> {
             }
         };
         if plan.verbose {
-            let line = plan.template.display(&job(value, task, start));
+            let line = plan.template.display(&job(task, start));
             self.shared.stage.screen.aside(|| crate::report::say_command(&line));
         }
         let slot = start.slot as usize;
@@ -709,9 +706,9 @@ fn cannot_write(results: &Path, error: &std::io::Error) -> String {
     format!("cannot write results in `{}`: {}", results.display(), reason(error))
 }
 
-/// What one argument puts into the template.
-fn job<'a>(value: &'a OsString, task: &Task, start: Start) -> Job<'a> {
-    Job { columns: std::slice::from_ref(value), number: task.number, slot: start.slot }
+/// What a job puts into the template.
+fn job<'a>(task: &'a Task, start: Start) -> Job<'a> {
+    Job { columns: task.columns(), number: task.number, slot: start.slot }
 }
 
 /// A command line for a message: its beginning, if it is long.

@@ -1,6 +1,6 @@
 //! `--results DIR`: a folder for each job, in GNU parallel's layout: `DIR/1/ARGUMENT/stdout`, `stderr` and `seq`.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,12 @@ pub(super) struct Results {
 
 impl Results {
     /// Makes the folder and its files. What an earlier run left there is replaced, and no link is followed.
-    pub(super) fn create(folder: &Path, argument: &OsStr, job: u64) -> io::Result<Self> {
-        let folder = folder.join("1").join(os_str(&escape(argument.as_encoded_bytes())));
+    pub(super) fn create(folder: &Path, columns: &[OsString], job: u64) -> io::Result<Self> {
+        let mut folder = folder.to_owned();
+        for (place, column) in columns.iter().enumerate() {
+            folder.push((place + 1).to_string());
+            folder.push(os_str(&escape(column.as_encoded_bytes())));
+        }
         fs::create_dir_all(&folder)?;
         if fs::symlink_metadata(&folder)?.is_symlink() {
             return Err(io::Error::other(format!("`{}` is a link", folder.display())));

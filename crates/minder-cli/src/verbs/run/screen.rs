@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minder::Stream;
 use minder::os::{Standard, enlarge_pipe, read_at, send, standard};
 
-use super::ready;
+use crate::ready;
 use crate::report::{Progress, reason};
 
 /// Bytes of a file that are shown at once.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use minder::{Events, Interest, Poller, Token};
 
 /// One read, waited for.
-pub(super) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(buffer) {
             Err(error) => patient(file, Interest::READABLE, error)?,
@@ -16,7 +16,7 @@ pub(super) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Writes all of it, waiting as often as it takes.
-pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         match file.write(rest) {
@@ -29,7 +29,7 @@ pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Tries until `file` takes something.
-pub(super) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
+pub(crate) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
     loop {
         match write() {
             Err(error) => patient(file, Interest::WRITABLE, error)?,

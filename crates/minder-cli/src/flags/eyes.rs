@@ -1,0 +1,53 @@
+//! Flags of `minder run` about what a person sees while it runs.
+
+use clap::{Args, ValueEnum};
+
+/// See [`crate::verbs::run`].
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Eyes")]
+pub(crate) struct EyesFlags {
+    /// Show a progress bar on the terminal.
+    #[arg(long)]
+    pub(crate) bar: bool,
+
+    /// Say when the run will be over.
+    #[arg(long)]
+    pub(crate) eta: bool,
+
+    /// Show the jobs that run, and for how long.
+    #[arg(long)]
+    pub(crate) progress: bool,
+
+    /// Say nothing on stderr but errors.
+    #[arg(long, visible_alias = "silent")]
+    pub(crate) quiet: bool,
+
+    /// Say each command on stderr when it starts.
+    #[arg(short = 't', long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// Print each command before its output.
+    #[arg(short = 'v')]
+    pub(crate) print: bool,
+
+    /// Colours: on a terminal, always, or never [default: auto]. Without a word: each job's output has its own.
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "jobs")]
+    pub(crate) color: Option<Colour>,
+
+    /// Output of jobs that failed is coloured.
+    #[arg(long, visible_alias = "cf")]
+    pub(crate) color_failed: bool,
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+    /// Each job's output has a colour of its own.
+    Jobs,
+}

@@ -1,0 +1,198 @@
+//! Flags of `minder run` about its input: where arguments come from, how they are cut, and how many a job gets.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum};
+
+use crate::units::{count, size};
+
+/// See [`crate::verbs::run`].
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputFlags {
+    /// Take arguments from this file, one a line; several times: all combinations. `-` is standard input.
+    #[arg(short = 'a', long, value_name = "FILE")]
+    pub(crate) arg_file: Vec<OsString>,
+
+    /// Arguments end in a NUL byte, not in a newline (find -print0).
+    #[arg(short = '0', long)]
+    pub(crate) null: bool,
+
+    /// Arguments end in this text; \n, \t, \0, \xHH and the like are known.
+    #[arg(short = 'd', long, value_name = "TEXT")]
+    pub(crate) delimiter: Option<OsString>,
+
+    /// Each line is several columns with this regular expression between them: {1}, {2} … See `minder help input`.
+    #[arg(short = 'C', long, value_name = "REGEXP")]
+    pub(crate) colsep: Option<String>,
+
+    /// Each line is a row of CSV, with --colsep (default: a comma) between its columns.
+    #[arg(long)]
+    pub(crate) csv: bool,
+
+    /// The first line names the columns, for {name}; a number: so many lines; 0: files name themselves.
+    ///
+    /// `:` is one line. With --pipe, the header goes before each block.
+    #[arg(long, value_name = "REGEXP")]
+    pub(crate) header: Option<String>,
+
+    /// Pass over the first line.
+    #[arg(long)]
+    pub(crate) skip_first_line: bool,
+
+    /// Go through all sources side by side; shorter ones begin anew.
+    #[arg(long, visible_alias = "xapply")]
+    pub(crate) link: bool,
+
+    /// Take blanks away: at the left, the right, both, or not.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) trim: Option<Trim>,
+
+    /// The argument of this text ends the input.
+    #[arg(short = 'E', long = "eof", value_name = "TEXT")]
+    pub(crate) eof: Option<OsString>,
+
+    /// Pass over arguments that are empty or blank.
+    #[arg(short = 'r', long)]
+    pub(crate) no_run_if_empty: bool,
+
+    /// Run the jobs in random order: all of the input is read first.
+    #[arg(long, conflicts_with = "order")]
+    pub(crate) shuf: bool,
+
+    /// Which jobs run first: as given, or, by the times of earlier runs of this command, the shortest or the longest.
+    ///
+    /// All of the input is read first. Jobs keep the numbers that they have in the input. What was never run counts
+    /// as the median of what was.
+    #[arg(long, value_name = "HOW")]
+    pub(crate) order: Option<OrderFlag>,
+
+    /// The number that a random order is drawn from: the same order for the same number.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// The word between command and arguments, in place of `:::`.
+    #[arg(long, value_name = "WORD", default_value = ":::")]
+    pub(crate) arg_sep: OsString,
+
+    /// The word between command and files of arguments, in place of `::::`.
+    #[arg(long, value_name = "WORD", default_value = "::::")]
+    pub(crate) arg_file_sep: OsString,
+
+    /// How many jobs there will be, for the bar, where the input does not tell.
+    #[arg(long, visible_alias = "total", value_name = "N", value_parser = count)]
+    pub(crate) total_jobs: Option<u64>,
+}
+
+/// Flags about how many arguments a job gets.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Arguments of a job")]
+pub(crate) struct ArityFlags {
+    /// At most N arguments a job; 0: one is taken, and none given.
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
+    pub(crate) max_args: Option<u64>,
+
+    /// The same; {1} to {N} stand for them, and are empty where they are too few. With --pipe: N records a job.
+    #[arg(short = 'N', long, value_name = "N", value_parser = count)]
+    pub(crate) max_replace_args: Option<u64>,
+
+    /// At most N lines that are not blank a job; a line that ends in a blank goes on in the next.
+    #[arg(short = 'L', long, visible_alias = "max-lines", value_name = "N", value_parser = count)]
+    pub(crate) lines: Option<u64>,
+
+    /// As many arguments a job as fit, shared out among the slots. A word with {} is repeated for each.
+    #[arg(short = 'X')]
+    pub(crate) context: bool,
+
+    /// The same; {} stands for all of them.
+    #[arg(short = 'm')]
+    pub(crate) multiple: bool,
+
+    /// As -m, without sharing out.
+    #[arg(long)]
+    pub(crate) xargs: bool,
+
+    /// The most bytes that a command may have.
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = size)]
+    pub(crate) max_chars: Option<usize>,
+
+    /// End when a command would have more bytes than -s allows.
+    #[arg(short = 'x', long)]
+    pub(crate) exit: bool,
+}
+
+/// Flags about placeholders.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Placeholders")]
+pub(crate) struct PlaceholderFlags {
+    /// Write this in place of {}.
+    #[arg(short = 'I', long, value_name = "TEXT")]
+    pub(crate) replace: Option<OsString>,
+
+    /// Write this in place of {.}.
+    #[arg(long, visible_alias = "er", value_name = "TEXT")]
+    pub(crate) extensionreplace: Option<OsString>,
+
+    /// Write this in place of {/}.
+    #[arg(long, visible_alias = "bnr", value_name = "TEXT")]
+    pub(crate) basenamereplace: Option<OsString>,
+
+    /// Write this in place of {//}.
+    #[arg(long, visible_alias = "dnr", value_name = "TEXT")]
+    pub(crate) dirnamereplace: Option<OsString>,
+
+    /// Write this in place of {/.}.
+    #[arg(long, visible_alias = "bner", value_name = "TEXT")]
+    pub(crate) basenameextensionreplace: Option<OsString>,
+
+    /// Write this in place of {#}.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) seqreplace: Option<OsString>,
+
+    /// Write this in place of {%}.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) slotreplace: Option<OsString>,
+
+    /// Know more of them: {..} {+/} {+.} {##} {:-default} {:2:3} {#start} {%end} {/old/new} {^a} … `minder help placeholders`.
+    #[arg(long)]
+    pub(crate) plus: bool,
+
+    /// A placeholder of your own: its name, a blank, and what it stands for, as in '{thumb} {/.}-thumb.png'.
+    #[arg(long, value_name = "NAME TEXT")]
+    pub(crate) rpl: Vec<OsString>,
+
+    /// Take the words of the command as they are: no shell, whatever is in them.
+    #[arg(short = 'q', long)]
+    pub(crate) quote: bool,
+
+    /// Copy this file for each job, with placeholders in it and in its name replaced: FILE=NAME.
+    #[arg(long, visible_alias = "tmpl", value_name = "FILE=NAME")]
+    pub(crate) template: Vec<OsString>,
+}
+
+/// Where blanks are taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Trim {
+    /// Nowhere.
+    N,
+    /// At the left.
+    L,
+    /// At the right.
+    R,
+    /// On both sides.
+    #[value(alias = "rl")]
+    Lr,
+}
+
+/// Which jobs run first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderFlag {
+    /// As they stand in the input.
+    Given,
+    /// Those that took the least time in earlier runs.
+    Shortest,
+    /// Those that took the most.
+    Longest,
+    /// By chance.
+    Random,
+}

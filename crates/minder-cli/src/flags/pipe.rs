@@ -1,0 +1,85 @@
+//! Flags of `minder run` about jobs that read a part of the input each.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+/// See [`crate::verbs::run`].
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Parts of the input as standard input")]
+pub(crate) struct PipeFlags {
+    /// Cut standard input into blocks of whole records; each is the standard input of a job.
+    #[arg(long, visible_alias = "spreadstdin")]
+    pub(crate) pipe: bool,
+
+    /// The same with regular files (-a, ::::), which are not read beforehand.
+    #[arg(long, visible_alias = "pipepart")]
+    pub(crate) pipe_part: bool,
+
+    /// The size of a block [default: 1M]. With --pipe-part, -N: as many blocks a slot.
+    #[arg(long, visible_alias = "block-size", value_name = "SIZE", allow_hyphen_values = true)]
+    pub(crate) block: Option<String>,
+
+    /// Give on what there is of a block after this time.
+    #[arg(long, visible_alias = "bt", value_name = "TIME", value_parser = crate::units::time)]
+    pub(crate) block_timeout: Option<std::time::Duration>,
+
+    /// Records begin with this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) recstart: Option<OsString>,
+
+    /// Records end in this text [default: a newline].
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) recend: Option<OsString>,
+
+    /// --recstart and --recend are regular expressions.
+    #[arg(long)]
+    pub(crate) regexp: bool,
+
+    /// Take the separators between records away.
+    #[arg(long, visible_aliases = ["rrs", "removerecsep"])]
+    pub(crate) remove_rec_sep: bool,
+
+    /// One job a slot; blocks go to whichever takes them.
+    #[arg(long, visible_alias = "round")]
+    pub(crate) round_robin: bool,
+
+    /// One job a slot; all of them get all of the input.
+    #[arg(long)]
+    pub(crate) tee: bool,
+
+    /// One job a slot; lines with the same value in this column go to the same job.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) shard: Option<String>,
+
+    /// One job a slot; this column is the slot's number.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) bin: Option<String>,
+
+    /// One job for each run of lines with the same value in this column.
+    #[arg(long, visible_alias = "groupby", value_name = "COLUMN")]
+    pub(crate) group_by: Option<String>,
+
+    /// The block is a file, whose name {} stands for.
+    #[arg(long, conflicts_with = "fifo")]
+    pub(crate) cat: bool,
+
+    /// The block is a named pipe, whose name {} stands for.
+    #[arg(long)]
+    pub(crate) fifo: bool,
+}
+
+impl PipeFlags {
+    /// Whether jobs read parts of the input, instead of having arguments.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.pipe
+            || self.pipe_part
+            || self.round_robin
+            || self.tee
+            || self.cat
+            || self.fifo
+            || self.shard.is_some()
+            || self.bin.is_some()
+            || self.group_by.is_some()
+    }
+}

@@ -1,0 +1,209 @@
+//! How many records make a job.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use super::combine::Combined;
+use super::{Arguments, Record};
+
+/// How many arguments a job gets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arity {
+    /// The most records a job; `None`: as `fill` says.
+    pub(crate) most: Option<u64>,
+    /// Whether records are lines of which blank ones do not count, and one that ends in a blank goes on in the next.
+    pub(crate) lines: bool,
+    /// Whether a record is taken for each job, and none given to it.
+    pub(crate) none: bool,
+    pub(crate) fill: Fill,
+    /// The most bytes of a command.
+    pub(crate) bytes_max: usize,
+    /// Whether a command that would be longer is an error.
+    pub(crate) strict: bool,
+}
+
+/// How many records a job gets where nothing else bounds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    One,
+    /// As many as fit.
+    All,
+    /// As many as fit; the last ones are shared out among the slots.
+    Shared,
+}
+
+/// The longest command that is made of many arguments: what xargs and GNU parallel take, and what one word may have.
+pub(crate) const BYTES_MAX: usize = 131_071;
+
+impl Default for Arity {
+    fn default() -> Self {
+        Self { most: None, lines: false, none: false, fill: Fill::One, bytes_max: BYTES_MAX, strict: false }
+    }
+}
+
+impl Arity {
+    /// Whether each record, or each so many records, make a job, whatever is in them.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.lines && self.fill == Fill::One
+    }
+
+    /// How many records make a job, if it is plain.
+    pub(super) fn records(&self) -> u64 {
+        if self.none { 1 } else { self.most.unwrap_or(1) }
+    }
+
+    fn limit(&self) -> u64 {
+        match (self.most, self.fill) {
+            (Some(most), _) => most.max(1),
+            (None, Fill::One) => 1,
+            (None, _) => u64::MAX,
+        }
+    }
+}
+
+/// What a command costs: its own bytes, and those of one argument in it.
+pub(crate) type Cost = Box<dyn Fn(&OsStr) -> usize + Send>;
+
+/// Records, gathered into the arguments of jobs.
+pub(super) struct Gathered {
+    from: Combined,
+    arity: Arity,
+    slots: usize,
+    /// The command without arguments.
+    base: usize,
+    cost: Cost,
+    /// What did not fit into the job before, or is to be shared out.
+    left: VecDeque<Record>,
+    /// How many records a job gets, once the end is in sight and they are shared out.
+    share: Option<usize>,
+}
+
+impl fmt::Debug for Gathered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathered").field("arity", &self.arity).finish_non_exhaustive()
+    }
+}
+
+impl Gathered {
+    pub(super) fn new(from: Combined, arity: Arity, slots: usize) -> Self {
+        let cost = Box::new(|argument: &OsStr| argument.len() + 1);
+        Self { from, arity, slots: slots.max(1), base: 0, cost, left: VecDeque::new(), share: None }
+    }
+
+    /// Says what a command costs.
+    pub(super) fn costs(&mut self, base: usize, cost: Cost) {
+        (self.base, self.cost) = (base, cost);
+    }
+
+    /// The arguments of the next job.
+    pub(super) fn next(&mut self) -> Result<Option<Arguments>> {
+        if let Some(share) = self.share {
+            return Ok(self.some_of_left(share));
+        }
+        if self.arity.none {
+            return Ok(self.from.next()?.map(|_| Record::Columns(Vec::new())));
+        }
+        let limit = self.arity.limit();
+        if limit == 1 && !self.arity.lines && !self.arity.strict {
+            return self.from.next();
+        }
+        let (mut taken, mut bytes, mut over) = (Vec::new(), self.base, false);
+        while (taken.len() as u64) < limit {
+            let Some(record) = self.record()? else {
+                over = true;
+                break;
+            };
+            bytes += self.cost_of(&record);
+            if bytes > self.arity.bytes_max {
+                if self.arity.strict {
+                    bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
+                }
+                if !taken.is_empty() {
+                    self.left.push_front(record);
+                    break;
+                }
+            }
+            if let Record::TooLong(_) = record {
+                if taken.is_empty() {
+                    return Ok(Some(record));
+                }
+                self.left.push_front(record);
+                break;
+            }
+            taken.push(record);
+        }
+        if over && self.arity.fill == Fill::Shared && taken.len() > 1 {
+            let share = taken.len().div_ceil(self.slots);
+            self.share = Some(usize::try_from(limit).map_or(share, |limit| share.min(limit)));
+            self.left.extend(taken);
+            return self.next();
+        }
+        Ok(joined(taken))
+    }
+
+    fn some_of_left(&mut self, share: usize) -> Option<Arguments> {
+        let count = share.min(self.left.len());
+        joined(self.left.drain(..count).collect())
+    }
+
+    /// The next record, of lines that go on in the next all of them.
+    fn record(&mut self) -> Result<Option<Record>> {
+        if let Some(record) = self.left.pop_front() {
+            return Ok(Some(record));
+        }
+        if !self.arity.lines {
+            return self.from.next();
+        }
+        let mut begun: Option<Vec<OsString>> = None;
+        loop {
+            let columns = match self.from.next()? {
+                Some(Record::Columns(columns)) => columns,
+                Some(too_long) => return Ok(Some(too_long)),
+                None => return Ok(begun.map(Record::Columns)),
+            };
+            let columns = match begun.take() {
+                Some(mut before) => {
+                    let mut columns = columns.into_iter();
+                    if let (Some(last), Some(first)) = (before.last_mut(), columns.next()) {
+                        last.push(first);
+                    }
+                    before.extend(columns);
+                    before
+                }
+                None if columns.iter().all(|value| is_blank(value)) => continue,
+                None => columns,
+            };
+            let goes_on = |value: &OsString| matches!(value.as_encoded_bytes().last(), Some(b' ' | b'\t'));
+            match columns.last().is_some_and(goes_on) {
+                true => begun = Some(columns),
+                false => return Ok(Some(Record::Columns(columns))),
+            }
+        }
+    }
+
+    fn cost_of(&self, record: &Record) -> usize {
+        match record {
+            Record::Columns(columns) => columns.iter().map(|value| (self.cost)(value)).sum(),
+            Record::TooLong(_) => 0,
+        }
+    }
+}
+
+fn is_blank(value: &OsStr) -> bool {
+    value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace)
+}
+
+fn joined(records: Vec<Record>) -> Option<Arguments> {
+    let mut all: Option<Vec<OsString>> = None;
+    for record in records {
+        match (record, &mut all) {
+            (Record::Columns(columns), None) => all = Some(columns),
+            (Record::Columns(columns), Some(all)) => all.extend(columns),
+            (Record::TooLong(_), _) => (),
+        }
+    }
+    all.map(Record::Columns)
+}

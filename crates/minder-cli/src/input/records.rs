@@ -1,0 +1,252 @@
+//! Cuts a source into records, and records into columns.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+
+use anyhow::{Context, Result};
+
+use super::columns::Columns;
+use super::{InputPlan, Kind, Record, Source, Trim, open_file, open_stdin};
+use crate::ready;
+
+/// Bytes that are read at once.
+const READ: usize = 16 << 10;
+/// The longest record that is one value. A longer one cannot be an argument on Linux (128 KiB with its end mark, execve(2)).
+const VALUE_MAX: usize = 128 << 10;
+/// The longest record that is cut into columns.
+const ROW_MAX: usize = 16 << 20;
+
+/// The records of one source.
+#[derive(Debug)]
+pub(crate) struct Records {
+    from: From,
+    columns: Option<Columns>,
+    trim: Trim,
+    eof: Option<Vec<u8>>,
+    skip_blank: bool,
+    over: bool,
+}
+
+#[derive(Debug)]
+enum From {
+    Words(VecDeque<OsString>),
+    Bytes(Box<Cutter>),
+}
+
+impl Records {
+    pub(super) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
+        let bytes = |file: File, name: String| {
+            let most = if plan.columns.is_some() { ROW_MAX } else { VALUE_MAX };
+            From::Bytes(Box::new(Cutter::new(file, name, plan.separator.clone(), most)))
+        };
+        let from = match &source.kind {
+            Kind::Words(words) => From::Words(words.iter().cloned().collect()),
+            Kind::Stdin => bytes(open_stdin()?, "standard input".to_owned()),
+            Kind::File(path) => bytes(open_file(path)?, format!("`{}`", path.display())),
+        };
+        Ok(Self {
+            from,
+            columns: plan.columns.clone(),
+            trim: plan.trim,
+            eof: plan.eof.clone(),
+            skip_blank: plan.skip_blank,
+            over: false,
+        })
+    }
+
+    /// The next record, its columns trimmed.
+    pub(super) fn next(&mut self) -> Result<Option<Record>> {
+        while !self.over {
+            let item = match &mut self.from {
+                From::Words(words) => words.pop_front().map(Item::Value),
+                From::Bytes(cutter) => {
+                    let quoted = self.columns.as_ref().is_some_and(Columns::quotes);
+                    cutter.next(quoted)?
+                }
+            };
+            let value = match item {
+                None => break,
+                Some(Item::TooLong(len)) => return Ok(Some(Record::TooLong(len))),
+                Some(Item::Value(value)) => value,
+            };
+            if self.eof.as_deref().is_some_and(|eof| eof == value.as_encoded_bytes()) {
+                break;
+            }
+            if self.skip_blank && value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let mut columns = match &self.columns {
+                Some(columns) => columns.cut(value),
+                None => vec![value],
+            };
+            if self.trim != Trim::default() {
+                columns.iter_mut().for_each(|value| trim(value, self.trim));
+            }
+            return Ok(Some(Record::Columns(columns)));
+        }
+        self.over = true;
+        Ok(None)
+    }
+}
+
+fn trim(value: &mut OsString, trim: Trim) {
+    let bytes = value.as_encoded_bytes();
+    let bytes = if trim.left { bytes.trim_ascii_start() } else { bytes };
+    let bytes = if trim.right { bytes.trim_ascii_end() } else { bytes };
+    if bytes.len() < value.len() {
+        *value = minder::os::argument(bytes.to_vec());
+    }
+}
+
+/// One record as it stands, or what is left of one that is too long.
+#[derive(Debug)]
+enum Item {
+    Value(OsString),
+    TooLong(usize),
+}
+
+/// Cuts a stream at a separator. The last record may lack it.
+#[derive(Debug)]
+struct Cutter {
+    file: File,
+    name: String,
+    separator: Vec<u8>,
+    most: usize,
+    buffer: Vec<u8>,
+    /// What of the buffer was not looked at yet.
+    at: usize,
+    filled: usize,
+    /// The beginning of a record whose end has not come, and how many bytes of it were passed over.
+    begun: Vec<u8>,
+    dropped: usize,
+    /// Whether anything of the record was seen.
+    open: bool,
+    over: bool,
+}
+
+impl Cutter {
+    fn new(file: File, name: String, separator: Vec<u8>, most: usize) -> Self {
+        Self {
+            file,
+            name,
+            separator,
+            most,
+            buffer: vec![0; READ],
+            at: 0,
+            filled: 0,
+            begun: Vec::new(),
+            dropped: 0,
+            open: false,
+            over: false,
+        }
+    }
+
+    /// The next record; `quoted`: a record goes on while a double quote is open.
+    fn next(&mut self, quoted: bool) -> Result<Option<Item>> {
+        while !self.over {
+            if self.at == self.filled {
+                let read = ready::read(&mut self.file, &mut self.buffer);
+                (self.at, self.filled) = (0, read.with_context(|| format!("cannot read {}", self.name))?);
+                if self.filled == 0 {
+                    self.over = true;
+                    break;
+                }
+            }
+            if self.take(quoted) {
+                return Ok(Some(self.item()));
+            }
+        }
+        Ok(std::mem::take(&mut self.open).then(|| self.item()))
+    }
+
+    /// Moves bytes of the buffer to the record. Says whether its end came.
+    fn take(&mut self, quoted: bool) -> bool {
+        let last = self.separator.last().copied().unwrap_or(b'\n');
+        let rest = &self.buffer[self.at..self.filled];
+        self.open = true;
+        let Some(end) = memchr::memchr(last, rest) else {
+            let len = rest.len();
+            self.keep(len);
+            return false;
+        };
+        self.keep(end + 1);
+        let whole = self.dropped > 0 || self.begun.ends_with(&self.separator);
+        if !whole || (quoted && self.dropped == 0 && is_open(&self.begun)) {
+            return false;
+        }
+        match self.dropped {
+            0 => self.begun.truncate(self.begun.len() - self.separator.len()),
+            _ => self.dropped -= 1,
+        }
+        self.open = false;
+        true
+    }
+
+    fn keep(&mut self, count: usize) {
+        let fits = count.min((self.most + self.separator.len()).saturating_sub(self.begun.len()));
+        self.begun.extend_from_slice(&self.buffer[self.at..self.at + fits]);
+        self.dropped += count - fits;
+        self.at += count;
+    }
+
+    fn item(&mut self) -> Item {
+        let bytes = std::mem::take(&mut self.begun);
+        match std::mem::take(&mut self.dropped) {
+            0 if bytes.len() <= self.most => Item::Value(minder::os::argument(bytes)),
+            dropped => Item::TooLong(bytes.len() + dropped),
+        }
+    }
+}
+
+/// Whether a double quote is open at the end of this part of a CSV file.
+fn is_open(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'"', bytes).count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, Write};
+
+    use super::*;
+
+    fn cut(bytes: &[u8], separator: &[u8]) -> Vec<String> {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes).expect("room");
+        file.rewind().expect("a file");
+        let mut cutter = Cutter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
+        let mut got = Vec::new();
+        while let Some(item) = cutter.next(false).expect("a readable file") {
+            got.push(match item {
+                Item::Value(value) => value.to_string_lossy().into_owned(),
+                Item::TooLong(len) => format!("<{len}>"),
+            });
+        }
+        got
+    }
+
+    #[test]
+    fn the_last_record_may_lack_its_end() {
+        assert_eq!(cut(b"a\nbc\n\nd", b"\n"), ["a", "bc", "", "d"]);
+        assert_eq!(cut(b"a\n", b"\n"), ["a"]);
+        assert_eq!(cut(b"", b"\n"), [""; 0]);
+        assert_eq!(cut(b"a\0b\n\0", b"\0"), ["a", "b\n"]);
+        assert_eq!(cut(b"a::b:c::", b"::"), ["a", "b:c"]);
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_takes_no_memory() {
+        let mut long = vec![b'x'; VALUE_MAX];
+        long.extend_from_slice(b"yz\nnext\n");
+        assert_eq!(cut(&long, b"\n"), [format!("<{}>", VALUE_MAX + 2), "next".to_owned()]);
+        let fits = [vec![b'x'; VALUE_MAX], b"\nnext\n".to_vec()].concat();
+        assert_eq!(cut(&fits, b"\n"), ["x".repeat(VALUE_MAX), "next".to_owned()]);
+    }
+
+    #[test]
+    fn records_are_cut_wherever_the_reads_fall() {
+        let lines: Vec<String> = (0..5000).map(|number| "y".repeat(number % 97)).collect();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        assert_eq!(cut(text.as_bytes(), b"\n"), lines);
+    }
+}

@@ -1,0 +1,190 @@
+//! Records that are read more than once: a little in memory, the rest in a nameless file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use minder::os::{argument, nameless_file, read_at};
+
+use super::Record;
+
+/// How much of a tape is in memory at most.
+const MEMORY: usize = 1 << 20;
+/// Bytes that are read at once.
+const READ: usize = 64 << 10;
+/// The mark of a record that was too long.
+const TOO_LONG: u32 = u32::MAX;
+
+/// Records, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Tape {
+    /// The last bytes, or all of them while there is no file.
+    tail: Vec<u8>,
+    file: Option<File>,
+    /// How many bytes are in the file.
+    filed: u64,
+    records: u64,
+}
+
+/// A place on a tape.
+#[derive(Debug, Default)]
+pub(super) struct Cursor {
+    at: u64,
+    /// What was read ahead, and where in it the cursor stands.
+    ahead: Vec<u8>,
+    within: usize,
+}
+
+impl Tape {
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Where the next record will stand.
+    pub(super) fn end(&self) -> u64 {
+        self.filed + self.tail.len() as u64
+    }
+
+    pub(super) fn push(&mut self, record: &Record) -> Result<()> {
+        match record {
+            Record::TooLong(len) => {
+                self.tail.extend_from_slice(&TOO_LONG.to_le_bytes());
+                self.tail.extend_from_slice(&(*len as u64).to_le_bytes());
+            }
+            Record::Columns(columns) => {
+                self.tail.extend_from_slice(&(columns.len() as u32).to_le_bytes());
+                for column in columns {
+                    let bytes = column.as_encoded_bytes();
+                    self.tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+                    self.tail.extend_from_slice(bytes);
+                }
+            }
+        }
+        self.records += 1;
+        if self.tail.len() >= MEMORY {
+            self.spill().context(
+                "cannot keep the input in a file for temporary files (TMPDIR names another folder)",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(nameless_file(&std::env::temp_dir())?),
+        };
+        file.write_all(&self.tail)?;
+        self.filed += self.tail.len() as u64;
+        self.tail.clear();
+        Ok(())
+    }
+
+    /// Fills `into` from a place on.
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        if let (Some(file), true) = (&self.file, at < self.filed) {
+            let most = usize::try_from(self.filed - at).unwrap_or(into.len()).min(into.len());
+            return match read_at(file, &mut into[..most], at)? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                read => Ok(read),
+            };
+        }
+        let from = self.tail.get((at - self.filed) as usize..).unwrap_or_default();
+        let read = from.len().min(into.len());
+        into[..read].copy_from_slice(&from[..read]);
+        Ok(read)
+    }
+}
+
+impl Cursor {
+    /// A cursor at this place of a tape.
+    pub(super) fn at(at: u64) -> Self {
+        Self { at, ..Self::default() }
+    }
+
+    pub(super) fn rewind(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The next record.
+    pub(super) fn next(&mut self, tape: &Tape) -> Result<Option<Record>> {
+        let start = self.at - (self.ahead.len() - self.within) as u64;
+        if start >= tape.end() {
+            return Ok(None);
+        }
+        self.record(tape).map(Some).context("cannot read the input again that was kept in a file")
+    }
+
+    fn record(&mut self, tape: &Tape) -> io::Result<Record> {
+        let count = self.number(tape)?;
+        if count == TOO_LONG {
+            let len = u64::from(self.number(tape)?) | u64::from(self.number(tape)?) << 32;
+            return Ok(Record::TooLong(len as usize));
+        }
+        let mut columns: Vec<OsString> = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let mut bytes = vec![0; self.number(tape)? as usize];
+            self.fill(tape, &mut bytes)?;
+            columns.push(argument(bytes));
+        }
+        Ok(Record::Columns(columns))
+    }
+
+    fn number(&mut self, tape: &Tape) -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        self.fill(tape, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn fill(&mut self, tape: &Tape, mut into: &mut [u8]) -> io::Result<()> {
+        while !into.is_empty() {
+            if self.within == self.ahead.len() {
+                self.ahead.resize(READ, 0);
+                let read = tape.read(self.at, &mut self.ahead)?;
+                self.ahead.truncate(read);
+                self.within = 0;
+                self.at += read as u64;
+                if read == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            let from = &self.ahead[self.within..];
+            let count = from.len().min(into.len());
+            into[..count].copy_from_slice(&from[..count]);
+            self.within += count;
+            into = &mut into[count..];
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_on_comes_back_from_any_place() {
+        let (mut tape, mut places) = (Tape::default(), Vec::new());
+        let record = |number: usize| match number % 100 {
+            99 => Record::TooLong(number << 20),
+            _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
+        };
+        for number in 0..20_000 {
+            places.push(tape.end());
+            tape.push(&record(number)).expect("room");
+        }
+        assert!(tape.file.is_some() && tape.tail.len() < MEMORY && tape.records() == 20_000);
+        let mut cursor = Cursor::default();
+        for number in 0..20_000 {
+            assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
+        }
+        assert_eq!(cursor.next(&tape).expect("a tape"), None);
+        cursor.rewind();
+        assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(0)));
+        for number in [19_999, 7, 12_345] {
+            let mut cursor = Cursor::at(places[number]);
+            assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The flags about what holds jobs back, ends them, and runs them again.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::flags::RunFlags;
+use crate::units::time;
+
+/// What holds jobs back, ends them, and runs them again.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) timeout: Option<Timeout>,
+    /// How often a job is started at most.
+    pub(crate) attempts: u32,
+    pub(crate) retry_delay: Duration,
+    pub(crate) halt: Option<HaltPlan>,
+    /// Signals, and how long to wait after each.
+    pub(crate) termseq: Option<Vec<(i32, Duration)>>,
+    pub(crate) delay: Duration,
+    pub(crate) nice: i32,
+    /// The folder of the jobs, with placeholders.
+    pub(crate) folder: Option<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) slot_var: Option<OsString>,
+    pub(crate) tty: bool,
+    pub(crate) ask: bool,
+}
+
+/// When a job takes too long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Timeout {
+    After(Duration),
+    /// So many times the median of the jobs that ended.
+    Median(f64),
+}
+
+/// When to start nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HaltPlan {
+    pub(crate) now: bool,
+    pub(crate) on: On,
+    pub(crate) at: At,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Fail,
+    Success,
+    Done,
+}
+
+/// How many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Count(u64),
+    Percent(u8),
+}
+
+impl Control {
+    pub(super) fn new(flags: &RunFlags) -> Result<Self> {
+        let control = &flags.control;
+        let mut env = Vec::new();
+        for word in &control.env {
+            let bytes = word.as_encoded_bytes();
+            if let Some(at) = bytes.iter().position(|byte| *byte == b'=') {
+                if at == 0 {
+                    bail!("--env `{}` has no name", word.display());
+                }
+                let part = |bytes: &[u8]| minder::os::argument(bytes.to_vec());
+                env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
+            }
+        }
+        Ok(Self {
+            timeout: control.timeout.as_deref().map(timeout).transpose()?,
+            attempts: match control.retries {
+                None => 1,
+                Some(0) => u32::MAX,
+                Some(times) => u32::try_from(times).unwrap_or(u32::MAX),
+            },
+            retry_delay: control.retry_delay.unwrap_or_default(),
+            halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
+            termseq: control.termseq.as_deref().map(termseq).transpose()?,
+            delay: control.delay.unwrap_or_default(),
+            nice: control.nice,
+            folder: control.wd.clone(),
+            env,
+            slot_var: control.process_slot_var.clone(),
+            tty: control.tty,
+            ask: control.interactive,
+        })
+    }
+}
+
+fn timeout(text: &str) -> Result<Timeout> {
+    match text.strip_suffix('%').map(str::parse::<f64>) {
+        Some(Ok(percent)) if percent.is_finite() && percent > 0.0 => Ok(Timeout::Median(percent / 100.0)),
+        Some(_) => bail!("--timeout `{text}` is no share of the median: 200% is twice the median"),
+        None => match time(text) {
+            Ok(time) => Ok(Timeout::After(time)),
+            Err(why) => bail!("--timeout: {why}"),
+        },
+    }
+}
+
+/// GNU parallel's words, the old numbers too.
+fn halt(text: &str) -> Result<Option<HaltPlan>> {
+    let wrong = || {
+        anyhow::anyhow!(
+            "--halt `{text}`: never, or now or soon, a comma, and fail=N, success=N or done=N, where N may be a share as 10%"
+        )
+    };
+    let at = |text: &str| -> Option<At> {
+        match text.strip_suffix('%') {
+            Some(percent) => {
+                percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(At::Percent)
+            }
+            None => text.parse().ok().filter(|count| *count > 0).map(At::Count),
+        }
+    };
+    let old = |now, on| Ok(Some(HaltPlan { now, on, at: At::Count(1) }));
+    match text {
+        "never" | "0" => return Ok(None),
+        "1" => return old(false, On::Fail),
+        "2" => return old(true, On::Fail),
+        "-1" => return old(false, On::Success),
+        "-2" => return old(true, On::Success),
+        _ => (),
+    }
+    if text.ends_with('%') && !text.contains(',') {
+        return Ok(Some(HaltPlan { now: false, on: On::Fail, at: at(text).ok_or_else(wrong)? }));
+    }
+    let (when, why) = text.split_once(',').ok_or_else(wrong)?;
+    if when == "never" {
+        return Ok(None);
+    }
+    let now = match when {
+        "now" => true,
+        "soon" => false,
+        _ => return Err(wrong()),
+    };
+    let (on, count) = why.split_once('=').ok_or_else(wrong)?;
+    let on = match on {
+        "fail" => On::Fail,
+        "success" => On::Success,
+        "done" => On::Done,
+        _ => return Err(wrong()),
+    };
+    Ok(Some(HaltPlan { now, on, at: at(count).ok_or_else(wrong)? }))
+}
+
+/// The most steps of a sequence of signals.
+const STEPS_MAX: usize = 8;
+
+fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
+    let mut steps = Vec::new();
+    let mut words = text.split(',');
+    while let Some(name) = words.next() {
+        let name = name.strip_prefix("SIG").unwrap_or(name);
+        let signal =
+            name.parse().ok().filter(|number| (1..=64).contains(number)).or_else(|| signal_number(name));
+        let Some(signal) = signal else {
+            bail!("--termseq: `{name}` is no signal: TERM,200,TERM,100,TERM,50,KILL,25");
+        };
+        let pause = match words.next() {
+            None => Duration::ZERO,
+            Some(pause) => match pause.parse() {
+                Ok(millis) => Duration::from_millis(millis),
+                Err(_) => bail!("--termseq: `{pause}` is no number of milliseconds: TERM,200,KILL,25"),
+            },
+        };
+        steps.push((signal, pause));
+    }
+    if steps.len() > STEPS_MAX {
+        bail!("--termseq has {} signals, and may have {STEPS_MAX}", steps.len());
+    }
+    Ok(steps)
+}
+
+/// The numbers that are the same on every Unix.
+fn signal_number(name: &str) -> Option<i32> {
+    (1..=15).find(|number| crate::report::signal_name(*number) == Some(name))
+}
+
+/// The folder that `...` stands for is made for each job.
+pub(crate) fn is_new_folder(folder: &OsStr) -> bool {
+    folder == "..."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halts_are_read() {
+        let plan = |now, on, at| Some(HaltPlan { now, on, at });
+        for (text, read) in [
+            ("never", None),
+            ("0", None),
+            ("1", plan(false, On::Fail, At::Count(1))),
+            ("-2", plan(true, On::Success, At::Count(1))),
+            ("20%", plan(false, On::Fail, At::Percent(20))),
+            ("now,fail=1", plan(true, On::Fail, At::Count(1))),
+            ("soon,success=3%", plan(false, On::Success, At::Percent(3))),
+            ("now,done=10", plan(true, On::Done, At::Count(10))),
+        ] {
+            assert_eq!(halt(text).ok(), Some(read), "{text}");
+        }
+        for wrong in
+            ["", "now", "soon,fail", "later,fail=1", "now,fail=0", "now,fail=x", "now,end=1", "3", "200%"]
+        {
+            assert!(halt(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sequences_of_signals_are_read() {
+        let read = termseq("TERM,200,INT,100,9,25").ok();
+        let millis = Duration::from_millis;
+        assert_eq!(read, Some(vec![(15, millis(200)), (2, millis(100)), (9, millis(25))]));
+        assert_eq!(termseq("KILL").ok(), Some(vec![(9, Duration::ZERO)]));
+        for wrong in ["", "NONE,3", "TERM,x", "0,1", "99", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"] {
+            assert!(termseq(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn timeouts_are_read() {
+        assert_eq!(timeout("1.5").ok(), Some(Timeout::After(Duration::from_millis(1500))));
+        assert_eq!(timeout("200%").ok(), Some(Timeout::Median(2.0)));
+        assert!(["", "x", "-1", "x%", "0%", "-5%"].iter().all(|text| timeout(text).is_err()));
+    }
+}

@@ -1,0 +1,294 @@
+//! The words behind the flags, and the flags about input: which sources there are and how they are read.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use regex::bytes::RegexBuilder;
+
+use crate::flags::{ArityFlags, InputFlags, OrderFlag, RunFlags, Trim as TrimFlag};
+use crate::input::{Arity, Columns, Fill, Header, InputPlan, Kind, Source, Trim};
+
+/// Whose manner is followed where it makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// `minder run`: several words are run directly, and what is odd is an error.
+    Own,
+    /// GNU parallel's: the words are one line for the shell.
+    Parallel,
+}
+
+/// In which order jobs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderPlan {
+    Given,
+    Random(u64),
+    Shortest,
+    Longest,
+}
+
+impl OrderPlan {
+    pub(super) fn new(flags: &InputFlags, seed: impl FnOnce() -> u64) -> Self {
+        match flags.order {
+            _ if flags.shuf => Self::Random(flags.seed.unwrap_or_else(seed)),
+            Some(OrderFlag::Random) => Self::Random(flags.seed.unwrap_or_else(seed)),
+            Some(OrderFlag::Shortest) => Self::Shortest,
+            Some(OrderFlag::Longest) => Self::Longest,
+            Some(OrderFlag::Given) | None => Self::Given,
+        }
+    }
+}
+
+/// What stands between command and arguments, and the sources behind it.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) plan: InputPlan,
+    /// The command.
+    pub(super) words: Vec<OsString>,
+    /// What stands behind it: separators and arguments.
+    pub(super) behind: Vec<OsString>,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) stdin: bool,
+}
+
+impl Read {
+    /// `stdin`: the file that is read in place of standard input.
+    pub(super) fn new(flags: &RunFlags, manner: Manner, stdin: Option<PathBuf>) -> Result<Self> {
+        let RunFlags { input, arity, .. } = flags;
+        let (words, behind) = split(&flags.words, input);
+        if words.is_empty() && manner == Manner::Own && !flags.pipe.tee {
+            bail!(
+                "there is no command before `{}`",
+                behind.first().map_or(":::".into(), |word| word.display().to_string())
+            );
+        }
+        let mut sources = sources(input, &behind)?;
+        if sources.is_empty() {
+            sources.push(Source { kind: Kind::Stdin, linked: false });
+        }
+        let mut files = Vec::new();
+        let mut reads_stdin = false;
+        for source in &mut sources {
+            match &source.kind {
+                Kind::Stdin if reads_stdin => bail!("standard input is read twice: name it as `-` once"),
+                Kind::Stdin => {
+                    reads_stdin = true;
+                    if let Some(path) = &stdin {
+                        source.kind = Kind::File(path.clone());
+                    }
+                }
+                Kind::File(path) => files.push(std::path::absolute(path)?),
+                Kind::Words(_) => (),
+            }
+        }
+        let columns = columns(input)?;
+        let plan = InputPlan {
+            sources,
+            separator: separator(input)?,
+            header: header(input, flags.pipe.is_wanted())?,
+            trim: match (input.trim, &columns) {
+                (Some(trim), _) => Trim {
+                    left: matches!(trim, TrimFlag::L | TrimFlag::Lr),
+                    right: matches!(trim, TrimFlag::R | TrimFlag::Lr),
+                },
+                (None, Some(_)) if input.colsep.is_some() => Trim { left: true, right: true },
+                _ => Trim::default(),
+            },
+            columns,
+            eof: input.eof.as_ref().map(|text| text.as_encoded_bytes().to_vec()),
+            skip_blank: input.no_run_if_empty,
+            skip_first: input.skip_first_line,
+            link: input.link,
+            arity: arity_of(arity),
+        };
+        Ok(Self { plan, words, behind, files, stdin: reads_stdin })
+    }
+}
+
+/// The command, and what stands behind it.
+fn split(words: &[OsString], flags: &InputFlags) -> (Vec<OsString>, Vec<OsString>) {
+    let end = words.iter().position(|word| mark(word, flags).is_some()).unwrap_or(words.len());
+    (words[..end].to_vec(), words[end..].to_vec())
+}
+
+/// What begins a list of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    files: bool,
+    linked: bool,
+}
+
+fn mark(word: &OsStr, flags: &InputFlags) -> Option<Mark> {
+    let bytes = word.as_encoded_bytes();
+    let is = |separator: &OsStr, plus: &[u8]| {
+        bytes.strip_prefix(separator.as_encoded_bytes()).is_some_and(|rest| rest == plus)
+    };
+    // The longer ones first: `::::` begins with `:::`.
+    [(&flags.arg_file_sep, true), (&flags.arg_sep, false)]
+        .into_iter()
+        .flat_map(|(separator, files)| [(separator, files, false), (separator, files, true)])
+        .find(|(separator, _, linked)| is(separator, if *linked { b"+" } else { b"" }))
+        .map(|(_, files, linked)| Mark { files, linked })
+}
+
+fn sources(flags: &InputFlags, behind: &[OsString]) -> Result<Vec<Source>> {
+    let file = |name: &OsString| match name.as_encoded_bytes() {
+        b"-" => Kind::Stdin,
+        _ => Kind::File(PathBuf::from(name)),
+    };
+    let mut sources: Vec<Source> =
+        flags.arg_file.iter().map(|name| Source { kind: file(name), linked: false }).collect();
+    let mut now = None;
+    for word in behind {
+        if let Some(mark) = mark(word, flags) {
+            if !mark.files {
+                sources.push(Source { kind: Kind::Words(Vec::new()), linked: mark.linked });
+            }
+            now = Some(mark);
+            continue;
+        }
+        match (now, sources.last_mut()) {
+            (Some(Mark { files: false, .. }), Some(Source { kind: Kind::Words(words), .. })) => {
+                words.push(word.clone());
+            }
+            (Some(Mark { linked, .. }), _) => sources.push(Source { kind: file(word), linked }),
+            (None, _) => bail!("`{}` stands before the first list of arguments", word.display()),
+        }
+    }
+    Ok(sources)
+}
+
+fn columns(flags: &InputFlags) -> Result<Option<Columns>> {
+    let names_columns = flags.header.as_deref().is_some_and(|header| header != "0");
+    match (&flags.colsep, flags.csv) {
+        (colsep, true) => {
+            let between = colsep.as_deref().unwrap_or(",");
+            let &[between] = between.as_bytes() else {
+                bail!("--colsep `{between}`: with --csv it is one character");
+            };
+            Ok(Some(Columns::Csv(between)))
+        }
+        (Some(colsep), false) => {
+            let regexp = RegexBuilder::new(colsep).unicode(colsep.is_ascii()).build();
+            Ok(Some(Columns::Regexp(
+                regexp.with_context(|| format!("--colsep `{colsep}` is no regular expression"))?,
+            )))
+        }
+        (None, false) => Ok(names_columns.then_some(Columns::Byte(b'\t'))),
+    }
+}
+
+fn header(flags: &InputFlags, pipe: bool) -> Result<Header> {
+    match flags.header.as_deref() {
+        None => Ok(Header::None),
+        // With --pipe it is part of the blocks.
+        Some(_) if pipe => Ok(Header::None),
+        Some(":" | ".*\n" | ".*\\n") => Ok(Header::Lines(1)),
+        Some("0") => Ok(Header::FileNames),
+        Some(text) => match text.parse() {
+            Ok(lines) => Ok(Header::Lines(lines)),
+            Err(_) => bail!(
+                "--header `{text}`: `:` for the first line, a number of lines, or 0 for the names of files"
+            ),
+        },
+    }
+}
+
+fn separator(flags: &InputFlags) -> Result<Vec<u8>> {
+    match &flags.delimiter {
+        _ if flags.null => Ok(vec![0]),
+        None => Ok(vec![b'\n']),
+        Some(text) => {
+            let bytes = unescape(text.as_encoded_bytes());
+            if bytes.is_empty() {
+                bail!("the delimiter is empty: -0 is for NUL bytes");
+            }
+            Ok(bytes)
+        }
+    }
+}
+
+/// `\n`, `\t`, `\\`, `\0` and other octal numbers, `\xHH`; anything else stays.
+pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let (b'\\', Some((&letter, after))) = (byte, after.split_first()) else {
+            out.push(byte);
+            continue;
+        };
+        let digits = |most: usize, radix: u32, text: &[u8]| {
+            let length = text.iter().take(most).take_while(|byte| char::from(**byte).is_digit(radix)).count();
+            let number = std::str::from_utf8(&text[..length])
+                .ok()
+                .and_then(|text| u32::from_str_radix(text, radix).ok());
+            number.and_then(|number| u8::try_from(number).ok()).map(|number| (number, length))
+        };
+        let (meant, used) = match letter {
+            b'n' => (b'\n', 0),
+            b't' => (b'\t', 0),
+            b'r' => (b'\r', 0),
+            b'a' => (7, 0),
+            b'b' => (8, 0),
+            b'f' => (12, 0),
+            b'v' => (11, 0),
+            b'e' => (27, 0),
+            b'\\' => (b'\\', 0),
+            b'x' => match digits(2, 16, after) {
+                Some(found) => found,
+                None => (b'x', 0),
+            },
+            b'0'..=b'7' => match digits(3, 8, rest) {
+                Some((number, length)) => (number, length - 1),
+                None => (letter, 0),
+            },
+            other => {
+                out.push(b'\\');
+                (other, 0)
+            }
+        };
+        out.push(meant);
+        rest = &after[used..];
+    }
+    out
+}
+
+/// How many arguments a job gets.
+fn arity_of(flags: &ArityFlags) -> Arity {
+    let most = flags.max_replace_args.or(flags.max_args).or(flags.lines);
+    let fill = match flags {
+        ArityFlags { xargs: true, .. } => Fill::All,
+        ArityFlags { context: true, .. } | ArityFlags { multiple: true, .. } => Fill::Shared,
+        ArityFlags { max_chars: Some(_), .. } if most.is_none() => Fill::Shared,
+        _ => Fill::One,
+    };
+    Arity {
+        most: most.filter(|most| *most > 0),
+        none: most == Some(0),
+        lines: flags.lines.is_some() && flags.max_replace_args.or(flags.max_args).is_none(),
+        fill,
+        bytes_max: flags.max_chars.unwrap_or(crate::input::BYTES_MAX),
+        strict: flags.exit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_bytes() {
+        for (text, bytes) in [
+            (r"\n", &b"\n"[..]),
+            (r"\0", b"\0"),
+            (r"\x2c,", b",,"),
+            (r"\054", b","),
+            (r"a\\b\q", br"a\b\q"),
+            (r"\", br"\"),
+            (r"\xzz", b"xzz"),
+            (r"\400", b"400"),
+        ] {
+            assert_eq!(unescape(text.as_bytes()), bytes, "{text}");
+        }
+    }
+}
