@@ -22,5 +22,6 @@ mod guard;
 #[cfg(target_os = "linux")]
 mod refused;
 mod pump;
+mod exec;
 mod examples;
 mod doctor;

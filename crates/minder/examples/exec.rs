@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use minder::exec::{Crew, Launch, Rules, Start, Supply, Verdict, Worker};
+use minder::exec::{Crew, Launch, Outputs, Rules, Start, Supply, Verdict, Worker};
 use minder::{ChildSet, Command, Error, Event, Kill, Limits, Outcome, SpawnOptions, Stdio};
 
 const JOBS: u64 = 30;
@@ -25,7 +25,13 @@ impl Worker for Numbers<'_> {
         command.arg(job.to_string()).stdin(Stdio::Null);
         Ok(Launch { command, options: SpawnOptions::default() })
     }
-    fn event(&mut self, _start: Start, _job: &u64, _event: Event) -> Option<Kill> {
+    fn event(
+        &mut self,
+        _start: Start,
+        _job: &u64,
+        _event: Event,
+        _outputs: &mut Outputs<'_>,
+    ) -> Option<Kill> {
         None
     }
     fn done(&mut self, _start: Start, job: &u64, outcome: Outcome) -> Verdict {
@@ -44,10 +50,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut rules = Rules::default();
     rules.degree = 6;
     let (crew, next) = (Crew::new(rules, Duration::from_secs(5)), AtomicU64::new(0));
-    let drive = || crew.drive(&mut ChildSet::new(Limits::default())?, 3, &mut Numbers(&next));
+    let drive = |place| crew.drive(&mut ChildSet::new(Limits::default())?, place, 2, &mut Numbers(&next));
     std::thread::scope(|scope| {
-        let other = scope.spawn(drive);
-        drive().and(other.join().expect("a loop that does not panic"))
+        let other = scope.spawn(|| drive(1));
+        drive(0).and(other.join().expect("a loop that does not panic"))
     })?;
     let counts = crew.counts();
     assert_eq!((counts.succeeded, counts.failed, counts.running), (JOBS, 0, 0));

@@ -133,16 +133,15 @@ fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
     }
     let shared = Shared::new(plan, degree, &crew, &stage, &input, &book);
     let (tally, signal) = thread::scope(|scope| {
-        let (mut handles, mut spare) = (Vec::new(), 0);
+        let (mut handles, mut loops) = (Vec::new(), loops);
         for (place, set) in sets.iter_mut().enumerate().rev() {
-            let slots = degree / loops + usize::from(place < degree % loops) + spare;
             let (shared, desk) = (&shared, &desk);
-            let work = move || desk.attend(|| shared.work(set, place, slots), || shared.show_rest());
+            let work = move || desk.attend(|| shared.work(set, place, loops), || shared.show_rest());
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),
                 // One loop does all of the work as well.
                 Err(error) => {
-                    spare = slots;
+                    loops = loops.saturating_sub(1).max(1);
                     desk.do_without();
                     if place == 0 && handles.is_empty() {
                         let why = reason(&error);

@@ -47,11 +47,17 @@ pub trait Worker {
     fn supply(&mut self) -> Supply<Self::Job>;
     /// What to start; an `Err` says that the job failed without being started.
     fn launch(&mut self, start: Start, job: &Self::Job) -> std::result::Result<Launch, Verdict>;
-    /// A job was started. `outputs` may change how its output is handed over.
+    /// A job was started. `outputs` may change how its output is handed over, and write to its input.
     fn started(&mut self, _start: Start, _job: &Self::Job, _token: Token, _outputs: &mut Outputs<'_>) {}
-    /// Takes an event of a running job: output, the end of a stream, a stop.
-    fn event(&mut self, start: Start, job: &Self::Job, event: Event) -> Option<Kill>;
-    /// Judges a job that is over.
+    /// Takes an event of a running job: output, the end of a stream, room in its input, a stop. A `Some` ends the job.
+    fn event(
+        &mut self,
+        start: Start,
+        job: &Self::Job,
+        event: Event,
+        outputs: &mut Outputs<'_>,
+    ) -> Option<Kill>;
+    /// Judges a job that is over. [`Crew::is_last_attempt`] says here whether a failure would be its last word.
     fn done(&mut self, start: Start, job: &Self::Job, outcome: Outcome) -> Verdict;
     /// Judges a job that could not be started.
     fn refused(&mut self, start: Start, job: &Self::Job, error: Error) -> Verdict;
@@ -61,7 +67,7 @@ pub trait Worker {
     fn idle(&mut self, _outputs: &mut Outputs<'_>) {}
 }
 
-/// The outputs of one loop's running jobs.
+/// What a worker may do to its loop's running jobs.
 #[derive(Debug)]
 pub struct Outputs<'a>(&'a mut ChildSet);
 
@@ -81,6 +87,30 @@ impl Outputs<'_> {
     pub fn forward(&mut self, token: Token, stream: Stream, file: &Arc<File>) -> Result<()> {
         self.0.forward(token, stream, file)
     }
+
+    /// See [`ChildSet::write`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
+        self.0.write(token, bytes)
+    }
+
+    /// See [`ChildSet::close_stdin`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn close_stdin(&mut self, token: Token) -> Result<()> {
+        self.0.close_stdin(token)
+    }
+
+    /// See [`ChildSet::kill`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn kill(&mut self, token: Token, how: Kill) -> Result<()> {
+        self.0.kill(token, how)
+    }
 }
 
 /// What the loops share.
@@ -90,6 +120,8 @@ pub struct Crew<J> {
     /// 0: go on. 1: ask the jobs to end. 2: insist.
     order: AtomicU8,
     grace: Duration,
+    /// How many jobs may run at once, for the loops' shares.
+    degree: AtomicUsize,
     /// Loops that sleep without a reason of their own to wake up.
     sleepers: AtomicUsize,
 }
@@ -108,12 +140,14 @@ impl<J> fmt::Debug for Crew<J> {
 impl<J: Send> Crew<J> {
     /// Makes a crew. `grace` is the time that jobs have to end after they were asked.
     pub fn new(rules: Rules, grace: Duration) -> Self {
+        let degree = AtomicUsize::new(rules.degree.max(1));
         let state = State { schedule: Schedule::new(rules), ended: false };
         Self {
             state: Mutex::new(state),
             wakers: Mutex::new(Vec::new()),
             order: AtomicU8::new(0),
             grace,
+            degree,
             sleepers: AtomicUsize::new(0),
         }
     }
@@ -129,6 +163,30 @@ impl<J: Send> Crew<J> {
             // It fails only for a descriptor that is not ours.
             let _ = waker.wake();
         }
+    }
+
+    /// Whether a failure of this attempt, whose job runs or is being judged, would be the job's last word. Not to be called
+    /// from [`Worker::supply`].
+    ///
+    /// The answer holds: see [`Schedule::is_last_attempt`].
+    pub fn is_last_attempt(&self, start: Start) -> bool {
+        self.lock().schedule.is_last_attempt(start)
+    }
+
+    /// Changes how many jobs may run at once; at least one does. Those that run go on, also when they are more than that.
+    pub fn set_degree(&self, degree: usize) {
+        let degree = degree.max(1);
+        let mut state = self.lock();
+        state.schedule.set_degree(degree);
+        self.degree.store(degree, Ordering::SeqCst);
+        drop(state);
+        self.wake();
+    }
+
+    /// Starts nothing while `held`. Jobs that run go on; the loops still end when nothing is left to do.
+    pub fn hold(&self, held: bool) {
+        self.lock().schedule.hold(held);
+        self.wake();
     }
 
     /// Starts nothing more; the jobs that run go on.
@@ -159,18 +217,26 @@ impl<J: Send> Crew<J> {
         self.wake();
     }
 
-    /// Runs jobs on `set` until nothing is left to do, at most `slots` of them at once. Call it once for each loop, each
-    /// with a set of its own; all sets together run at most as many jobs as the rules allow.
+    /// Runs jobs on `set` until nothing is left to do. Call it once for each of `loops` loops, each with a set of its own and
+    /// a `place` of its own, from 0. Each runs at most its share of the jobs that may run at once, which follows
+    /// [`set_degree`](Self::set_degree): a loop whose share is none sleeps.
     ///
     /// # Errors
     /// `Exhausted` when no descriptor, process or memory is free and no job of any loop runs whose end could free some.
     /// The crew is killed then. What [`ChildSet::next`] says otherwise.
-    pub fn drive<W: Worker<Job = J>>(&self, set: &mut ChildSet, slots: usize, worker: &mut W) -> Result<()> {
+    pub fn drive<W: Worker<Job = J>>(
+        &self,
+        set: &mut ChildSet,
+        place: usize,
+        loops: usize,
+        worker: &mut W,
+    ) -> Result<()> {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(set.waker());
         let mut driver = Loop {
             crew: self,
             set,
-            slots: slots.max(1),
+            place,
+            loops: loops.max(1),
             worker,
             running: Vec::new(),
             order: 0,
@@ -196,7 +262,8 @@ impl<J: Send> Crew<J> {
 struct Loop<'a, W: Worker> {
     crew: &'a Crew<W::Job>,
     set: &'a mut ChildSet,
-    slots: usize,
+    place: usize,
+    loops: usize,
     worker: &'a mut W,
     /// By the index of the child's token.
     running: Vec<Option<(Start, W::Job)>>,
@@ -261,7 +328,7 @@ impl<W: Worker> Loop<'_, W> {
         let Some((start, job)) = self.running.get(token.index()).and_then(Option::as_ref) else {
             return Ok(());
         };
-        match self.worker.event(*start, job, event) {
+        match self.worker.event(*start, job, event, &mut Outputs(self.set)) {
             Some(how) => ignore_denied(self.set.kill(token, how)),
             None => Ok(()),
         }
@@ -269,7 +336,7 @@ impl<W: Worker> Loop<'_, W> {
 
     /// Starts jobs while there are free slots.
     fn fill(&mut self) -> Result<Pause> {
-        while self.set.len() < self.slots {
+        while self.set.len() < self.share() {
             let (start, job) = match self.take() {
                 Ok(next) => next,
                 Err(pause) => return Ok(pause),
@@ -295,7 +362,34 @@ impl<W: Worker> Loop<'_, W> {
                 }
             }
         }
+        if self.set.is_empty() {
+            return Ok(self.rest());
+        }
         Ok(Pause::Own)
+    }
+
+    /// How many jobs this loop may run at once.
+    fn share(&self) -> usize {
+        let degree = self.crew.degree.load(Ordering::SeqCst);
+        degree / self.loops + usize::from(self.place < degree % self.loops)
+    }
+
+    /// What a loop does whose share is none, and that has no job any more.
+    fn rest(&mut self) -> Pause {
+        let state = self.crew.lock();
+        if state.schedule.is_finished() {
+            return Pause::Over;
+        }
+        self.sleep();
+        Pause::Foreign(None)
+    }
+
+    /// Counts this loop among the sleepers. While the schedule is locked: whatever changes it later sees that there is
+    /// somebody to ring.
+    fn sleep(&mut self) {
+        if !std::mem::replace(&mut self.sleeps, true) {
+            self.crew.sleepers.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// The next job, from the schedule or from the source.
@@ -305,7 +399,7 @@ impl<W: Worker> Loop<'_, W> {
             match state.schedule.next(Instant::now()) {
                 Next::Start(start, job) => return Ok((start, job)),
                 Next::Over => return Err(Pause::Over),
-                Next::Full => break None,
+                Next::Full | Next::Held => break None,
                 Next::Later(at) => break Some(at),
                 Next::Empty if state.ended => break None,
                 Next::Empty => match self.worker.supply() {
@@ -318,10 +412,7 @@ impl<W: Worker> Loop<'_, W> {
                 },
             }
         };
-        // Counted while the schedule is locked: whatever changes it later sees that there is somebody to ring.
-        if !std::mem::replace(&mut self.sleeps, true) {
-            self.crew.sleepers.fetch_add(1, Ordering::SeqCst);
-        }
+        self.sleep();
         Err(Pause::Foreign(until))
     }
 
@@ -335,9 +426,7 @@ impl<W: Worker> Loop<'_, W> {
         if state.schedule.counts().running == 0 {
             return Err(error);
         }
-        if !std::mem::replace(&mut self.sleeps, true) {
-            self.crew.sleepers.fetch_add(1, Ordering::SeqCst);
-        }
+        self.sleep();
         Ok(Pause::Foreign(None))
     }
 

@@ -1,7 +1,7 @@
 //! The state machine: which job may start now. Time comes in as data.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// What a schedule goes by.
@@ -107,6 +107,8 @@ pub enum Next<J> {
     Start(Start, J),
     /// As many run as may.
     Full,
+    /// Jobs wait, and none may start before [`hold`](Schedule::hold) is called again.
+    Held,
     /// Offer more jobs, or wait for one to end.
     Empty,
     /// Nothing before this time.
@@ -162,6 +164,9 @@ pub struct Schedule<J> {
     counts: Counts,
     closed: bool,
     halted: bool,
+    held: bool,
+    /// Running jobs of which was said that they will be tried again if they fail.
+    promised: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -225,6 +230,8 @@ impl<J> Schedule<J> {
             counts: Counts::default(),
             closed: false,
             halted: false,
+            held: false,
+            promised: HashSet::new(),
         }
     }
 
@@ -278,9 +285,27 @@ impl<J> Schedule<J> {
         self.halted
     }
 
-    /// Changes how many jobs may run at once. Those that run go on.
+    /// Changes how many jobs may run at once; at least one does. Those that run go on.
     pub fn set_degree(&mut self, degree: usize) {
         self.rules.degree = degree;
+    }
+
+    /// Starts nothing while `held`. Those that run go on, and [`Next::Over`] is still told.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// Whether a failure of this attempt, which runs, would be the job's last word.
+    ///
+    /// The answer holds. A job of which it was said that it will be tried again is not counted as failed when a halt comes
+    /// in between: it is forgotten, like all that wait when a halt comes.
+    pub fn is_last_attempt(&mut self, start: Start) -> bool {
+        let is_last = self.halted || start.attempt >= self.rules.retry.attempts_max;
+        let is_last = is_last && !self.promised.contains(&start.job);
+        if !is_last {
+            self.promised.insert(start.job);
+        }
+        is_last
     }
 
     /// The numbers so far.
@@ -290,17 +315,26 @@ impl<J> Schedule<J> {
 
     /// Whether nothing runs and nothing will.
     pub fn is_over(&self) -> bool {
-        self.counts.running == 0 && (self.halted || (self.closed && self.is_idle()))
+        self.counts.running == 0 && self.is_finished()
+    }
+
+    /// Whether nothing more will start. Jobs may still run.
+    pub fn is_finished(&self) -> bool {
+        self.halted || (self.closed && self.is_idle())
     }
 
     /// What to do now. A job that is handed out counts as running until [`ended`](Self::ended) or
     /// [`put_back`](Self::put_back).
     pub fn next(&mut self, now: Instant) -> Next<J> {
-        if self.halted || (self.closed && self.is_idle()) {
+        if self.is_finished() {
             return Next::Over;
         }
         if self.counts.running >= self.rules.degree.max(1) as u64 {
             return Next::Full;
+        }
+        if self.held {
+            // Without a job that waits it may turn out that none is left: one more is asked for.
+            return if self.closed || self.has_waiting() { Next::Held } else { Next::Empty };
         }
         let Some(pending) = self.take(now) else {
             return match self.again.peek() {
@@ -333,7 +367,12 @@ impl<J> Schedule<J> {
     /// Takes the end of an attempt. Says whether the jobs that run are to be ended too.
     pub fn ended(&mut self, start: Start, job: J, verdict: Verdict, now: Instant) -> bool {
         self.free(start);
-        if verdict == Verdict::Failed && start.attempt < self.rules.retry.attempts_max && !self.halted {
+        let promised = self.promised.remove(&start.job);
+        let again = verdict == Verdict::Failed && start.attempt < self.rules.retry.attempts_max;
+        if again && self.halted && promised {
+            return false;
+        }
+        if again && !self.halted {
             let pending = Pending { number: start.job, attempt: start.attempt + 1, cost: 0, job };
             self.again.push(Reverse(Again(now + self.pause(start.attempt), pending)));
             return false;
@@ -370,12 +409,14 @@ impl<J> Schedule<J> {
         reached && halt.now
     }
 
+    /// Whether a job could start if one may.
+    fn has_waiting(&self) -> bool {
+        !self.given.is_empty() || !self.sorted.is_empty()
+    }
+
     /// Whether nothing waits to start.
     fn is_idle(&self) -> bool {
-        self.given.is_empty()
-            && self.sorted.is_empty()
-            && self.again.is_empty()
-            && (self.blocked.is_empty() || self.counts.running == 0)
+        !self.has_waiting() && self.again.is_empty() && (self.blocked.is_empty() || self.counts.running == 0)
     }
 
     fn queue(&mut self, pending: Pending<J>) {

@@ -124,8 +124,8 @@ impl<'a> Shared<'a> {
         Ok(self.stage.noted(jobs))
     }
 
-    /// Runs one loop to its end. `place` is its number.
-    pub(super) fn work(&self, set: &mut ChildSet, place: usize, slots: usize) -> Tally {
+    /// Runs one of `loops` loops to its end. `place` is its number.
+    pub(super) fn work(&self, set: &mut ChildSet, place: usize, loops: usize) -> Tally {
         self.first.call_once(|| self.show_more(false));
         let mut store = self.book.store(place);
         // Before the first job, so that none is done in vain.
@@ -141,7 +141,7 @@ impl<'a> Shared<'a> {
             joblog: Vec::new(),
             tally: Tally::default(),
             running: Vec::new(),
-            slots,
+            slots: self.degree.div_ceil(loops),
             line_max: line_max(self.plan.buffer, self.degree),
             spools: 0,
             rung: 0,
@@ -149,7 +149,7 @@ impl<'a> Shared<'a> {
         };
         let _alarm = Alarm(self);
         // Its error was told to the hand.
-        let _ = self.crew.drive(set, slots, &mut hand);
+        let _ = self.crew.drive(set, place, loops, &mut hand);
         hand.flush();
         hand.tally
     }
@@ -614,7 +614,7 @@ impl Worker for Hand<'_> {
         }
     }
 
-    fn event(&mut self, start: Start, task: &Task, event: Event) -> Option<Kill> {
+    fn event(&mut self, start: Start, task: &Task, event: Event, _outputs: &mut Outputs<'_>) -> Option<Kill> {
         match event {
             Event::Output(_, stream, chunk) => self.heard(start, stream, chunk),
             Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),

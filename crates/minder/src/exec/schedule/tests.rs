@@ -94,6 +94,39 @@ fn halting_starts_nothing_more() {
     assert_eq!((schedule.next(now), schedule.is_over()), (Next::Over, true));
 }
 
+#[test]
+fn while_held_nothing_starts_and_the_end_is_told() {
+    let mut schedule = Schedule::new(rules(|rules| rules.degree = 9));
+    let now = Instant::now();
+    schedule.hold(true);
+    assert_eq!(schedule.next(now), Next::Empty, "whether there is a job at all is to be found out");
+    schedule.offer('a', &[], 0);
+    assert_eq!(schedule.next(now), Next::Held);
+    schedule.hold(false);
+    let (begun, job) = start(&mut schedule, now);
+    schedule.hold(true);
+    schedule.close();
+    assert_eq!(schedule.next(now), Next::Over);
+    schedule.ended(begun, job, Verdict::Succeeded, now);
+    assert!(schedule.is_over());
+}
+
+#[test]
+fn a_promise_of_another_attempt_holds() {
+    let retry = Retry { attempts_max: 2, ..Retry::default() };
+    let mut schedule = Schedule::new(rules(|rules| (rules.retry, rules.degree) = (retry, 9)));
+    let now = Instant::now();
+    (0..2).for_each(|job| _ = schedule.offer(job, &[], 0));
+    let (first, second) = (start(&mut schedule, now), start(&mut schedule, now));
+    assert!(!schedule.is_last_attempt(first.0));
+    schedule.halt();
+    assert!(!schedule.is_last_attempt(first.0) && schedule.is_last_attempt(second.0));
+    schedule.ended(first.0, first.1, Verdict::Failed, now);
+    schedule.ended(second.0, second.1, Verdict::Failed, now);
+    assert!(schedule.is_over());
+    assert_eq!(schedule.counts(), Counts { offered: 2, failed: 1, ..Counts::default() });
+}
+
 proptest! {
     /// Whatever happens: never more than the degree at once, every job to exactly one end, every slot once.
     #[test]
