@@ -3,6 +3,7 @@
 mod output;
 mod live;
 mod kill;
+mod suspend;
 mod news;
 mod model;
 

@@ -45,6 +45,9 @@ pub struct Kill {
     pub(crate) grace: Option<Duration>,
 }
 
+/// The number of `SIGTERM`, on every system.
+pub(crate) const TERM: i32 = 15;
+
 impl Kill {
     /// At once: `SIGSTOP`, then `SIGKILL`; on Windows the end of the job object, with code 1.
     pub const NOW: Self = Self { grace: None };
@@ -158,7 +161,7 @@ impl Child {
         if self.process.reaped() {
             return Ok(());
         }
-        let blow = if how.grace.is_some() { Blow::Ask } else { Blow::Insist };
+        let blow = if how.grace.is_some() { Blow::Signal(TERM) } else { Blow::Insist };
         let id = self.id();
         self.tree.strike(&self.process, blow).map_err(|error| Error::new("kill", error).on(id.to_string()))
     }

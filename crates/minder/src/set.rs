@@ -11,6 +11,7 @@ mod live;
 mod output;
 mod slab;
 mod spill;
+mod suspend;
 mod timers;
 
 use std::collections::VecDeque;
@@ -21,7 +22,7 @@ use self::kid::Kid;
 pub use self::limits::{Delivery, Limits, SpawnOptions, WhenFull};
 use self::slab::{Kind, Slab};
 use self::timers::{Due, Timers};
-use crate::child::Kill;
+use crate::child::{Kill, TERM};
 use crate::chunk::{Account, Budget, Chunk};
 use crate::command::Command;
 use crate::event::{Event, Stream, Token};
@@ -180,8 +181,8 @@ impl ChildSet {
                 .on(command.get_program())
                 .because(ErrorKind::Other, "the system watches no more"));
         }
-        if let Some((deadline, how)) = options.deadline {
-            self.timers.push(deadline, token, Due::Deadline(how));
+        if options.deadline.is_some() {
+            self.arm_deadline(token);
             self.timers.prune(self.kids.len(), |token| self.kids.get(token).is_some());
         }
         self.timers.child_started();
@@ -232,7 +233,8 @@ impl ChildSet {
     }
 
     /// Kills a child and what it started, or asks first and insists later: see [`Kill`]. Its [`Event::Done`] comes when
-    /// nobody of its tree is left. Without effect on a tree that is dead.
+    /// nobody of its tree is left. Without effect on a tree that is dead. A child that is [suspended](Self::suspend) goes
+    /// on, so that it can end.
     ///
     /// # Errors
     /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
@@ -243,8 +245,11 @@ impl ChildSet {
         if kid.process.reaped() {
             return Ok(());
         }
+        // Whoever is asked has to go on to hear it.
+        self.clock_goes_on(token, now);
+        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         let (blow, insist_at) = match how.grace {
-            Some(grace) => (Blow::Ask, now + grace.min(GRACE_MAX)),
+            Some(grace) => (Blow::Signal(TERM), now + grace.min(GRACE_MAX)),
             None => (Blow::Insist, now),
         };
         // A second, sharper order replaces the first; a softer one does not.

@@ -11,7 +11,12 @@ use crate::kit::{Ledger, each_backend, kid, limits, patience, silent};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Starts the child and hears it until it wrote a line; returns the numbers in that line.
-fn start(set: &mut ChildSet, ledger: &mut Ledger, words: &str, options: SpawnOptions) -> (Token, Vec<u32>) {
+pub(super) fn start(
+    set: &mut ChildSet,
+    ledger: &mut Ledger,
+    words: &str,
+    options: SpawnOptions,
+) -> (Token, Vec<u32>) {
     let token = set.spawn(&kid(words), options).expect("a child");
     assert!(
         ledger.hear_until(set, patience(), |ledger| ledger.text(token).ends_with('\n')),

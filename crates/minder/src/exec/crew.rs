@@ -111,6 +111,30 @@ impl Outputs<'_> {
     pub fn kill(&mut self, token: Token, how: Kill) -> Result<()> {
         self.0.kill(token, how)
     }
+
+    /// See [`ChildSet::set_deadline`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Kill)>) -> Result<()> {
+        self.0.set_deadline(token, deadline)
+    }
+
+    /// See [`ChildSet::suspend`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn suspend(&mut self, token: Token) -> Result<()> {
+        self.0.suspend(token)
+    }
+
+    /// See [`ChildSet::resume`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resume(&mut self, token: Token) -> Result<()> {
+        self.0.resume(token)
+    }
 }
 
 /// What the loops share.

@@ -100,6 +100,10 @@ impl ChildSet {
         let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
         kid.close(&mut self.port);
         kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(Spill::discard);
+        if kid.suspended.is_some() {
+            // What it leaves behind lives on, and nobody else knows that it stands still.
+            let _ = kid.tree.strike(&kid.process, Blow::GoOn);
+        }
         // Only now: its exit was told, and until here it held the number of its group, which may be killed late.
         kid.process.reap();
         let left_running = kid.tree.left_running();
@@ -115,12 +119,7 @@ impl ChildSet {
             match due {
                 Due::Leak => self.leak(token, now)?,
                 Due::Killing => self.kill_on(token, now, &mut living)?,
-                Due::Deadline(how) => {
-                    if self.kids.get(token).is_some_and(|kid| !kid.draining) {
-                        // As below, for a child that became another user's.
-                        let _ = self.kill(token, how);
-                    }
-                }
+                Due::Deadline => self.check_deadline(token, now),
             }
         }
         if self.timers.look_at_fresh(now) {
@@ -176,6 +175,10 @@ impl ChildSet {
         if kid.draining || kid.outs.iter().all(|out| out.reader.is_none()) {
             return Ok(());
         }
+        // Who stands still is not silent either; it is looked at again when it goes on.
+        if kid.suspended.is_some() {
+            return Ok(());
+        }
         // A child that is held is not silent: it is we who do not listen. Who is being killed lets go by dying.
         let silent_at = kid.busy_at.unwrap_or(now) + after;
         if silent_at > now || kid.killing.is_some() || kid.outs.iter().any(|out| out.held) {
@@ -221,11 +224,14 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Finds the children that were stopped since the last look.
+    /// Finds the children that were stopped since the last look, but not by us.
     pub(super) fn look_for_stops(&mut self) {
         for token in self.kids.tokens() {
-            let stopped =
-                self.kids.get(token).filter(|kid| kid.exit.is_none()).and_then(|kid| kid.process.stopped());
+            let stopped = self
+                .kids
+                .get(token)
+                .filter(|kid| kid.exit.is_none() && kid.suspended.is_none())
+                .and_then(|kid| kid.process.stopped());
             self.notices.extend(stopped.map(|signal| Notice::Stopped(token, signal)));
         }
     }

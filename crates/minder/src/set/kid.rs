@@ -31,6 +31,10 @@ pub(super) struct Kid {
     pub(super) busy_at: Option<Instant>,
     /// Since when the tree is being killed: when it is to be insisted.
     pub(super) killing: Option<Instant>,
+    /// Since when it stands still, by our order; its deadline does not come nearer from here on.
+    pub(super) suspended: Option<Instant>,
+    /// The first timer for its deadline.
+    pub(super) deadline_due: Option<Instant>,
     /// Whether the exit is in the caller's hands.
     pub(super) told: bool,
     /// Whether the end is in the queue.
@@ -105,6 +109,8 @@ impl Kid {
             exit: None,
             busy_at: None,
             killing: None,
+            suspended: None,
+            deadline_due: None,
             told: false,
             draining: false,
             starved: false,

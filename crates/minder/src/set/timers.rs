@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-use crate::child::Kill;
 use crate::event::Token;
 
 /// From how many deadlines on it is worth looking whose they are.
@@ -20,8 +19,8 @@ pub(super) enum Due {
     Leak,
     /// A tree that is being killed is to be looked at.
     Killing,
-    /// The child's time is over.
-    Deadline(Kill),
+    /// The child's time may be over.
+    Deadline,
 }
 
 #[derive(Debug)]

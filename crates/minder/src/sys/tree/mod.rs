@@ -17,8 +17,12 @@ pub(crate) use self::windows::{Living, Tree};
 /// What to send to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blow {
-    /// Please end.
-    Ask,
+    /// This signal, and those who are stopped go on to take it.
+    Signal(i32),
     /// End, now.
     Insist,
+    /// Stand still.
+    Stop,
+    /// Go on.
+    GoOn,
 }

@@ -8,6 +8,11 @@ use std::io;
 use super::Blow;
 use crate::sys::reap::Process;
 
+/// The signals that stop a process.
+const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+/// How often descendants are looked for that started while others were stopped.
+const LOOKS_MAX: usize = 8;
+
 /// The processes that came from one child, as far as they can be found: its group, and on Linux the descendants that
 /// were seen while their parents lived. A descendant whose parents are all gone and that left the group is found only
 /// by a subreaper, which a library must not be.
@@ -29,20 +34,48 @@ impl Tree {
     /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's number.
     pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {
         self.look();
-        let signals: &[i32] = match blow {
-            // A stopped process takes the signal only when it goes on.
-            Blow::Ask => &[libc::SIGTERM, libc::SIGCONT],
-            // Stopped first, so that a shell does not start its next command when the present one dies.
-            Blow::Insist => &[libc::SIGSTOP, libc::SIGKILL],
-        };
-        for &signal in signals {
-            match self.group {
-                Some(group) if !process.reaped() => kill_group(group, signal)?,
-                _ => process.signal(signal)?,
+        match blow {
+            Blow::Signal(signal) => {
+                self.send(process, signal)?;
+                // A stopped process takes the signal only when it goes on. One that was asked to stop stays so.
+                if !STOPS.contains(&signal) {
+                    self.send(process, libc::SIGCONT)?;
+                }
             }
-            self.strike_strays(signal);
+            Blow::Insist => {
+                // Stopped first, so that a shell does not start its next command when the present one dies.
+                self.send(process, libc::SIGSTOP)?;
+                self.send(process, libc::SIGKILL)?;
+            }
+            Blow::GoOn => self.send(process, libc::SIGCONT)?,
+            Blow::Stop => {
+                self.send(process, libc::SIGSTOP)?;
+                self.stop_new_strays();
+            }
         }
         Ok(())
+    }
+
+    fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
+        match self.group {
+            Some(group) if !process.reaped() => kill_group(group, signal)?,
+            _ => process.signal(signal)?,
+        }
+        self.strike_strays(signal);
+        Ok(())
+    }
+
+    /// Stops those who left the group between the look and the signal. Who stands still starts nobody, so that there
+    /// are fewer each time.
+    fn stop_new_strays(&mut self) {
+        for _ in 0..LOOKS_MAX {
+            let known = self.strays.clone();
+            self.look();
+            if self.strays.is_subset(&known) {
+                return;
+            }
+            self.strike_strays(libc::SIGSTOP);
+        }
     }
 
     /// Whether anybody but zombies is left in the group or among the strays. `groups` are those with living members.

@@ -49,8 +49,11 @@ impl Tree {
         self.job.as_handle()
     }
 
-    /// Ends everybody. There is no word for asking: both blows end.
-    pub(crate) fn strike(&mut self, process: &Process, _blow: Blow) -> io::Result<()> {
+    /// Ends everybody. There is no word for asking: every signal ends. There is none for standing still either.
+    pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {
+        if matches!(blow, Blow::Stop | Blow::GoOn) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         if !self.own_group {
             return process.terminate(KILLED);
         }

@@ -1,0 +1,233 @@
+//! Children that stand still, and deadlines that change.
+
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, ErrorKind, Kill, Limits, SpawnOptions, Status};
+
+use crate::kit::{Ledger, each_backend, limits, patience, silent};
+
+const LONG: &str = "sleep-ms 600000";
+
+fn killed_by(signal: i32) -> impl Fn(Status) -> bool {
+    move |status| matches!(status, Status::Signaled { signal: by, .. } if by == signal)
+}
+
+/// Waits until nothing or everything of these processes stands still.
+#[cfg(target_os = "linux")]
+fn await_state(numbers: &[u32], stopped: bool) {
+    let until = patience();
+    let is = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.contains(") T ") == stopped
+    };
+    while !numbers.iter().all(is) {
+        assert!(Instant::now() < until, "{numbers:?} do not become stopped: {stopped}");
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn children_of(pid: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_whole_tree_stands_still_and_goes_on() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let options = SpawnOptions::default();
+        let (token, numbers) = super::kill::start(&mut set, &mut ledger, "stubborn-tree", options);
+        for _ in 0..3 {
+            set.suspend(token).expect("a tree");
+            set.suspend(token).expect("nothing more to do");
+            await_state(&numbers, true);
+            set.resume(token).expect("a tree");
+            set.resume(token).expect("nothing more to do");
+            await_state(&numbers, false);
+        }
+        set.kill_all(Kill::NOW).expect("a tree");
+        ledger.finish(&mut set);
+    });
+}
+
+#[test]
+fn all_stand_still_and_all_go_on() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let tokens: Vec<_> = (0..10)
+            .map(|_| set.spawn(&silent("sleep-ms 20"), SpawnOptions::default()).expect("a child"))
+            .collect();
+        set.suspend_all().expect("children");
+        let pause = Instant::now() + Duration::from_millis(100);
+        let running = tokens.iter().filter(|token| ledger.of(**token).done.is_none()).count();
+        assert!(
+            !ledger.hear_until(&mut set, pause, |ledger| ledger.records.len() == running),
+            "they went on"
+        );
+        set.resume_all().expect("children");
+        ledger.finish(&mut set);
+        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status.success()));
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn only_a_stop_of_its_own_is_told() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        limits.notice_stops = Some(Duration::from_millis(5));
+        let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+        let ours = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
+        set.suspend(ours).expect("a child");
+        let its = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(its).stops.is_empty()));
+        set.resume(ours).expect("a child");
+        let later = Instant::now() + Duration::from_millis(50);
+        assert!(!ledger.hear_until(&mut set, later, |ledger| !ledger.of(ours).stops.is_empty()));
+        set.kill_all(Kill::NOW).expect("children");
+        ledger.finish(&mut set);
+    });
+}
+
+#[test]
+fn a_deadline_stands_still_with_its_child() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (begun, time) = (Instant::now(), Duration::from_millis(200));
+        let options = SpawnOptions::default().deadline(begun + time, Kill::NOW);
+        let token = set.spawn(&silent(LONG), options).expect("a child");
+        set.suspend(token).expect("a child");
+        let used = begun.elapsed();
+        assert!(!ledger.hear_until(&mut set, begun + 2 * time, |ledger| ledger.of(token).exit.is_some()));
+        set.resume(token).expect("a child");
+        let resumed = Instant::now();
+        ledger.finish(&mut set);
+        assert!(resumed.elapsed() + used >= time, "{:?} of {time:?} were left", resumed.elapsed());
+        assert!(killed_by(9)(ledger.outcome(token).exit.status));
+    });
+}
+
+#[test]
+fn one_that_stands_still_can_be_killed() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let spawn = |set: &mut ChildSet| set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
+        let (asked, killed) = (spawn(&mut set), spawn(&mut set));
+        set.suspend_all().expect("children");
+        set.kill(asked, Kill::after(Duration::from_secs(600))).expect("a child");
+        set.kill(killed, Kill::NOW).expect("a child");
+        set.suspend(asked).expect("no effect on a child that is being killed");
+        ledger.finish(&mut set);
+        assert!(killed_by(15)(ledger.outcome(asked).exit.status));
+        assert!(killed_by(9)(ledger.outcome(killed).exit.status));
+        assert_eq!(set.suspend(asked).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(set.resume(asked).expect_err("it is done").kind(), ErrorKind::Unknown);
+    });
+}
+
+/// The child is over, and what it left stands still with the outputs: that is no silence.
+#[test]
+fn an_output_that_stands_still_does_not_leak() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        limits.leak_after = Some(Duration::from_millis(60));
+        let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+        let command = crate::kit::kid("leave-lines 40 2");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let lines = |ledger: &Ledger| ledger.text(token).lines().count();
+        let begun = |ledger: &Ledger| lines(ledger) > 1 && ledger.of(token).exit.is_some();
+        assert!(ledger.hear_until(&mut set, patience(), begun));
+        set.suspend(token).expect("a group");
+        let pause = Instant::now() + Duration::from_millis(250);
+        assert!(!ledger.hear_until(&mut set, pause, |ledger| ledger.of(token).done.is_some()));
+        set.resume(token).expect("a group");
+        ledger.finish(&mut set);
+        assert!(lines(&ledger) == 40 && !ledger.outcome(token).leaked, "{:?}", ledger.outcome(token));
+    });
+}
+
+/// Somebody else ends the child while it stands still: nobody would wake the stray that it had. (The rest of its group gets
+/// `SIGHUP` and `SIGCONT` from the kernel, as a group without a parent in its session.)
+#[cfg(target_os = "linux")]
+#[test]
+fn what_outlives_one_that_stood_still_goes_on() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let token = set.spawn(&silent("session-stray 600000"), SpawnOptions::default()).expect("a child");
+    let id = set.id(token).expect("a child");
+    let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
+    let left = |stray: &u32| rustix::process::getsid(pid(*stray)).ok() == pid(*stray);
+    let stray = loop {
+        if let Some(stray) = children_of(id).first().copied().filter(left) {
+            break stray;
+        }
+        std::thread::yield_now();
+    };
+    set.suspend(token).expect("a tree");
+    await_state(&[stray], true);
+    let kill = |one| {
+        let one = pid(one).expect("a process");
+        rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("a process");
+    };
+    kill(id);
+    ledger.finish(&mut set);
+    await_state(&[stray], false);
+    assert!(crate::kit::lives(stray));
+    kill(stray);
+}
+
+#[test]
+fn a_deadline_comes_goes_and_moves() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (now, ms) = (Instant::now(), Duration::from_millis);
+        let first = Some((now + ms(50), Kill::NOW));
+        let mut spawn = |at: Option<(Instant, Kill)>| {
+            let options =
+                at.map_or_else(SpawnOptions::default, |(at, how)| SpawnOptions::default().deadline(at, how));
+            set.spawn(&silent(LONG), options).expect("a child")
+        };
+        let (later, sooner, never, new) =
+            (spawn(first), spawn(Some((patience(), Kill::NOW))), spawn(first), spawn(None));
+        set.set_deadline(later, Some((now + ms(300), Kill::NOW))).expect("a child");
+        set.set_deadline(sooner, Some((now + ms(100), Kill::NOW))).expect("a child");
+        set.set_deadline(never, None).expect("a child");
+        set.set_deadline(new, Some((now + ms(100), Kill::after(ms(0))))).expect("a child");
+        let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
+        // The last look may come late.
+        let any = ledger.hear_until(&mut set, now + ms(100), |ledger| !ledger.records.is_empty());
+        assert!(!any || now.elapsed() >= ms(100), "early");
+        let both = |ledger: &Ledger| ended(ledger, sooner) && ended(ledger, new);
+        assert!(ledger.hear_until(&mut set, patience(), both));
+        assert!(!ended(&ledger, later) || now.elapsed() >= ms(300), "early");
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| ended(ledger, later)));
+        assert!(now.elapsed() >= ms(300) && !ended(&ledger, never));
+        set.set_deadline(never, Some((now, Kill::NOW))).expect("a child");
+        ledger.finish(&mut set);
+        assert_eq!(set.set_deadline(never, None).expect_err("it is done").kind(), ErrorKind::Unknown);
+    });
+}
+
+/// What is left from the call on is left when the child goes on.
+#[test]
+fn a_deadline_that_is_set_meanwhile_counts_from_there() {
+    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let token = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
+    set.suspend(token).expect("a child");
+    let time = Duration::from_millis(100);
+    let pause = |set: &mut ChildSet, ledger: &mut Ledger| {
+        let until = Instant::now() + 2 * time;
+        assert!(!ledger.hear_until(set, until, |ledger| ledger.of(token).exit.is_some()), "it ended");
+    };
+    pause(&mut set, &mut ledger);
+    let (set_at, at) = (Instant::now(), Instant::now() + time);
+    set.set_deadline(token, Some((at, Kill::NOW))).expect("a child");
+    let used = set_at.elapsed();
+    pause(&mut set, &mut ledger);
+    set.resume(token).expect("a child");
+    let resumed = Instant::now();
+    ledger.finish(&mut set);
+    assert!(resumed.elapsed() + used >= time);
+    assert!(resumed.elapsed() < Duration::from_secs(10));
+}
