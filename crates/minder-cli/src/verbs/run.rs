@@ -14,6 +14,7 @@ mod lines;
 mod output;
 mod results;
 mod screen;
+mod shared;
 mod stage;
 mod tags;
 
@@ -28,9 +29,9 @@ use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 
 use self::book::{Book, Left};
 use self::desk::Desk;
-use self::hand::Shared;
 use self::input::{Input, Source, too_long};
 use self::screen::Screen;
+use self::shared::Shared;
 use self::stage::{Order, Stage};
 use crate::exit;
 use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Guard, Interest, Poller, Signal, Token};
 
-use super::hand::Shared;
+use super::shared::Shared;
 use crate::exit;
 use crate::report::{Progress, count, say_if_heard};
 

@@ -1,0 +1,188 @@
+//! The end of a job: what it left is made safe, then recorded, then shown.
+
+use minder::exec::{Start, Verdict};
+use minder::{Outcome, Stream};
+
+use super::super::book::command_of;
+use super::super::input::Task;
+use super::super::job::{Running, is_cut, refused};
+use super::super::output::{Own, Place};
+use super::{Hand, cannot_write};
+use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
+use crate::journal::{joblog, line};
+use crate::plan::View;
+use crate::report::{reason, say};
+
+impl Hand<'_> {
+    /// Counts a job that was not started, and says why.
+    pub(super) fn give_up(&mut self, start: Start, task: &Task, name: &str, why: &str) -> Verdict {
+        self.shared.stage.screen.aside(|| say(&format!("cannot run `{name}`: {why}")));
+        self.tally.add_refused(name, why);
+        let ended = refused(task.number, self.args(task), why);
+        self.write_row(start, task, ended);
+        self.batch.end_job(task.number, None, false);
+        Verdict::FailedForGood
+    }
+
+    pub(super) fn args(&self, task: &Task) -> Vec<Text> {
+        match self.shared.plan.record.redact {
+            false => task.columns().iter().map(|value| Text::from(value.as_os_str())).collect(),
+            true => Vec::new(),
+        }
+    }
+
+    pub(super) fn write_row(&mut self, start: Start, task: &Task, ended: Ended) {
+        let shared = self.shared;
+        if shared.book.has_joblog() {
+            let command = command_of(&self.args(task), task.number, start.slot, shared.plan);
+            joblog::encode(&ended, command.as_bytes(), &mut self.joblog);
+        }
+        shared.count_row(ended.succeeded());
+        if shared.book.is_kept() {
+            line::encode(&Row::Ended(ended), &mut self.rows);
+        }
+    }
+
+    /// Makes safe what the jobs of the batch wrote, then their rows, and shows what may be shown.
+    pub(super) fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        if let Err(error) = self.try_flush() {
+            // What has no row now runs again, and the places in rows that come count from here.
+            self.rows.clear();
+            self.joblog.clear();
+            self.batch.forget();
+            self.shared.fail(error);
+        }
+    }
+
+    pub(super) fn try_flush(&mut self) -> Result<(), String> {
+        let shared = self.shared;
+        let unsafe_output = |error: std::io::Error| shared.cannot_keep(&error);
+        if shared.book.is_kept() {
+            self.batch.save().map_err(unsafe_output)?;
+        }
+        let (rows, joblog) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.joblog));
+        // In this order: a row that a kill kept out of the joblog is put there when the run is taken up again.
+        shared.book.append(&rows)?;
+        shared.book.append_joblog(&joblog)?;
+        (self.rows, self.joblog) = (rows, joblog);
+        self.rows.clear();
+        self.joblog.clear();
+        let mut shown = shared.stage.submit(&mut self.batch, self.slots).map_err(unsafe_output)?;
+        let is_free = loop {
+            let (more, ring) = (shown.more, shown.ring);
+            let is_free = shared.note(shown)?;
+            if ring {
+                shared.crew.wake();
+            }
+            if !more || shared.stage.screen.is_broken() {
+                break is_free;
+            }
+            shown = shared.stage.show_more(false, self.slots);
+        };
+        if is_free && !shared.stage.screen.is_broken() {
+            self.batch.store().empty();
+        }
+        if shared.stage.screen.is_broken() {
+            shared.crew.cancel();
+        }
+        Ok(())
+    }
+    /// Gathers what a job left when it ended, and says where it lies.
+    pub(super) fn gather(&mut self, running: &mut Running) -> Result<Vec<Piece>, String> {
+        for (stream, mut own) in [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..)) {
+            let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+            let len = len.map_err(|error| format!("cannot read the output of a job: {}", reason(&error)))?;
+            running.wrote[stream as usize] = len;
+            own.range = 0..len;
+            if let (Some(results), Some(file)) = (&mut running.results, &own.file) {
+                let pushed = results.push_file(stream, file, 0, len);
+                pushed.map_err(|error| cannot_write(results.folder(), &error))?;
+            }
+            match len {
+                0 => own.remove(),
+                _ => self.batch.push_file(stream, own),
+            }
+        }
+        let batch = &mut self.batch;
+        running.lines.rest(|stream, bytes| batch.push(stream, bytes));
+        let mut kept = Vec::new();
+        for piece in batch.pieces() {
+            let stream = piece.stream as u8 + 1;
+            match &piece.place {
+                Place::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| Piece {
+                    stream,
+                    file: file.to_owned(),
+                    at,
+                    len: range.len() as u64,
+                })),
+                Place::Own(own) => {
+                    let name = own.path.as_deref().and_then(|path| path.file_name());
+                    kept.extend(name.map(|name| Piece {
+                        stream,
+                        file: name.to_string_lossy().into_owned(),
+                        at: own.range.start,
+                        len: own.range.end - own.range.start,
+                    }));
+                }
+                Place::Shared(..) => (),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The last of what a failed job wrote to its standard error.
+    pub(super) fn tail(&self, running: &mut Running) -> Option<Text> {
+        for piece in self.batch.pieces().iter().filter(|piece| piece.stream == Stream::Stderr) {
+            match &piece.place {
+                Place::Batch(range) => running.tail.push(self.batch.slice(range.clone())),
+                Place::Own(Own { file: Some(file), range, .. }) => {
+                    running.tail.push(&last_of(file, range.end))
+                }
+                _ => (),
+            }
+        }
+        let tail = running.tail.take();
+        (!tail.is_empty()).then(|| Text::from(tail.as_slice()))
+    }
+
+    /// Records and shows a job that is over.
+    pub(super) fn conclude(&mut self, start: Start, task: &Task, running: &mut Running, outcome: &Outcome) {
+        let shared = self.shared;
+        if running.torn {
+            self.batch.discard();
+            return self.batch.end_job(task.number, None, false);
+        }
+        let kept = match self.gather(running) {
+            Ok(kept) => kept,
+            Err(error) => return shared.fail(error),
+        };
+        // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
+        // not.
+        let passed = running.live || shared.plan.view == View::Lines;
+        let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
+        let cut = unseen || is_cut(outcome, shared.crew.is_cancelled());
+        let owed = shared.book.is_kept() && !kept.is_empty() && !cut;
+        if !cut && (shared.book.is_kept() || shared.book.has_joblog()) {
+            let mut row = running.row(self.args(task), outcome.exit, kept);
+            row.leaked = outcome.leaked;
+            // Messages name arguments.
+            if !row.succeeded() && !shared.plan.record.redact {
+                row.tail = self.tail(running);
+            }
+            self.write_row(start, task, row);
+        }
+        self.batch.end_job(task.number, running.tag.take(), owed);
+    }
+}
+
+/// The last bytes of a file, up to `end`; nothing if it cannot be read.
+pub(super) fn last_of(file: &std::fs::File, end: u64) -> Vec<u8> {
+    let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
+    let at = end - tail.len() as u64;
+    let read = minder::os::read_at(file, &mut tail, at).unwrap_or(0);
+    tail.truncate(read);
+    tail
+}

@@ -1,0 +1,135 @@
+//! What running jobs write: to the screen, to files, or into the batch.
+
+use minder::exec::{Outputs, Start};
+use minder::{Spilled, Stream, Token};
+
+use super::super::job::Running;
+use super::super::lines::Pen;
+use super::super::output::Own;
+use super::super::shared::Shared;
+use super::conclude::last_of;
+use super::{Hand, cannot_write};
+use crate::plan::View;
+
+impl Hand<'_> {
+    /// Shows as it comes the job that has the stage, if it runs here.
+    pub(super) fn promote(&mut self, outputs: &mut Outputs<'_>) {
+        let shared = self.shared;
+        if !matches!(shared.plan.view, View::Grouped | View::Ordered) || shared.plan.spool {
+            return;
+        }
+        // Pieces of what is being killed are not shown.
+        if shared.crew.is_cancelled() {
+            return;
+        }
+        let stage = shared.stage;
+        let sole =
+            (stage.is_free() && shared.input.is_over()).then(|| shared.crew.counts()).filter(|counts| {
+                counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
+            });
+        let mut is_here = false;
+        for running in self.running.iter_mut().flatten().filter(|running| !running.live) {
+            // Without a token it was put back, and is another loop's by now.
+            let Some(token) = running.token else { continue };
+            is_here = true;
+            if stage.has(running.number) || (sole.is_some() && stage.claim(running.number)) {
+                running.live = true;
+                // It fails only for a child that is over, which is shown then anyway.
+                let _ = outputs.go_live(token);
+                forward(shared, running, token, outputs);
+            }
+        }
+        // The other loop has it, and may sleep. Rung once, since it may hang in a write.
+        if let Some(counts) = sole.filter(|_| !is_here)
+            && std::mem::replace(&mut self.rung, counts.offered) != counts.offered
+        {
+            shared.crew.wake();
+        }
+    }
+
+    /// Goes on with lines that had to wait.
+    pub(super) fn go_on(&mut self) {
+        let shared = self.shared;
+        let mut released = false;
+        for running in self.running.iter_mut().flatten().filter(|running| running.lines.waits()) {
+            let Running { number, lines, tag, taggers, .. } = running;
+            let (stage, tag) = (shared.stage, tag.as_deref());
+            released |= lines.go_on(&mut Pen { stage, job: *number, line_max: self.line_max, tag, taggers });
+        }
+        if released {
+            shared.crew.wake();
+        }
+    }
+
+    /// Takes bytes of a running job.
+    pub(super) fn heard(&mut self, start: Start, stream: Stream, chunk: minder::Chunk) {
+        let (shared, line_max) = (self.shared, self.line_max);
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if running.torn {
+            return;
+        }
+        running.count(stream, chunk.len() as u64);
+        if let Some(results) = &mut running.results
+            && let Err(error) = results.push(stream, &chunk)
+        {
+            return shared.fail(cannot_write(results.folder(), &error));
+        }
+        let lines = shared.plan.view == View::Lines;
+        if stream == Stream::Stderr && (running.live || lines) {
+            running.tail.push(&chunk);
+        }
+        let Running { number, lines: pen_lines, tag, taggers, live, .. } = running;
+        if lines {
+            let pen = &mut Pen { stage: shared.stage, job: *number, line_max, tag: tag.as_deref(), taggers };
+            if pen_lines.push(stream, chunk, pen) {
+                shared.crew.wake();
+            }
+        } else if *live {
+            let tag = tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
+            shared.stage.show(stream, &chunk, tag);
+        } else {
+            self.batch.push(stream, &chunk);
+        }
+    }
+
+    /// Takes a file with output of a running job.
+    pub(super) fn heard_file(&mut self, start: Start, stream: Stream, spilled: Spilled) {
+        let shared = self.shared;
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if running.torn {
+            return Own::from(spilled).remove();
+        }
+        running.count(stream, spilled.len);
+        if let Some(results) = &mut running.results {
+            let end = spilled.start + spilled.len;
+            if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
+                return shared.fail(cannot_write(results.folder(), &error));
+            }
+        }
+        let Running { tag, taggers, live, tail, .. } = running;
+        if *live {
+            if stream == Stream::Stderr {
+                tail.push(&last_of(&spilled.file, spilled.start + spilled.len));
+            }
+            let tag = tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
+            shared.stage.show_file(stream, spilled, tag);
+        } else {
+            self.batch.push_file(stream, Own::from(spilled));
+        }
+    }
+}
+
+/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them.
+pub(super) fn forward(shared: &Shared<'_>, running: &Running, token: Token, outputs: &mut Outputs<'_>) {
+    if running.tag.is_some() || running.results.is_some() || shared.plan.pty {
+        return;
+    }
+    if let Some(file) = shared.stage.open_to_forward() {
+        // Where it is refused, the bytes come to us.
+        let _ = outputs.forward(token, Stream::Stdout, &file);
+    }
+}
