@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
-use minder_cli::template::{ErrorKind, Job, Template};
+use minder_cli::template::{ErrorKind, Job, Options, Template};
 
 /// Pairs of template and value that are tried on `sh`, and on every further shell.
 const PAIRS: usize = 10_000;
@@ -27,6 +27,10 @@ fn shells() -> Vec<OsString> {
         ["/bin/bash", "/usr/local/bin/bash"].iter().find(|p| Path::new(p).exists()).map(OsString::from),
     );
     shells
+}
+
+fn with_shell(shell: &OsStr) -> Options {
+    Options { shell: Some(shell.to_owned()), ..Options::default() }
 }
 
 /// A folder with files for globs to find, and the path that hostile values try to create.
@@ -323,7 +327,7 @@ fn write_line(seed: u64, pairs: usize, hostile: &[String]) -> (String, Vec<Vec<u
             let written = &writer.line[line..];
             let mark = if pairs == 1 { "{}".to_owned() } else { format!("{{{}}}", number + 1) };
             let holds = written.split(" # ").next().is_some_and(|code| code.contains(&mark));
-            match Template::parse(&[written.into()], None) {
+            match Template::parse(&[written.into()], &Options::default()) {
                 Ok(_) if holds => break,
                 Err(error) if holds => {
                     assert!(error.to_string().contains("here-document"), "{written}: {error}")
@@ -359,10 +363,10 @@ fn each_line(pairs: usize, pairs_per_line: usize, shell: &OsStr) {
     let hostile = hostile(&place.canary());
     for seed in 0..pairs.div_ceil(pairs_per_line) as u64 {
         let (line, values, expected) = write_line(seed, pairs_per_line, &hostile);
-        let template = Template::parse(&[OsString::from(&line)], Some(shell))
+        let template = Template::parse(&[OsString::from(&line)], &with_shell(shell))
             .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{line}"));
         let columns: Vec<OsString> = values.into_iter().map(OsString::from_vec).collect();
-        let argv = template.argv(&Job { columns: &columns, number: 1, slot: 1 }).unwrap();
+        let argv = template.argv(&Job { columns: &columns, number: 1, slot: 1, ..Job::default() }).unwrap();
         if let Err(why) = check(&place, &argv, &expected) {
             panic!(
                 "{}, seed {seed}: {why}\n{line}\n--- became\n{}\n{columns:?}",
@@ -478,11 +482,12 @@ fn whatever_is_accepted_never_runs_a_value() {
     let whole = LINES.split("   ").flat_map(|part| part.split('\n')).filter(|line| !line.is_empty());
     for line in applied.chain(whole.map(str::to_owned)) {
         for shell in shells() {
-            let Ok(template) = Template::parse(&[OsString::from(&line)], Some(&shell)) else {
+            let Ok(template) = Template::parse(&[OsString::from(&line)], &with_shell(&shell)) else {
                 continue;
             };
             for column in &columns {
-                let argv = template.argv(&Job { columns: column, number: 1, slot: 1 }).unwrap();
+                let argv =
+                    template.argv(&Job { columns: column, number: 1, slot: 1, ..Job::default() }).unwrap();
                 if let Err(why) = place.run(&argv) {
                     panic!("{}: {line}: {why}: {}", shell.display(), column[0].display());
                 }
@@ -504,7 +509,7 @@ fn what_means_nothing_special_runs_unchanged() {
         ("printf '%s|' $0 `echo \\`echo x\\`` {} # no {} 'here", "/bin/sh|x|v|"),
         ("cat <<E\n$(1\nE\ntrue", ""),
     ] {
-        let template = match Template::parse(&[line.into()], None) {
+        let template = match Template::parse(&[line.into()], &Options::default()) {
             Ok(template) => template,
             Err(error) if expected.is_empty() => {
                 assert_eq!(error.kind(), ErrorKind::Refused);
@@ -512,7 +517,7 @@ fn what_means_nothing_special_runs_unchanged() {
             }
             Err(error) => panic!("{line}: {error}"),
         };
-        let argv = template.argv(&Job { columns: &columns, number: 1, slot: 1 }).unwrap();
+        let argv = template.argv(&Job { columns: &columns, number: 1, slot: 1, ..Job::default() }).unwrap();
         assert_eq!(String::from_utf8(place.run(&argv).unwrap()).unwrap(), expected, "{line}");
     }
 }
@@ -543,12 +548,13 @@ fn token_soup_never_runs_a_value() {
             for _ in 0..2 + random.below(9) {
                 line += &random.pick(&tokens).replace('␣', " ").replace('␤', "\n");
             }
-            let Ok(template) = Template::parse(&[OsString::from(&line)], Some(shell)) else {
+            let Ok(template) = Template::parse(&[OsString::from(&line)], &with_shell(shell)) else {
                 continue;
             };
             accepted += 1;
-            let argv =
-                template.argv(&Job { columns: &columns[seed as usize % 7], number: 1, slot: 1 }).unwrap();
+            let argv = template
+                .argv(&Job { columns: &columns[seed as usize % 7], number: 1, slot: 1, ..Job::default() })
+                .unwrap();
             if let Err(why) = place.run(&argv) {
                 panic!("{}, seed {seed}: {line}: {why}\n{}", shell.display(), argv[2].display());
             }
@@ -566,8 +572,9 @@ fn bytes_that_are_no_text_are_kept() {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let value = OsString::from_vec(b"d\xff/\xfe.x\xfd".to_vec());
     let columns = [value.clone()];
-    let job = Job { columns: &columns, number: 1, slot: 1 };
-    let template = Template::parse(&[OsString::from_vec(b"e\xf0 {} '{.}' {/}".to_vec())], None).unwrap();
+    let job = Job { columns: &columns, number: 1, slot: 1, ..Job::default() };
+    let template =
+        Template::parse(&[OsString::from_vec(b"e\xf0 {} '{.}' {/}".to_vec())], &Options::default()).unwrap();
     let argv = template.argv(&job).unwrap();
     assert_eq!(argv[2].as_bytes(), b"e\xf0 \"$1\" ''\"$2\"'' \"$3\"");
     assert_eq!(argv[4], value);

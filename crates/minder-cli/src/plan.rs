@@ -206,8 +206,9 @@ impl Plan {
             typed.push(format!("--seed={seed}").into());
         }
         let opened = Opened::open(read.plan, degree.unwrap_or(usize::MAX))?;
-        let template = Template::parse(&read.words, flags.shell.as_deref())?;
-        let control = Control::new(&flags)?;
+        let options = input::options(&flags, manner, &opened.names)?;
+        let template = Template::parse(&read.words, &options)?;
+        let control = Control::new(&flags, &options)?;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let tag = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));
         let plan = Self {
@@ -226,7 +227,7 @@ impl Plan {
             verbose: eyes.verbose,
             dry_run: record.dry_run,
             view: view(&output),
-            tag: tag.as_ref().map(Template::text),
+            tag: tag.as_ref().map(|tag| Template::text(tag, &options)),
             results: output.results.map(std::path::absolute).transpose()?,
             pty: output.pty,
             spool: output.spool,

@@ -1,7 +1,7 @@
-//! Turns a command template and one input value into the words that are run.
+//! Turns a command template and the values of one job into the words that are run.
 //!
 //! No value becomes shell code: in a shell line the values enter only as positional parameters of
-//! `sh -c LINE`, and LINE is fixed when the template is parsed. `gzip "{}"` becomes the line
+//! `sh -c LINE`, and LINE is fixed by the template and by the number of values. `gzip "{}"` becomes the line
 //! `gzip "${1}"`, started with the value as its own argument. Pasting a quoted value into the line,
 //! the simpler way, fails inside double quotes, where quote characters mean nothing.
 //!
@@ -29,8 +29,11 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
+mod lexicon;
 mod placeholder;
+mod cut;
 mod words;
 mod shell;
 mod scan;
@@ -45,37 +48,102 @@ mod display;
 mod tests;
 
 use minder::os::os_str;
-use placeholder::Placeholder;
+use placeholder::{Placeholder, Source};
+
+pub use lexicon::{Builtin, Lexicon};
 
 /// A command with places for values, parsed once and expanded for every job.
 #[derive(Debug, Clone)]
 pub struct Template {
-    form: Form,
+    body: Body,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum Body {
     Direct(words::Words),
     Shell(shell::Line),
+}
+
+/// How a template is read.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The placeholders.
+    pub lexicon: Lexicon,
+    /// The shell of shell lines; `/bin/sh` if there is none.
+    pub shell: Option<OsString>,
+    /// What is a shell line.
+    pub form: Form,
+    /// What is repeated when a job has several arguments.
+    pub repeat: Repeat,
+    /// The words are run as they stand, whatever characters they hold.
+    pub quote: bool,
+    /// A column that the input has not is empty; otherwise it is an error.
+    pub missing_is_empty: bool,
+    /// A template without any placeholder gets the value as a last word.
+    pub append: bool,
+}
+
+/// What is a shell line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// One word with blanks or shell characters; other words are run directly.
+    #[default]
+    Auto,
+    /// All words, joined by one blank.
+    Line,
+}
+
+/// What is repeated when a job has several arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Repeat {
+    /// The value: `a{}b` is `ax yb`.
+    #[default]
+    Joined,
+    /// The word that holds it, with its quotes: `a{}b` is `axb ayb`.
+    Context,
 }
 
 /// What one job puts into the template.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// The columns of the input line; `{}` is all of them, joined by one blank.
+    /// The arguments of the job: the columns of one or more input lines. A placeholder without a number stands for each of
+    /// them, blanks between words.
     pub columns: &'a [OsString],
     /// The number of the job, from 1: `{#}`.
     pub number: u64,
     /// The slot that it runs in, from 1: `{%}`.
     pub slot: u32,
+    /// How many jobs there are, if that is known: `{##}`, and the width of `{0#}`.
+    pub total: Option<u64>,
+    /// How many slots there are, if that is known: the width of `{0%}`.
+    pub slots: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            lexicon: Lexicon::default(),
+            shell: None,
+            form: Form::Auto,
+            repeat: Repeat::Joined,
+            quote: false,
+            missing_is_empty: false,
+            append: true,
+        }
+    }
+}
+
+impl Default for Job<'_> {
+    fn default() -> Self {
+        Job { columns: &[], number: 1, slot: 1, total: None, slots: None }
+    }
 }
 
 impl Template {
     /// Parses what stands before `:::`.
     ///
-    /// One word with blanks or shell characters is a shell line, run by `shell` (default `/bin/sh`); several words,
-    /// or one plain word, are run directly. A template without any placeholder gets the value appended as
-    /// a last word.
+    /// One word with blanks or shell characters is a shell line; several words, or one plain word, are run directly. A template
+    /// without any placeholder gets the value appended as a last word. [`Options`] change both.
     ///
     /// # Errors
     ///
@@ -83,61 +151,131 @@ impl Template {
     /// when a placeholder stands where its value would become code.
     ///
     /// ```
-    /// use minder_cli::template::{Job, Template};
+    /// use minder_cli::template::{Job, Options, Template};
     ///
-    /// let template = Template::parse(&["gzip -9 <{} >\"{.}.gz\"".into()], None)?;
-    /// let job = Job { columns: &["a b.log".into()], number: 1, slot: 1 };
+    /// let template = Template::parse(&["gzip -9 <{} >\"{.}.gz\"".into()], &Options::default())?;
+    /// let job = Job { columns: &["a b.log".into()], ..Job::default() };
     /// let argv = template.argv(&job)?;
     /// assert_eq!(argv[1..], ["-c", "gzip -9 <\"$1\" >\"${2}.gz\"", "/bin/sh", "a b.log", "a b"]);
     /// assert_eq!(template.display(&job), "gzip -9 <'a b.log' >\"a b.gz\"");
     /// # Ok::<(), minder_cli::template::Error>(())
     /// ```
-    pub fn parse(words: &[OsString], shell: Option<&OsStr>) -> Result<Template, Error> {
-        let form = match words {
+    pub fn parse(words: &[OsString], options: &Options) -> Result<Template, Error> {
+        let body = match words {
             [] => return Err(Error::new(ErrorKind::Syntax, "no command is given")),
-            [line] if shell::is_line(line.as_encoded_bytes()) => {
-                Form::Shell(shell::Line::parse(line, shell.unwrap_or(OsStr::new("/bin/sh")))?)
+            _ if options.quote => Body::Direct(words::Words::parse(words, options)?),
+            _ if options.form == Form::Line => {
+                Body::Shell(shell::Line::parse(&words.join(OsStr::new(" ")), options)?)
             }
-            _ => Form::Direct(words::Words::parse(words)?),
+            [line] if shell::is_line(line.as_encoded_bytes(), &options.lexicon) => {
+                Body::Shell(shell::Line::parse(line, options)?)
+            }
+            _ => Body::Direct(words::Words::parse(words, options)?),
         };
-        Ok(Template { form })
+        Ok(Template { body })
     }
 
-    /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text.
-    pub fn text(word: &OsString) -> Template {
-        Template { form: Form::Direct(words::Words::text(word)) }
+    /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text, several values joined by
+    /// a blank.
+    pub fn text(word: &OsString, options: &Options) -> Template {
+        Template { body: Body::Direct(words::Words::text(word, options)) }
     }
 
     /// Expands the template for one job: the program first, then its arguments.
     ///
+    /// A shell line depends on the number of the job's arguments, never on what they are.
+    ///
     /// # Errors
     ///
-    /// When a placeholder asks for a column that the input has not, and when a value that is used holds a NUL byte.
+    /// When a placeholder asks for a column that the input has not, or for the number of jobs and the job does not say it; when
+    /// with so many arguments a value would become code, or one value is needed; and when a value that is used holds a NUL byte.
     pub fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
-        match &self.form {
-            Form::Direct(words) => words.argv(job),
-            Form::Shell(line) => line.argv(job),
+        match &self.body {
+            Body::Direct(words) => words.argv(job),
+            Body::Shell(line) => line.argv(job),
+        }
+    }
+
+    /// The bytes that the words of [`argv`](Self::argv) take at most, each with the byte that ends it.
+    pub fn size_of(&self, columns: &[OsString]) -> usize {
+        let cost = |(nth, column): (usize, &OsString)| self.cost(nth, column);
+        self.base() + columns.iter().enumerate().map(cost).sum::<usize>()
+    }
+
+    /// What [`size_of`](Self::size_of) is without any argument.
+    pub fn base(&self) -> usize {
+        match &self.body {
+            Body::Direct(words) => words.base(),
+            Body::Shell(line) => line.base(),
+        }
+    }
+
+    /// What a further argument, the `nth` from 0, adds to [`size_of`](Self::size_of).
+    pub fn cost(&self, nth: usize, argument: &OsStr) -> usize {
+        match &self.body {
+            Body::Direct(words) => words.cost(nth, argument),
+            Body::Shell(line) => line.cost(nth, argument),
+        }
+    }
+
+    /// Says whether the template asks for the number of jobs, [`Job::total`].
+    pub fn needs_total(&self) -> bool {
+        let counts = |source| matches!(source, Source::Total | Source::PaddedNumber);
+        self.placeholders().any(|placeholder| placeholder.any(&counts))
+    }
+
+    /// The largest column number that the template asks for, `{3}`; 0 if there is none. `{-3}` does not count.
+    pub fn max_column(&self) -> u32 {
+        self.placeholders().map(Placeholder::max_column).max().unwrap_or(0)
+    }
+
+    fn placeholders(&self) -> Box<dyn Iterator<Item = Placeholder> + '_> {
+        match &self.body {
+            Body::Direct(words) => Box::new(words.placeholders()),
+            Body::Shell(line) => Box::new(line.placeholders()),
         }
     }
 
     /// Says whether a shell runs the command.
     pub fn is_shell(&self) -> bool {
-        matches!(self.form, Form::Shell(_))
+        matches!(self.body, Body::Shell(_))
     }
 
     /// Says whether every job runs the same program.
     pub fn has_fixed_program(&self) -> bool {
-        match &self.form {
-            Form::Direct(words) => words.has_fixed_program(),
-            Form::Shell(_) => true,
+        match &self.body {
+            Body::Direct(words) => words.has_fixed_program(),
+            Body::Shell(_) => true,
         }
     }
 
     /// Writes the job's command as a person would type it, control characters escaped; for messages.
     pub fn display(&self, job: &Job<'_>) -> String {
-        match &self.form {
-            Form::Direct(words) => words.display(job),
-            Form::Shell(line) => line.display(job),
+        match &self.body {
+            Body::Direct(words) => words.display(job),
+            Body::Shell(line) => line.display(job),
+        }
+    }
+}
+
+/// What a template's look at itself gave, by the number of arguments.
+///
+/// With several arguments, words move: what was an option's argument with one may be a program's text with two. Equal words that
+/// follow each other mean nothing new from the fourth on: no option takes more than one.
+#[derive(Debug, Clone, Default)]
+struct Checks(Arc<[OnceLock<Result<(), Error>>; COUNTS]>);
+
+const COUNTS: usize = 5;
+
+impl Checks {
+    /// What `check` says for so many arguments. One argument was checked when the template was parsed.
+    fn of(&self, count: usize, check: impl FnOnce(usize) -> Result<(), Error>) -> Result<(), Error> {
+        match count {
+            1 => Ok(()),
+            _ => {
+                let count = count.min(COUNTS - 1);
+                self.0[count].get_or_init(|| check(count)).clone()
+            }
         }
     }
 }
@@ -163,6 +301,10 @@ pub enum ErrorKind {
     Column,
     /// A value holds a NUL byte, which no argument can.
     Nul,
+    /// A text cannot be a placeholder.
+    Placeholder,
+    /// A placeholder asks for the number of jobs, which is not known.
+    Total,
 }
 
 impl Error {

@@ -12,7 +12,7 @@ mod run;
 
 pub(crate) use self::{
     doctor::DoctorFlags,
-    input::{ArityFlags, InputFlags, OrderFlag, Trim},
+    input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
     output::OutputFlags,
     run::{Leak, RunFlags},

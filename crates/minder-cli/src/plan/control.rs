@@ -1,11 +1,12 @@
 //! The flags about what holds jobs back, ends them, and runs them again.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use crate::flags::RunFlags;
+use crate::template::{Options, Template};
 use crate::units::time;
 
 /// What holds jobs back, ends them, and runs them again.
@@ -21,7 +22,7 @@ pub(crate) struct Control {
     pub(crate) delay: Duration,
     pub(crate) nice: i32,
     /// The folder of the jobs, with placeholders.
-    pub(crate) folder: Option<OsString>,
+    pub(crate) folder: Option<Template>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) slot_var: Option<OsString>,
     pub(crate) tty: bool,
@@ -60,7 +61,7 @@ pub(crate) enum At {
 }
 
 impl Control {
-    pub(super) fn new(flags: &RunFlags) -> Result<Self> {
+    pub(super) fn new(flags: &RunFlags, options: &Options) -> Result<Self> {
         let control = &flags.control;
         let mut env = Vec::new();
         for word in &control.env {
@@ -85,7 +86,7 @@ impl Control {
             termseq: control.termseq.as_deref().map(termseq).transpose()?,
             delay: control.delay.unwrap_or_default(),
             nice: control.nice,
-            folder: control.wd.clone(),
+            folder: control.wd.as_ref().map(|folder| Template::text(folder, options)),
             env,
             slot_var: control.process_slot_var.clone(),
             tty: control.tty,
@@ -182,11 +183,6 @@ fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
 /// The numbers that are the same on every Unix.
 fn signal_number(name: &str) -> Option<i32> {
     (1..=15).find(|number| crate::report::signal_name(*number) == Some(name))
-}
-
-/// The folder that `...` stands for is made for each job.
-pub(crate) fn is_new_folder(folder: &OsStr) -> bool {
-    folder == "..."
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use regex::bytes::RegexBuilder;
 
-use crate::flags::{ArityFlags, InputFlags, OrderFlag, RunFlags, Trim as TrimFlag};
+use crate::flags::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, RunFlags, Trim as TrimFlag};
 use crate::input::{Arity, Columns, Fill, Header, InputPlan, Kind, Source, Trim};
+use crate::template::{Builtin, Form, Lexicon, Options, Repeat};
 
 /// Whose manner is followed where it makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,58 @@ impl OrderPlan {
             Some(OrderFlag::Given) | None => Self::Given,
         }
     }
+}
+
+/// How the command is read.
+pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> Result<Options> {
+    let PlaceholderFlags { plus, rpl, quote, .. } = &flags.placeholders;
+    let context = flags.arity.context
+        || (!flags.arity.multiple
+            && !flags.arity.xargs
+            && (flags.arity.max_replace_args.is_some()
+                || flags.arity.lines.is_some()
+                || flags.arity.max_chars.is_some()));
+    let parallel = manner == Manner::Parallel;
+    Ok(Options {
+        lexicon: lexicon(&flags.placeholders, *plus, rpl, names)?,
+        shell: flags.shell.clone(),
+        form: if parallel { Form::Line } else { Form::Auto },
+        repeat: if context { Repeat::Context } else { Repeat::Joined },
+        quote: *quote,
+        missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
+        append: !flags.pipe.is_wanted(),
+    })
+}
+
+/// The placeholders.
+fn lexicon(flags: &PlaceholderFlags, plus: bool, own: &[OsString], names: &[OsString]) -> Result<Lexicon> {
+    let mut lexicon = Lexicon::default().plus(plus).header(names);
+    let replaced = [
+        (Builtin::Line, &flags.replace),
+        (Builtin::Extension, &flags.extensionreplace),
+        (Builtin::Name, &flags.basenamereplace),
+        (Builtin::Folder, &flags.dirnamereplace),
+        (Builtin::NameExtension, &flags.basenameextensionreplace),
+        (Builtin::Number, &flags.seqreplace),
+        (Builtin::Slot, &flags.slotreplace),
+    ];
+    for (builtin, text) in replaced {
+        if let Some(text) = text {
+            lexicon = lexicon.replace(builtin, text)?;
+        }
+    }
+    for definition in own {
+        let bytes = definition.as_encoded_bytes();
+        let Some(at) = bytes.iter().position(u8::is_ascii_whitespace) else {
+            bail!(
+                "--rpl `{}`: a placeholder, a blank, and what it stands for: '{{thumb}} {{/.}}-thumb.png'",
+                definition.display()
+            );
+        };
+        let part = |bytes: &[u8]| minder::os::argument(bytes.to_vec());
+        lexicon = lexicon.own(part(&bytes[..at]), part(bytes[at..].trim_ascii()))?;
+    }
+    Ok(lexicon)
 }
 
 /// What stands between command and arguments, and the sources behind it.

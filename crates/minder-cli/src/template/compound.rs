@@ -44,7 +44,7 @@ impl Scanner<'_> {
                     }
                     Some(_) => {}
                 }
-                if let Some(placeholder) = self.word()?.holds {
+                if let Some(placeholder) = self.words()?.iter().find_map(|word| word.holds) {
                     self.stored(name, placeholder)?;
                 }
             }
@@ -111,7 +111,7 @@ impl Scanner<'_> {
 
     /// `[[ … ]]`: operators are ordinary characters, and comparisons of numbers evaluate.
     pub(super) fn conditional(&mut self) -> Result<(), Error> {
-        if !self.conditional {
+        if !self.rules.conditional {
             return Err(Error::refused("`[[` is no part of POSIX sh: write `[ … ]`, or use `--shell bash`"));
         }
         self.copy(2);

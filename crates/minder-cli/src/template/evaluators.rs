@@ -20,6 +20,10 @@ pub(super) struct Word {
     pub(super) nested: bool,
     /// It has an expansion.
     pub(super) dynamic: bool,
+    /// One of its placeholders stands for each argument, not counting nested ones.
+    pub(super) repeats: bool,
+    /// It is one of the words that one word of the template stands for.
+    pub(super) several: bool,
 }
 
 impl Word {
@@ -27,6 +31,30 @@ impl Word {
     pub(super) fn value(&mut self, placeholder: Placeholder) {
         self.holds.get_or_insert(placeholder);
         self.gap.get_or_insert(self.text.len());
+        self.repeats |= placeholder.repeats();
+    }
+
+    /// Notes a placeholder in a substitution at this point.
+    pub(super) fn nested(&mut self, placeholder: Placeholder) {
+        self.holds.get_or_insert(placeholder);
+        self.gap.get_or_insert(self.text.len());
+        self.nested = true;
+    }
+
+    /// Notes a placeholder for each of `count` arguments: what ends before the last one goes to `words`.
+    pub(super) fn values(&mut self, placeholder: Placeholder, count: usize, words: &mut Vec<Word>) {
+        for nth in 0..count {
+            if nth > 0 {
+                words.push(std::mem::take(self));
+            }
+            self.value(placeholder);
+            self.several |= count > 1;
+        }
+    }
+
+    /// The word as one of several.
+    pub(super) fn among_several(self) -> Word {
+        Word { several: true, ..self }
     }
 
     /// Notes an expansion at this point.

@@ -1,8 +1,8 @@
 //! What a word of a shell line is made of: quotes, backslashes and `$`.
 
 use super::evaluators::{PROCESS, Word};
-use super::scan::{Forbidden, Quote, Scanner};
-use super::{Error, Placeholder};
+use super::scan::{Forbidden, Quote, Scanner, Seen};
+use super::{Error, Repeat};
 
 const ARITHMETIC: Forbidden =
     Forbidden { place: "in arithmetic, which evaluates the value", cure: "write `$(expr {} + 1)`" };
@@ -16,15 +16,48 @@ const TRANSLATED: Forbidden =
     Forbidden { place: "in `$\"…\"`, which is translated before it is expanded", cure: "write `\"…\"`" };
 
 impl Scanner<'_> {
-    /// Reads one word up to a blank or an operator.
+    /// Reads a word where the shell wants exactly one.
     pub(super) fn word(&mut self) -> Result<Word, Error> {
+        let before = self.seen.len();
+        let mut words = self.words()?;
+        Self::alone(&words, self.seen.get(before), "stands where the shell takes one word")?;
+        Ok(words.remove(0))
+    }
+
+    /// Refuses words that stand for several values, or for none, where there has to be one.
+    pub(super) fn alone<'w>(
+        words: &'w [Word],
+        seen: Option<&Seen>,
+        place: &str,
+    ) -> Result<Option<&'w Word>, Error> {
+        match (words, seen) {
+            ([word], _) => Ok(Some(word)),
+            (_, Some(seen)) => Err(Error::refused(format!(
+                "`{0}` {place}, and there is not one value: write it in double quotes, or give each job one value",
+                seen.placeholder
+            ))),
+            _ => Err(Error::syntax("a word is missing")),
+        }
+    }
+
+    /// Reads one word of the template up to a blank or an operator: with several arguments it may be several words, with
+    /// none no word.
+    pub(super) fn words(&mut self) -> Result<Vec<Word>, Error> {
+        let (from, before, spans) = (self.at, self.seen.len(), self.spans.len());
         let mut word = Word::default();
-        let from = self.at;
+        let mut words = Vec::new();
+        // Where each argument has its own word, one word is read, and repeated below.
+        let count = if self.rules.repeat == Repeat::Context && self.count > 0 { 1 } else { self.count };
+        let mut literal = false;
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Bare)? {
-                word.value(placeholder);
+                let count = if placeholder.repeats() { count } else { 1 };
+                word.values(placeholder, count, &mut words);
+                literal |= count == 1;
                 continue;
             }
+            literal |=
+                !matches!(self.peek(0), None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')'));
             match self.peek(0) {
                 None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')') => break,
                 Some(b'<' | b'>') if self.peek(1) == Some(b'(') => self.process(&mut word)?,
@@ -41,13 +74,27 @@ impl Scanner<'_> {
             }
         }
         self.one_line(from)?;
-        match word.holds {
-            // In zsh, `=name` is the path of the program `name`.
-            Some(placeholder) if self.korn && self.source[from] == b'=' => Err(Error::refused(format!(
-                "`{placeholder}` stands in a word that begins with `=`, which zsh expands: write `'='`"
-            ))),
-            _ => Ok(word),
+        // In zsh, `=name` is the path of the program `name`.
+        let equals = self.rules.korn && self.source.get(from) == Some(&b'=');
+        if let (Some(seen), true) = (self.seen.get(before), equals) {
+            return Err(Error::refused(format!(
+                "`{}` stands in a word that begins with `=`, which zsh expands: write `'='`",
+                seen.placeholder
+            )));
         }
+        if self.rules.repeat == Repeat::Context && word.repeats {
+            // The outermost word is the one that is repeated.
+            self.spans.truncate(spans);
+            self.spans.push(from..self.at);
+            if self.count > 1 {
+                return Ok(vec![word.among_several(); self.count]);
+            }
+        }
+        // With no argument, a word that is nothing else is none.
+        if literal || self.count > 0 || self.at == from {
+            words.push(word);
+        }
+        Ok(words)
     }
 
     fn single(&mut self, word: &mut Word) -> Result<(), Error> {
@@ -98,7 +145,7 @@ impl Scanner<'_> {
             None => return Err(Error::syntax("the line ends in a backslash: leave it out, or quote it")),
             Some(b'\n') if quote == Quote::Bare => return self.joined(),
             Some(b'\n') => {}
-            Some(_) if Placeholder::at(&self.rest()[1..]).is_some() => {
+            Some(_) if self.lexed(&self.rest()[1..]).is_some() => {
                 return Err(Error::refused(
                     "a placeholder follows a backslash: leave the backslash out, or write `\\\\` for one before the value",
                 ));
@@ -115,6 +162,11 @@ impl Scanner<'_> {
     }
 
     fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
+        if let (Some((placeholder, _)), true) = (self.lexed(&self.rest()[1..]), self.peek(1) != Some(b'{')) {
+            return Err(Error::refused(format!(
+                "`${placeholder}` would be an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"
+            )));
+        }
         match self.peek(1) {
             Some(b'(') if self.peek(2) == Some(b'(') => {
                 word.expansion();
@@ -209,8 +261,7 @@ impl Scanner<'_> {
         self.substitutions -= 1;
         self.nesting -= 1;
         if let Some(placeholder) = self.since(before) {
-            word.value(placeholder);
-            word.nested = true;
+            word.nested(placeholder);
         }
         Ok(())
     }
@@ -275,7 +326,7 @@ impl Scanner<'_> {
         let header = &self.rest()[2..];
         self.own_parameter_in_braces(header)?;
         if let Some((placeholder, _)) =
-            Placeholder::at(&self.rest()[1..]).filter(|_| header.first() != Some(&b'#'))
+            self.lexed(&self.rest()[1..]).filter(|_| header.first() != Some(&b'#'))
         {
             return Err(Error::refused(format!(
                 "`${placeholder}` is an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"
@@ -284,7 +335,8 @@ impl Scanner<'_> {
         self.effect.evaluates |= evaluates(header);
         self.named_in_braces(word, header);
         self.deeper()?;
-        self.copy(2);
+        // `${#` is the shell's, also where `{#` begins a placeholder.
+        self.skip(2);
         self.forbidden.push(PARAMETER);
         loop {
             self.placeholder(Quote::Bare)?;

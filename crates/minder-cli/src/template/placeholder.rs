@@ -1,84 +1,164 @@
-//! The placeholders: how they are written, and the value that each stands for.
+//! One placeholder: what it takes of a job, and the value that it has there.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
+use super::cut::Cut;
 use super::{Error, ErrorKind, Job, os_str};
 
-/// One placeholder: what it takes, and what is cut away from it.
+/// One placeholder: how it is written, what it takes, and what is cut away from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placeholder {
+    written: &'static [u8],
     source: Source,
     cut: Cut,
 }
 
+/// What a placeholder takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Line,
+pub(super) enum Source {
+    /// Every argument, one after the other.
+    Each,
     /// Counted from 1.
-    Column(u32),
+    Nth(u32),
+    /// Counted from 1, from the last.
+    Last(u32),
     Number,
     Slot,
+    Total,
+    PaddedNumber,
+    PaddedSlot,
 }
 
-/// The forms after GNU parallel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    Nothing,
-    Extension,
-    Folder,
-    FolderAndExtension,
-    Name,
+/// A part of a word or of what an own placeholder stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text(OsString),
+    Value(Placeholder),
 }
-
-/// The longest column number that is read, in digits.
-const DIGITS_MAX: usize = 6;
 
 impl Placeholder {
     /// `{}`.
-    pub(super) const VALUE: Placeholder = Placeholder { source: Source::Line, cut: Cut::Nothing };
+    pub(super) const VALUE: Placeholder =
+        Placeholder { written: b"{}", source: Source::Each, cut: Cut::Nothing };
 
-    /// Reads the placeholder at the start of `text`, with its length.
-    ///
-    /// Every scanner asks here at every byte, whatever the byte is: strings of the user's own choice
-    /// would be looked for here too.
-    pub(super) fn at(text: &[u8]) -> Option<(Placeholder, usize)> {
-        let rest = text.strip_prefix(b"{")?;
-        let length = rest.iter().take(DIGITS_MAX + 3).position(|&b| b == b'}')?;
-        let inner = &rest[..length];
-        let digits = inner.iter().take_while(|b| b.is_ascii_digit()).count();
-        let (source, cut) = match (digits, &inner[digits..]) {
-            (0, b"#") => (Source::Number, Cut::Nothing),
-            (0, b"%") => (Source::Slot, Cut::Nothing),
-            (0, cut) => (Source::Line, Cut::read(cut)?),
-            (1..=DIGITS_MAX, cut) if inner[0] != b'0' => {
-                let column = inner[..digits].iter().fold(0, |n, b| n * 10 + u32::from(b - b'0'));
-                (Source::Column(column), Cut::read(cut)?)
-            }
-            _ => return None,
-        };
-        Some((Placeholder { source, cut }, length + 2))
+    pub(super) fn new(written: &'static [u8], source: Source, cut: Cut) -> Placeholder {
+        Placeholder { written, source, cut }
     }
 
-    /// Appends the value for `job` to `out`.
-    pub(super) fn push(self, job: &Job<'_>, out: &mut OsString) -> Result<(), Error> {
-        match self.source {
-            Source::Number => out.push(job.number.to_string()),
-            Source::Slot => out.push(job.slot.to_string()),
-            Source::Column(n) => match job.columns.get(n as usize - 1) {
-                Some(column) => self.push_cut(column, job, out)?,
-                None => return Err(self.missing(n, job.columns.len())),
-            },
-            Source::Line => {
-                for (i, column) in job.columns.iter().enumerate() {
-                    if i > 0 {
-                        out.push(" ");
-                    }
-                    self.push_cut(column, job, out)?;
+    /// Says whether it stands for each argument separately.
+    pub(super) fn repeats(self) -> bool {
+        match (self.source, self.cut) {
+            (Source::Each, Cut::Own(pieces)) => pieces.iter().any(Piece::repeats),
+            (source, _) => source == Source::Each,
+        }
+    }
+
+    /// Says whether it, or a part of what it stands for, fulfils the condition.
+    pub(super) fn any(self, condition: &dyn Fn(Source) -> bool) -> bool {
+        condition(self.source)
+            || match self.cut {
+                Cut::Own(pieces) => {
+                    pieces.iter().any(|piece| matches!(piece, Piece::Value(p) if p.any(condition)))
                 }
+                _ => false,
             }
+    }
+
+    /// The largest column number that it asks for.
+    pub(super) fn max_column(self) -> u32 {
+        let inner = match self.cut {
+            Cut::Own(pieces) => pieces.iter().map(Piece::max_column).max().unwrap_or(0),
+            _ => 0,
+        };
+        match self.source {
+            Source::Nth(n) => n.max(inner),
+            _ => inner,
+        }
+    }
+
+    /// Appends the value for `job` to `out`; that of the argument `nth`, from 0, if it stands for each.
+    /// `lenient`: a column that is missing is empty.
+    pub(super) fn push(
+        self,
+        job: &Job<'_>,
+        nth: usize,
+        lenient: bool,
+        out: &mut OsString,
+    ) -> Result<(), Error> {
+        let column = match self.source {
+            Source::Each => Some(nth),
+            Source::Nth(n) => Some(n as usize - 1),
+            Source::Last(n) => Some(job.columns.len().checked_sub(n as usize).unwrap_or(usize::MAX)),
+            _ => None,
+        };
+        let Some(column) = column else {
+            out.push(self.counted(job)?);
+            return Ok(());
+        };
+        if let Cut::Own(pieces) = self.cut {
+            for piece in pieces {
+                piece.push(job, column, lenient, out)?;
+            }
+            return Ok(());
+        }
+        match job.columns.get(column) {
+            Some(value) => self.push_cut(value, job, out),
+            None if lenient => Ok(()),
+            None => Err(self.missing(job.columns.len())),
+        }
+    }
+
+    /// Appends the values for all arguments, a blank between them.
+    pub(super) fn push_all(self, job: &Job<'_>, lenient: bool, out: &mut OsString) -> Result<(), Error> {
+        if !self.repeats() {
+            return self.push(job, 0, lenient, out);
+        }
+        for nth in 0..job.columns.len() {
+            if nth > 0 {
+                out.push(" ");
+            }
+            self.push(job, nth, lenient, out)?;
         }
         Ok(())
+    }
+
+    /// The most bytes that it takes without any argument.
+    pub(super) fn base(self) -> usize {
+        match (self.source, self.cut) {
+            (Source::Each | Source::Nth(_) | Source::Last(_), _) => 0,
+            _ => NUMBER_MAX,
+        }
+    }
+
+    /// The most bytes that it takes for the argument `nth`, from 0, blanks between words counted.
+    pub(super) fn cost(self, nth: usize, value: &OsStr) -> usize {
+        let takes = match self.source {
+            Source::Each => true,
+            Source::Nth(n) => n as usize - 1 == nth,
+            // Which one is the last is not known yet.
+            Source::Last(_) => true,
+            _ => false,
+        };
+        match self.cut {
+            _ if !takes => 0,
+            Cut::Own(pieces) => pieces.iter().map(|piece| piece.cost(nth, value)).sum::<usize>() + 1,
+            cut => cut.apply(value.as_encoded_bytes()).len() + 1,
+        }
+    }
+
+    fn counted(self, job: &Job<'_>) -> Result<String, Error> {
+        let total = || {
+            let text = || format!("`{self}` asks how many jobs there are, which is not known");
+            job.total.ok_or_else(|| Error::new(ErrorKind::Total, text()))
+        };
+        Ok(match self.source {
+            Source::Slot => job.slot.to_string(),
+            Source::PaddedSlot => format!("{:01$}", job.slot, digits(job.slots.unwrap_or(1).into())),
+            Source::Total => total()?.to_string(),
+            Source::PaddedNumber => format!("{:01$}", job.number, digits(total()?)),
+            _ => job.number.to_string(),
+        })
     }
 
     fn push_cut(self, value: &OsStr, job: &Job<'_>, out: &mut OsString) -> Result<(), Error> {
@@ -89,80 +169,76 @@ impl Placeholder {
         }
         match self.cut {
             Cut::Nothing => out.push(value),
-            cut => out.push(os_str(cut.apply(bytes))),
+            cut => out.push(os_str(&cut.apply(bytes))),
         }
         Ok(())
     }
 
-    fn missing(self, column: u32, columns: usize) -> Error {
-        let text = format!("`{self}` asks for {}, the input has {columns}", nth_column(column));
-        Error::new(ErrorKind::Column, text)
+    fn missing(self, columns: usize) -> Error {
+        let wanted = match self.source {
+            Source::Nth(n) => nth_column(n),
+            Source::Last(n) => format!("column {n} from the last"),
+            _ => "a value".to_owned(),
+        };
+        Error::new(ErrorKind::Column, format!("`{self}` asks for {wanted}, the input has {columns}"))
     }
 }
 
-impl Cut {
-    fn read(text: &[u8]) -> Option<Cut> {
-        Some(match text {
-            b"" => Cut::Nothing,
-            b"." => Cut::Extension,
-            b"/" => Cut::Folder,
-            b"/." => Cut::FolderAndExtension,
-            b"//" => Cut::Name,
-            _ => return None,
-        })
+impl Piece {
+    pub(super) fn repeats(&self) -> bool {
+        matches!(self, Piece::Value(placeholder) if placeholder.repeats())
     }
 
-    fn apply(self, value: &[u8]) -> &[u8] {
+    pub(super) fn max_column(&self) -> u32 {
         match self {
-            Cut::Nothing => value,
-            Cut::Extension => stem(value),
-            Cut::Folder => name(value),
-            Cut::FolderAndExtension => stem(name(value)),
-            Cut::Name => folder(value),
+            Piece::Value(placeholder) => placeholder.max_column(),
+            Piece::Text(_) => 0,
+        }
+    }
+
+    /// The most bytes that it takes for the argument `nth`; of a text, none.
+    pub(super) fn value_cost(&self, nth: usize, value: &OsStr) -> usize {
+        match self {
+            Piece::Text(_) => 0,
+            Piece::Value(placeholder) => placeholder.cost(nth, value),
+        }
+    }
+
+    fn cost(&self, nth: usize, value: &OsStr) -> usize {
+        match self {
+            Piece::Text(text) => text.len(),
+            Piece::Value(placeholder) => placeholder.base() + placeholder.cost(nth, value),
+        }
+    }
+
+    pub(super) fn push(
+        &self,
+        job: &Job<'_>,
+        nth: usize,
+        lenient: bool,
+        out: &mut OsString,
+    ) -> Result<(), Error> {
+        match self {
+            Piece::Text(text) => {
+                out.push(text);
+                Ok(())
+            }
+            Piece::Value(placeholder) => placeholder.push(job, nth, lenient, out),
         }
     }
 }
 
 impl fmt::Display for Placeholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cut = match self.cut {
-            Cut::Nothing => "",
-            Cut::Extension => ".",
-            Cut::Folder => "/",
-            Cut::FolderAndExtension => "/.",
-            Cut::Name => "//",
-        };
-        match self.source {
-            Source::Line => write!(f, "{{{cut}}}"),
-            Source::Column(n) => write!(f, "{{{n}{cut}}}"),
-            Source::Number => f.write_str("{#}"),
-            Source::Slot => f.write_str("{%}"),
-        }
+        f.write_str(&String::from_utf8_lossy(self.written))
     }
 }
 
-/// Removes the last dot of the last path component with what follows it; a dot at the very end stays.
-fn stem(path: &[u8]) -> &[u8] {
-    match path.iter().rposition(|&b| b == b'.' || b == b'/') {
-        Some(i) if path[i] == b'.' && i + 1 < path.len() => &path[..i],
-        _ => path,
-    }
-}
+/// The digits of the largest number of a job.
+const NUMBER_MAX: usize = 20;
 
-fn name(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|&b| b == b'/').map_or(path, |i| &path[i + 1..])
-}
-
-/// `dirname`: `.` without a slash, trailing slashes do not count.
-fn folder(path: &[u8]) -> &[u8] {
-    let end = |part: &[u8]| part.iter().rposition(|&b| b != b'/').map(|i| i + 1);
-    let Some(trimmed) = end(path) else {
-        return if path.is_empty() { b"." } else { b"/" };
-    };
-    match path[..trimmed].iter().rposition(|&b| b == b'/') {
-        None => b".",
-        Some(slash) => end(&path[..slash]).map_or(b"/", |length| &path[..length]),
-    }
+fn digits(number: u64) -> usize {
+    number.max(1).ilog10() as usize + 1
 }
 
 fn nth_column(n: u32) -> String {
@@ -174,49 +250,5 @@ fn nth_column(n: u32) -> String {
     match WORDS.get(n as usize - 1) {
         Some(word) => format!("{article} {word} column"),
         None => format!("column {n}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lexes_what_parallel_knows_and_nothing_else() {
-        for text in ["{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{1}", "{12}", "{3.}", "{2//}"] {
-            let (placeholder, length) = Placeholder::at(text.as_bytes()).expect(text);
-            assert_eq!(length, text.len());
-            assert_eq!(placeholder.to_string(), text);
-        }
-        for text in
-            ["", "{", "}", "{ }", "{a}", "{a,b}", "{0}", "{01}", "{1,2}", "{##}", "{..}", "{1234567}", "x{}"]
-        {
-            assert_eq!(Placeholder::at(text.as_bytes()), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn cuts_paths_as_parallel_does() {
-        // Value, {.}, {/}, {//}, {/.}: what perl's `s:\.[^/.]+$::`, `s:.*/::` and `dirname` give.
-        for (value, no_extension, base, dir, base_no_extension) in [
-            ("foo.jpg", "foo", "foo.jpg", ".", "foo"),
-            ("sub.dir/foo.jpg", "sub.dir/foo", "foo.jpg", "sub.dir", "foo"),
-            ("sub.dir/bar", "sub.dir/bar", "bar", "sub.dir", "bar"),
-            ("a.tar.gz", "a.tar", "a.tar.gz", ".", "a.tar"),
-            (".bashrc", "", ".bashrc", ".", ""),
-            ("x.", "x.", "x.", ".", "x."),
-            ("a/b/", "a/b/", "", "a", ""),
-            ("/a", "/a", "a", "/", "a"),
-            ("a//b", "a//b", "b", "a", "b"),
-            ("/", "/", "", "/", ""),
-            ("//", "//", "", "/", ""),
-            ("", "", "", ".", ""),
-        ] {
-            let v = value.as_bytes();
-            assert_eq!(stem(v), no_extension.as_bytes(), "{{.}} of {value}");
-            assert_eq!(name(v), base.as_bytes(), "{{/}} of {value}");
-            assert_eq!(folder(v), dir.as_bytes(), "{{//}} of {value}");
-            assert_eq!(stem(name(v)), base_no_extension.as_bytes(), "{{/.}} of {value}");
-        }
     }
 }

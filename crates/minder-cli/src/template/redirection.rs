@@ -1,7 +1,7 @@
 //! Redirections of a shell line, and the here-documents that begin behind a line's end.
 
+use super::Error;
 use super::scan::Scanner;
-use super::{Error, Placeholder};
 
 /// A here-document whose text is still to come.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Scanner<'_> {
                 self.copy(length);
                 return Ok(());
             }
-            if let Some((placeholder, _)) = (0..length).find_map(|i| Placeholder::at(&text[i..])) {
+            if let Some((placeholder, _)) = (0..length).find_map(|i| self.lexed(&text[i..])) {
                 return Err(Error::refused(format!(
                     "`{placeholder}` stands in a here-document: write `printf '%s\\n' {{}} | …` in its place"
                 )));

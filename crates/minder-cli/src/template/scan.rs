@@ -1,12 +1,16 @@
 //! The scanner of shell lines: the grammar of commands, so far as it decides where a word is and what is quoted.
 //!
-//! It reads what dash, bash, the Korn shells and zsh read alike, and refuses what they read differently. Whatever it does
-//! not change is copied byte for byte. Words and what they are made of are in `expansion`.
+//! It reads what dash, bash, the Korn shells and zsh read alike, and refuses what they read differently. It
+//! finds places and changes nothing. Words and what they are made of are in `expansion`.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::builtins::{self, Effect};
 use super::evaluators::Word;
+use super::lexicon::Lexicon;
 use super::redirection::{HereDocument, unfollowed};
-use super::{Error, Placeholder};
+use super::{Error, Placeholder, Repeat};
 
 /// The quotes around a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +29,23 @@ pub(super) struct Seen {
     pub(super) quote: Quote,
 }
 
+/// How a line is read.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    /// The shell evaluates numbers.
+    pub(super) korn: bool,
+    /// The shell has `[[`.
+    pub(super) conditional: bool,
+    pub(super) repeat: Repeat,
+    pub(super) lexicon: Arc<Lexicon>,
+}
+
 /// What a scan leaves.
 #[derive(Debug)]
 pub(super) struct Scanned {
-    pub(super) line: Vec<u8>,
-    pub(super) parameters: Vec<Placeholder>,
     pub(super) seen: Vec<Seen>,
+    /// The words that are repeated for each argument, if those are repeated with what stands around their placeholders.
+    pub(super) spans: Vec<Range<usize>>,
     /// Where a further word of the last command belongs, if the line ends in a simple command.
     pub(super) tail: Option<usize>,
 }
@@ -58,9 +73,10 @@ pub(super) enum End {
 pub(super) struct Scanner<'a> {
     pub(super) source: &'a [u8],
     pub(super) at: usize,
-    pub(super) line: Vec<u8>,
-    parameters: Vec<Placeholder>,
     pub(super) seen: Vec<Seen>,
+    pub(super) spans: Vec<Range<usize>>,
+    /// A placeholder in what the shell reads as its own, such as a reserved word.
+    hidden: Option<Placeholder>,
     pub(super) forbidden: Vec<Forbidden>,
     /// How many `$(…)` and function bodies are open, and how deep everything is.
     pub(super) substitutions: usize,
@@ -69,16 +85,23 @@ pub(super) struct Scanner<'a> {
     pub(super) here_documents: Vec<HereDocument>,
     pub(super) effect: Effect,
     pub(super) redirected: usize,
-    pub(super) korn: bool,
-    pub(super) conditional: bool,
+    pub(super) rules: &'a Rules,
+    /// For how many arguments the line is read.
+    pub(super) count: usize,
     pub(super) tail: Option<usize>,
 }
 
 impl<'a> Scanner<'a> {
-    /// Scans a whole line. `korn`: a shell that evaluates numbers; `conditional`: a shell that has `[[`.
-    pub(super) fn scan(source: &'a [u8], korn: bool, conditional: bool) -> Result<Scanned, Error> {
-        let mut scanner = Scanner::new(source, korn, conditional);
+    /// Scans a whole line as it is for `count` arguments.
+    pub(super) fn scan(source: &'a [u8], rules: &'a Rules, count: usize) -> Result<Scanned, Error> {
+        let mut scanner = Scanner::new(source, rules, count);
         scanner.list(&[], false)?;
+        if let Some(placeholder) = scanner.hidden {
+            return Err(Error::refused(format!(
+                "`{placeholder}` is part of what the shell reads as its own, where no value can stand: choose another \
+                 placeholder, or quote that word"
+            )));
+        }
         let Effect { evaluates, stores, reads } = scanner.effect;
         let reads = reads && scanner.seen.len() > scanner.redirected;
         if evaluates && (stores || reads) {
@@ -87,17 +110,17 @@ impl<'a> Scanner<'a> {
                  `${!v}`), where the value would be code: use `expr` or `[ … ]`, and `{}` in place of the variable",
             ));
         }
-        let Scanner { line, parameters, seen, tail, .. } = scanner;
-        Ok(Scanned { line, parameters, seen, tail })
+        let Scanner { seen, spans, tail, .. } = scanner;
+        Ok(Scanned { seen, spans, tail })
     }
 
-    pub(super) fn new(source: &'a [u8], korn: bool, conditional: bool) -> Scanner<'a> {
+    pub(super) fn new(source: &'a [u8], rules: &'a Rules, count: usize) -> Scanner<'a> {
         Scanner {
             source,
             at: 0,
-            line: Vec::with_capacity(source.len() + 16),
-            parameters: Vec::new(),
             seen: Vec::new(),
+            spans: Vec::new(),
+            hidden: None,
             forbidden: Vec::new(),
             substitutions: 0,
             functions: 0,
@@ -105,21 +128,23 @@ impl<'a> Scanner<'a> {
             here_documents: Vec::new(),
             effect: Effect::default(),
             redirected: 0,
-            korn,
-            conditional,
+            rules,
+            count,
             tail: None,
         }
     }
 
     /// Scans the text of an old-style substitution, which only may not hold placeholders.
     pub(super) fn check_inner(&mut self, inner: &[u8], forbidden: Forbidden) -> Result<(), Error> {
-        let mut scanner = Scanner::new(inner, self.korn, self.conditional);
+        let mut scanner = Scanner::new(inner, self.rules, self.count);
         scanner.forbidden.push(forbidden);
         scanner.functions = self.functions;
         scanner.substitutions = self.substitutions + 1;
         scanner.nesting = self.nesting + 1;
         scanner.list(&[], false)?;
-        self.merge(scanner.effect);
+        let (effect, hidden) = (scanner.effect, scanner.hidden);
+        self.hidden = self.hidden.or(hidden);
+        self.merge(effect);
         Ok(())
     }
 
@@ -131,35 +156,34 @@ impl<'a> Scanner<'a> {
         &self.source[self.at..]
     }
 
-    /// Copies `count` bytes to the line.
+    /// The placeholder at the start of `text`.
+    pub(super) fn lexed(&self, text: &[u8]) -> Option<(Placeholder, usize)> {
+        self.rules.lexicon.at(text)
+    }
+
+    /// Goes over `count` bytes that stay as they are, and notes a placeholder that begins among them: its text may be a part of
+    /// any word, also of the shell's own.
     pub(super) fn copy(&mut self, count: usize) {
         let end = self.source.len().min(self.at + count);
-        self.line.extend_from_slice(&self.source[self.at..end]);
+        if self.hidden.is_none() {
+            self.hidden = (self.at..end).find_map(|at| self.lexed(&self.source[at..])).map(|found| found.0);
+        }
         self.at = end;
     }
 
-    /// Replaces a placeholder that stands here, in these quotes.
+    /// Goes over `count` bytes in which a placeholder is none.
+    pub(super) fn skip(&mut self, count: usize) {
+        self.at = self.source.len().min(self.at + count);
+    }
+
+    /// Takes a placeholder that stands here, in these quotes.
     pub(super) fn placeholder(&mut self, quote: Quote) -> Result<Option<Placeholder>, Error> {
-        let Some((placeholder, length)) = Placeholder::at(self.rest()) else {
+        let Some((placeholder, length)) = self.lexed(self.rest()) else {
             return Ok(None);
         };
         if let Some(Forbidden { place, cure }) = self.forbidden.last() {
             return Err(Error::refused(format!("`{placeholder}` stands {place}: {cure}")));
         }
-        let known = self.parameters.iter().position(|&p| p == placeholder);
-        let number = 1 + known.unwrap_or_else(|| {
-            self.parameters.push(placeholder);
-            self.parameters.len() - 1
-        });
-        let text = match (quote, number) {
-            // Braces, so that a digit that follows is not read with it.
-            (Quote::Double, _) => format!("${{{number}}}"),
-            (Quote::Bare, ..10) => format!("\"${number}\""),
-            (Quote::Bare, _) => format!("\"${{{number}}}\""),
-            (Quote::Single, ..10) => format!("'\"${number}\"'"),
-            (Quote::Single, _) => format!("'\"${{{number}}}\"'"),
-        };
-        self.line.extend_from_slice(text.as_bytes());
         self.seen.push(Seen { at: self.at, length, placeholder, quote });
         self.at += length;
         Ok(Some(placeholder))
@@ -323,35 +347,41 @@ impl<'a> Scanner<'a> {
                 Some(b'<' | b'>') if self.peek(1) != Some(b'(') => self.redirection()?,
                 Some(_) => {
                     let from = self.at;
-                    let word = self.word()?;
-                    if matches!(self.peek(0), Some(b'<' | b'>')) && is_descriptor(&self.source[from..self.at])
+                    let before = self.seen.len();
+                    let found = self.words()?;
+                    if matches!(self.peek(0), Some(b'<' | b'>'))
+                        && self.since(before).is_none()
+                        && is_descriptor(&self.source[from..self.at])
                     {
                         continue;
                     }
-                    if !(words.is_empty() && self.assignment(from, &word)?) {
-                        words.push(word);
+                    if !(words.is_empty() && self.assignment(from, before, &found)?) {
+                        words.extend(found);
                     }
                 }
             }
             end = self.at;
         }
         self.tail = (!words.is_empty()).then_some(end);
-        let effect = builtins::check(&words, self.korn, self.functions > 0)?;
+        let effect = builtins::check(&words, self.rules.korn, self.functions > 0)?;
         self.merge(effect);
         Ok(())
     }
 
-    /// Judges the word that began at `from` as an assignment.
-    fn assignment(&mut self, from: usize, word: &Word) -> Result<bool, Error> {
+    /// Judges the word that began at `from` as an assignment; `before` placeholders were known there.
+    fn assignment(&mut self, from: usize, before: usize, words: &[Word]) -> Result<bool, Error> {
         let text = &self.source[from..self.at];
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let (name, rest) = text.split_at(length);
-        if !is_name(name) {
+        // A name with a value in it is a word like any other to the shell.
+        let operator = if rest.starts_with(b"+=") { 2 } else { 1 };
+        let known = self.seen.get(before).is_none_or(|seen| seen.at >= from + length + operator);
+        if !is_name(name) || !known {
             return Ok(false);
         }
         if rest.starts_with(b"[") && rest.contains(&b'=') {
             self.effect.evaluates = true;
-            return match word.holds {
+            return match words.iter().find_map(|word| word.holds) {
                 None => Ok(true),
                 Some(placeholder) => Err(Error::refused(format!(
                     "`{placeholder}` stands in an assignment to an array, whose index is evaluated: use a plain variable"
@@ -361,10 +391,12 @@ impl<'a> Scanner<'a> {
         if !rest.starts_with(b"=") && !rest.starts_with(b"+=") {
             return Ok(false);
         }
+        let holds = Self::alone(words, self.seen.get(before), "is assigned to a variable")?
+            .and_then(|word| word.holds);
         if self.peek(0) == Some(b'(') && rest.ends_with(b"=") {
             return self.array().map(|()| true);
         }
-        if let Some(placeholder) = word.holds {
+        if let Some(placeholder) = holds {
             self.stored(name, placeholder)?;
         }
         Ok(true)
@@ -442,7 +474,7 @@ impl<'a> Scanner<'a> {
             ));
         }
         let rest = self.rest();
-        self.copy(rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()));
+        self.skip(rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()));
         Ok(())
     }
 }

@@ -1,21 +1,44 @@
-//! The shell form: a line that is fixed at parse time, and the values as its positional parameters.
+//! The shell form: a line that the template and the number of values fix, and the values as its positional parameters.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::scan::{Quote, Scanner, Seen};
-use super::{Error, ErrorKind, Job, Placeholder, display, os_str};
+use super::lexicon::Lexicon;
+use super::scan::{Quote, Rules, Scanner, Seen};
+use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, display, os_str};
 
 /// A shell line and what it is started with.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    /// The shell, `-c`, the line, and what is `$0`.
+    /// The shell and `-c`.
     head: Vec<OsString>,
-    /// `$1`, `$2`, …
-    parameters: Vec<Placeholder>,
+    shell: OsString,
     /// The line as it was written, and where its placeholders stand.
     written: Vec<u8>,
     seen: Vec<Seen>,
+    /// The words that are repeated for each argument.
+    spans: Vec<Range<usize>>,
+    rules: Rules,
+    lenient: bool,
+    checks: Checks,
+    /// The line for one argument.
+    one: Arc<Rendered>,
+    /// The last lines for other numbers of arguments.
+    others: Arc<Mutex<Vec<Arc<Rendered>>>>,
 }
+
+/// The line for one number of arguments.
+#[derive(Debug, Default)]
+struct Rendered {
+    count: usize,
+    line: OsString,
+    /// `$1`, `$2`, …: a placeholder, and the argument that it takes.
+    parameters: Vec<(Placeholder, usize)>,
+}
+
+/// How many lines for other numbers of arguments than one are kept.
+const RENDERED_MAX: usize = 4;
 
 /// Shells with POSIX quoting and arithmetic of plain numbers in `[`, by name without version.
 const POSIX: [&str; 7] = ["sh", "dash", "ash", "bash", "rbash", "busybox", "posh"];
@@ -26,7 +49,8 @@ const POSIX: [&str; 7] = ["sh", "dash", "ash", "bash", "rbash", "busybox", "posh
 const KORN: [&str; 7] = ["ksh", "mksh", "oksh", "lksh", "pdksh", "rksh", "zsh"];
 
 impl Line {
-    pub(super) fn parse(line: &OsStr, shell: &OsStr) -> Result<Line, Error> {
+    pub(super) fn parse(line: &OsStr, options: &Options) -> Result<Line, Error> {
+        let shell = options.shell.as_deref().unwrap_or(OsStr::new("/bin/sh"));
         let name = base_name(shell);
         let korn = KORN.contains(&name.as_str());
         if !korn && !POSIX.contains(&name.as_str()) {
@@ -37,60 +61,255 @@ impl Line {
             return Err(Error::new(ErrorKind::Shell, text));
         }
         let conditional = korn || name == "bash" || name == "rbash";
+        let rules =
+            Rules { korn, conditional, repeat: options.repeat, lexicon: Arc::new(options.lexicon.clone()) };
         let mut written = line.as_encoded_bytes().to_vec();
-        let mut scanned = Scanner::scan(&written, korn, conditional)?;
-        if scanned.seen.is_empty() {
+        let mut scanned = Scanner::scan(&written, &rules, 1)?;
+        if scanned.seen.is_empty() && options.append {
             let Some(at) = scanned.tail else {
                 return Err(Error::refused(
                     "the line does not end in a simple command, so it is not clear where the value belongs: write `{}` there",
                 ));
             };
-            written.splice(at..at, *b" {}");
-            scanned = Scanner::scan(&written, korn, conditional)?;
+            let value = [b" ", options.lexicon.value().1].concat();
+            written.splice(at..at, value);
+            scanned = Scanner::scan(&written, &rules, 1)?;
         }
         let mut head = vec![shell.to_owned()];
         if name == "busybox" {
             head.push("sh".into());
         }
-        head.extend(["-c".into(), os_str(&scanned.line).into_owned(), shell.to_owned()]);
-        Ok(Line { head, parameters: scanned.parameters, written, seen: scanned.seen })
+        head.push("-c".into());
+        let mut line = Line {
+            head,
+            shell: shell.to_owned(),
+            written,
+            seen: scanned.seen,
+            spans: scanned.spans,
+            rules,
+            lenient: options.missing_is_empty,
+            checks: Checks::default(),
+            one: Arc::default(),
+            others: Arc::default(),
+        };
+        line.one = Arc::new(line.render(1));
+        Ok(line)
+    }
+
+    pub(super) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+        self.seen.iter().map(|seen| seen.placeholder)
     }
 
     pub(super) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
-        let mut argv = Vec::with_capacity(self.head.len() + self.parameters.len());
+        let count = job.columns.len();
+        self.checks.of(count, |count| Scanner::scan(&self.written, &self.rules, count).map(drop))?;
+        let rendered = if count == 1 { Arc::clone(&self.one) } else { self.rendered(count) };
+        let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
         argv.extend_from_slice(&self.head);
-        for parameter in &self.parameters {
+        argv.extend([rendered.line.clone(), self.shell.clone()]);
+        for (placeholder, nth) in &rendered.parameters {
             let mut value = OsString::new();
-            parameter.push(job, &mut value)?;
+            placeholder.push(job, *nth, self.lenient, &mut value)?;
             argv.push(value);
         }
         Ok(argv)
     }
 
+    fn rendered(&self, count: usize) -> Arc<Rendered> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = others.iter().find(|other| other.count == count) {
+            return Arc::clone(known);
+        }
+        let rendered = Arc::new(self.render(count));
+        if others.len() == RENDERED_MAX {
+            others.remove(0);
+        }
+        others.push(Arc::clone(&rendered));
+        rendered
+    }
+
+    /// The line for `count` arguments. No value is known here, so none can be in it.
+    fn render(&self, count: usize) -> Rendered {
+        let mut line = Vec::with_capacity(self.written.len() + 16);
+        let mut numbers = Numbers::new(&self.seen);
+        self.walk(count, &mut |part| match part {
+            Part::Text(text) => line.extend_from_slice(text),
+            Part::Value(seen, _, arguments) if arguments.is_empty() => {
+                line.extend_from_slice(self.nothing(seen));
+            }
+            Part::Value(seen, place, arguments) => numbers.write(place, seen.quote, arguments, &mut line),
+        });
+        Rendered { count, line: os_str(&line).into_owned(), parameters: numbers.parameters }
+    }
+
+    /// What stands for no value at all: a word that is nothing else goes, but what stands around it never becomes one.
+    fn nothing(&self, seen: &Seen) -> &'static [u8] {
+        let ends = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
+        let before = seen.at.checked_sub(1).and_then(|at| self.written.get(at));
+        match seen.quote {
+            Quote::Bare if ends(before) && ends(self.written.get(seen.at + seen.length)) => b"",
+            Quote::Bare | Quote::Double => b"\"\"",
+            Quote::Single => b"''",
+        }
+    }
+
+    /// Goes through the line: its text, and its placeholders with the arguments that each takes.
+    fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(Part<'a>)) {
+        let mut seen = 0;
+        let mut at = 0;
+        // Without any argument nothing is repeated: the word stays, as it is.
+        for span in self.spans.iter().filter(|_| count > 0) {
+            seen = self.walk_part(at..span.start, seen, 0..count, visit);
+            let first = seen;
+            for nth in 0..count {
+                if nth > 0 {
+                    visit(Part::Text(b" "));
+                }
+                seen = self.walk_part(span.clone(), first, nth..nth + 1, visit);
+            }
+            at = span.end;
+        }
+        self.walk_part(at..self.written.len(), seen, 0..count, visit);
+    }
+
+    fn walk_part<'a>(
+        &'a self,
+        part: Range<usize>,
+        first: usize,
+        arguments: Range<usize>,
+        visit: &mut dyn FnMut(Part<'a>),
+    ) -> usize {
+        let mut at = part.start;
+        let mut next = first;
+        while let Some(seen) = self.seen.get(next).filter(|seen| seen.at < part.end) {
+            visit(Part::Text(&self.written[at..seen.at]));
+            let arguments = if seen.placeholder.repeats() { arguments.clone() } else { 0..1 };
+            visit(Part::Value(seen, next, arguments));
+            at = seen.at + seen.length;
+            next += 1;
+        }
+        visit(Part::Text(&self.written[at..part.end]));
+        next
+    }
+
     pub(super) fn display(&self, job: &Job<'_>) -> String {
         let mut out = String::new();
-        let mut at = 0;
-        for seen in &self.seen {
-            display::text(&self.written[at..seen.at], &mut out);
-            at = seen.at + seen.length;
-            let mut value = OsString::new();
-            out += &match (seen.placeholder.push(job, &mut value), seen.quote) {
-                (Err(_), _) => seen.placeholder.to_string(),
-                (_, Quote::Bare) => display::bare(&value),
-                (_, Quote::Double) => display::in_double_quotes(&value),
-                (_, Quote::Single) => display::in_single_quotes(&value),
-            };
-        }
-        display::text(&self.written[at..], &mut out);
+        self.walk(job.columns.len(), &mut |part| match part {
+            Part::Text(text) => display::text(text, &mut out),
+            Part::Value(seen, _, arguments) => {
+                let several = seen.quote != Quote::Bare;
+                let mut value = OsString::new();
+                for (i, nth) in arguments.enumerate() {
+                    let blank = if i > 0 { " " } else { "" };
+                    if !several {
+                        value.clear();
+                        out += blank;
+                    } else {
+                        value.push(blank);
+                    }
+                    match seen.placeholder.push(job, nth, self.lenient, &mut value) {
+                        Err(_) if several => value.push(seen.placeholder.to_string()),
+                        Err(_) => out += &seen.placeholder.to_string(),
+                        Ok(()) if several => {}
+                        Ok(()) => out += &display::bare(&value),
+                    }
+                }
+                match seen.quote {
+                    Quote::Bare => {}
+                    Quote::Double => out += &display::in_double_quotes(&value),
+                    Quote::Single => out += &display::in_single_quotes(&value),
+                }
+            }
+        });
         out
+    }
+
+    pub(super) fn base(&self) -> usize {
+        let head: usize = self.head.iter().map(|word| word.len() + 1).sum();
+        let values: usize = self.seen.iter().map(|seen| seen.placeholder.base() + 1 + REFERENCE_MAX).sum();
+        head + self.shell.len() + 1 + self.written.len() + 1 + values
+    }
+
+    pub(super) fn cost(&self, nth: usize, value: &OsStr) -> usize {
+        let repeated = self.spans.iter().map(|span| span.len() + 1).sum::<usize>();
+        let values = self.seen.iter().map(|seen| match seen.placeholder.repeats() {
+            true => seen.placeholder.cost(nth, value) + REFERENCE_MAX,
+            // In a repeated word it is written once more.
+            false => {
+                seen.placeholder.cost(nth, value) + if self.spans.is_empty() { 0 } else { REFERENCE_MAX }
+            }
+        });
+        repeated + values.sum::<usize>()
+    }
+}
+
+/// The longest way of writing a parameter in the line: `'"${1234567}"'`.
+const REFERENCE_MAX: usize = 14;
+
+/// A part of a line.
+enum Part<'a> {
+    Text(&'a [u8]),
+    /// A placeholder, which of those seen it is, and the arguments that it takes.
+    Value(&'a Seen, usize, Range<usize>),
+}
+
+/// Gives the values their places as parameters, equal ones the same.
+struct Numbers {
+    /// For each placeholder seen, the first that is the same.
+    same: Vec<usize>,
+    /// For each placeholder seen, the numbers of its values.
+    numbers: Vec<Vec<Option<usize>>>,
+    placeholders: Vec<Placeholder>,
+    parameters: Vec<(Placeholder, usize)>,
+}
+
+impl Numbers {
+    fn new(seen: &[Seen]) -> Numbers {
+        let placeholders: Vec<Placeholder> = seen.iter().map(|seen| seen.placeholder).collect();
+        let same =
+            placeholders.iter().map(|p| placeholders.iter().position(|q| p == q).unwrap_or(0)).collect();
+        Numbers { same, numbers: vec![Vec::new(); seen.len()], placeholders, parameters: Vec::new() }
+    }
+
+    fn number(&mut self, place: usize, nth: usize) -> usize {
+        let numbers = &mut self.numbers[self.same[place]];
+        if numbers.len() <= nth {
+            numbers.resize(nth + 1, None);
+        }
+        *numbers[nth].get_or_insert_with(|| {
+            self.parameters.push((self.placeholders[place], nth));
+            self.parameters.len()
+        })
+    }
+
+    fn write(&mut self, place: usize, quote: Quote, arguments: Range<usize>, line: &mut Vec<u8>) {
+        let (before, between, after) = match quote {
+            Quote::Double => ("", " ", ""),
+            Quote::Bare => ("\"", "\" \"", "\""),
+            Quote::Single => ("'\"", " ", "\"'"),
+        };
+        line.extend_from_slice(before.as_bytes());
+        for (i, nth) in arguments.enumerate() {
+            if i > 0 {
+                line.extend_from_slice(between.as_bytes());
+            }
+            let number = self.number(place, nth);
+            // Braces, so that a digit that follows is not read with it.
+            let text = match (quote, number) {
+                (Quote::Bare | Quote::Single, ..10) => format!("${number}"),
+                _ => format!("${{{number}}}"),
+            };
+            line.extend_from_slice(text.as_bytes());
+        }
+        line.extend_from_slice(after.as_bytes());
     }
 }
 
 /// Says whether a template's only word is a shell line: something beside placeholders is not plain.
-pub(super) fn is_line(word: &[u8]) -> bool {
+pub(super) fn is_line(word: &[u8], lexicon: &Lexicon) -> bool {
     let mut at = 0;
     while at < word.len() {
-        match Placeholder::at(&word[at..]) {
+        match lexicon.at(&word[at..]) {
             Some((_, length)) => at += length,
             None if word[at].is_ascii_alphanumeric()
                 || b"_-./:@%+,^".contains(&word[at])

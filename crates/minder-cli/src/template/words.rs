@@ -1,83 +1,195 @@
-//! The direct form: each word is one argument, and placeholders are replaced inside it.
+//! The direct form: each word is one argument, or one for each value, and placeholders are replaced inside it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use super::evaluators::{self, Word};
-use super::{Error, Job, Placeholder, display, os_str};
+use super::lexicon::Lexicon;
+use super::placeholder::Piece;
+use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Repeat, display, os_str};
 
 /// The words of a command that is run without a shell.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
     words: Vec<Vec<Piece>>,
-}
-
-#[derive(Debug, Clone)]
-enum Piece {
-    Text(OsString),
-    Value(Placeholder),
+    repeat: Repeat,
+    lenient: bool,
+    /// A text that is no command, and one word whatever its values are.
+    text: bool,
+    checks: Checks,
 }
 
 impl Words {
-    pub(super) fn parse(words: &[OsString]) -> Result<Words, Error> {
+    pub(super) fn parse(words: &[OsString], options: &Options) -> Result<Words, Error> {
         if words[0].is_empty() {
             return Err(Error::syntax("the command is empty"));
         }
-        let mut words: Vec<_> = words.iter().map(|word| split(word.as_encoded_bytes())).collect();
-        if !words.iter().flatten().any(|piece| matches!(piece, Piece::Value(_))) {
-            words.push(vec![Piece::Value(Placeholder::VALUE)]);
+        let mut words: Vec<_> =
+            words.iter().map(|word| split(word.as_encoded_bytes(), &options.lexicon)).collect();
+        if options.append && !words.iter().flatten().any(|piece| matches!(piece, Piece::Value(_))) {
+            words.push(vec![Piece::Value(options.lexicon.value().0)]);
         }
-        let seen: Vec<Word> = words.iter().map(|word| describe(word)).collect();
-        evaluators::check_programs(&seen)?;
-        Ok(Words { words })
+        let (repeat, lenient) = (options.repeat, options.missing_is_empty);
+        let words = Words { words, repeat, lenient, text: false, checks: Checks::default() };
+        words.check(1)?;
+        Ok(words)
     }
 
     /// A text that is no command: nothing is added to it.
-    pub(super) fn text(word: &OsString) -> Words {
-        Words { words: vec![split(word.as_encoded_bytes())] }
+    pub(super) fn text(word: &OsString, options: &Options) -> Words {
+        Words {
+            words: vec![split(word.as_encoded_bytes(), &options.lexicon)],
+            repeat: Repeat::Joined,
+            lenient: options.missing_is_empty,
+            text: true,
+            checks: Checks::default(),
+        }
     }
 
     pub(super) fn has_fixed_program(&self) -> bool {
         self.words[0].iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
+    pub(super) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+        self.words.iter().flatten().filter_map(|piece| match piece {
+            Piece::Value(placeholder) => Some(*placeholder),
+            Piece::Text(_) => None,
+        })
+    }
+
     pub(super) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
-        self.words.iter().map(|word| expand(word, job)).collect()
+        let mut argv = Vec::with_capacity(self.words.len());
+        if !self.text {
+            self.checks.of(job.columns.len(), |count| self.check(count))?;
+        }
+        for word in &self.words {
+            self.expand(word, job, &mut argv)?;
+        }
+        if argv.is_empty() {
+            return Err(Error::new(ErrorKind::Column, "the command is a value, and the input has none"));
+        }
+        Ok(argv)
+    }
+
+    /// What a word is with the values of a job: several words if it stands for several values.
+    fn expand(&self, word: &[Piece], job: &Job<'_>, out: &mut Vec<OsString>) -> Result<(), Error> {
+        let count = job.columns.len();
+        let mut now = OsString::new();
+        if self.text {
+            for piece in word {
+                match piece {
+                    Piece::Text(text) => now.push(text),
+                    Piece::Value(placeholder) => placeholder.push_all(job, self.lenient, &mut now)?,
+                }
+            }
+        } else if count == 1 || !word.iter().any(Piece::repeats) {
+            for piece in word {
+                piece.push(job, 0, self.lenient, &mut now)?;
+            }
+        } else if self.repeat == Repeat::Context && count > 0 {
+            for nth in 0..count {
+                let mut now = OsString::new();
+                for piece in word {
+                    piece.push(job, nth, self.lenient, &mut now)?;
+                }
+                out.push(now);
+            }
+            return Ok(());
+        } else {
+            for piece in word {
+                for nth in 0..if piece.repeats() { count } else { 1 } {
+                    if nth > 0 {
+                        out.push(std::mem::take(&mut now));
+                    }
+                    piece.push(job, nth, self.lenient, &mut now)?;
+                }
+            }
+            if count == 0 && word.iter().all(Piece::repeats) {
+                return Ok(());
+            }
+        }
+        out.push(now);
+        Ok(())
+    }
+
+    /// Looks for values that would be program text, with so many arguments.
+    fn check(&self, count: usize) -> Result<(), Error> {
+        let mut words = Vec::new();
+        for word in &self.words {
+            self.describe(word, count, &mut words);
+        }
+        match words.is_empty() {
+            true => Ok(()),
+            false => evaluators::check_programs(&words).map(drop),
+        }
+    }
+
+    fn describe(&self, pieces: &[Piece], count: usize, out: &mut Vec<Word>) {
+        let mut word = Word::default();
+        let several = count != 1 && pieces.iter().any(Piece::repeats);
+        let context = several && self.repeat == Repeat::Context && count > 0;
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => word.text.extend_from_slice(text.as_encoded_bytes()),
+                Piece::Value(placeholder) if placeholder.repeats() && !context => {
+                    word.values(*placeholder, count, out);
+                }
+                Piece::Value(placeholder) => word.value(*placeholder),
+            }
+        }
+        match (several, context) {
+            (_, true) => out.extend(std::iter::repeat_n(word.among_several(), count)),
+            (true, _) if count == 0 && pieces.iter().all(Piece::repeats) => {}
+            _ => out.push(word),
+        }
     }
 
     pub(super) fn display(&self, job: &Job<'_>) -> String {
-        let words = self.words.iter().map(|pieces| match expand(pieces, job) {
-            Ok(word) => display::bare(&word),
-            Err(_) => pieces.iter().map(Piece::written).collect(),
+        let words = self.words.iter().map(|pieces| {
+            let mut words = Vec::new();
+            match self.expand(pieces, job, &mut words) {
+                Ok(()) => words.iter().map(|word| display::bare(word)).collect::<Vec<_>>().join(" "),
+                Err(_) => pieces.iter().map(written).collect(),
+            }
         });
-        words.collect::<Vec<_>>().join(" ")
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The bytes that the arguments take without a value, and with one more; see [`super::Template::cost`].
+    pub(super) fn base(&self) -> usize {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Value(placeholder) => placeholder.base(),
+        };
+        self.words.iter().map(|word| word.iter().map(piece).sum::<usize>() + 1).sum()
+    }
+
+    pub(super) fn cost(&self, nth: usize, value: &OsStr) -> usize {
+        let context = |word: &[Piece]| self.repeat == Repeat::Context && word.iter().any(Piece::repeats);
+        let literal = |piece: &Piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Value(_) => 0,
+        };
+        let word = |word: &Vec<Piece>| {
+            let around = if context(word) { word.iter().map(literal).sum::<usize>() + 1 } else { 0 };
+            around + word.iter().map(|piece| piece.value_cost(nth, value)).sum::<usize>()
+        };
+        self.words.iter().map(word).sum()
     }
 }
 
-impl Piece {
-    fn written(&self) -> String {
-        match self {
-            Piece::Text(text) => display::bare(text),
-            Piece::Value(placeholder) => placeholder.to_string(),
-        }
+fn written(piece: &Piece) -> String {
+    match piece {
+        Piece::Text(text) => display::bare(text),
+        Piece::Value(placeholder) => placeholder.to_string(),
     }
 }
 
-fn expand(word: &[Piece], job: &Job<'_>) -> Result<OsString, Error> {
-    let mut out = OsString::new();
-    for piece in word {
-        match piece {
-            Piece::Text(text) => out.push(text),
-            Piece::Value(placeholder) => placeholder.push(job, &mut out)?,
-        }
-    }
-    Ok(out)
-}
-
-fn split(word: &[u8]) -> Vec<Piece> {
+/// Splits a word into placeholders and what stands between them.
+pub(super) fn split(word: &[u8], lexicon: &Lexicon) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at < word.len() {
-        let Some((placeholder, length)) = Placeholder::at(&word[at..]) else {
+        let Some((placeholder, length)) = lexicon.at(&word[at..]) else {
             at += 1;
             continue;
         };
@@ -92,15 +204,4 @@ fn split(word: &[u8]) -> Vec<Piece> {
         pieces.push(Piece::Text(os_str(&word[start..]).into_owned()));
     }
     pieces
-}
-
-fn describe(pieces: &[Piece]) -> Word {
-    let mut word = Word::default();
-    for piece in pieces {
-        match piece {
-            Piece::Text(text) => word.text.extend_from_slice(text.as_encoded_bytes()),
-            Piece::Value(placeholder) => word.value(*placeholder),
-        }
-    }
-    word
 }

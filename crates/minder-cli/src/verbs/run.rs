@@ -94,7 +94,7 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
                 say(&format!("cannot run `job {number}`: {}", too_long(*len)));
                 return Ok(());
             }
-            let job = Job { columns: task.columns(), number, slot: 1 };
+            let job = Job { columns: task.columns(), number, total: input.total(), ..Job::default() };
             match plan.template.argv(&job) {
                 Ok(_) => writeln!(out, "{}", plan.template.display(&job))?,
                 // The same for every job.

@@ -270,7 +270,10 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
     let mut found = Vec::new();
     for (job, pieces) in std::mem::take(&mut progress.unshown) {
         let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(Text::to_os).collect();
-        let tag = plan.tag.as_ref().map(|tag| tag_of(tag, &Job { columns: &columns, number: job, slot: 1 }));
+        let tag = plan
+            .tag
+            .as_ref()
+            .map(|tag| tag_of(tag, &Job { columns: &columns, number: job, slot: 1, ..Job::default() }));
         let mut finished = Finished { job, tag, pieces: Vec::new(), owed: true };
         for piece in pieces {
             let path = output_path(&outputs_of(&piece.file, folder, progress), &piece.file)?;
@@ -337,7 +340,7 @@ pub(super) fn command_of(args: &[Text], number: u64, slot: u32, plan: &Plan) -> 
         return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     }
     let columns: Vec<_> = args.iter().map(Text::to_os).collect();
-    plan.template.display(&Job { columns: &columns, number, slot })
+    plan.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
 }
 
 /// What each line of a job begins with.

@@ -73,7 +73,9 @@ impl<'a> Hand<'a> {
 impl Hand<'_> {
     fn name(&self, start: Start, task: &Task) -> String {
         match &task.item {
-            Arguments::Columns(_) => shorten(&self.shared.plan.template.display(&job(task, start))),
+            Arguments::Columns(_) => {
+                shorten(&self.shared.plan.template.display(&job(self.shared, task, start)))
+            }
             Arguments::TooLong(_) => format!("job {}", task.number),
         }
     }
@@ -98,7 +100,7 @@ impl Worker for Hand<'_> {
         if let Arguments::TooLong(len) = &task.item {
             return Err(self.give_up(start, task, &format!("job {}", task.number), &too_long(*len)));
         }
-        let argv = match plan.template.argv(&job(task, start)) {
+        let argv = match plan.template.argv(&job(self.shared, task, start)) {
             Ok(argv) => argv,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The same for every job: said once, and no other job is tried.
@@ -114,7 +116,7 @@ impl Worker for Hand<'_> {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         let mut running = Running::new(task.number);
-        running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(task, start)));
+        running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(self.shared, task, start)));
         let options = match self.prepare(&mut command, &mut running, task) {
             Ok(options) => options,
             Err(error) => {
@@ -123,7 +125,7 @@ impl Worker for Hand<'_> {
             }
         };
         if plan.verbose {
-            let line = plan.template.display(&job(task, start));
+            let line = plan.template.display(&job(self.shared, task, start));
             self.shared.stage.screen.aside(|| crate::report::say_command(&line));
         }
         let slot = start.slot as usize;

@@ -7,6 +7,7 @@ use super::super::input::Task;
 use super::super::job::Running;
 use super::super::output::Own;
 use super::super::results::Results;
+use super::super::shared::Shared;
 use super::{Hand, cannot_write};
 use crate::plan::View;
 use crate::report::reason;
@@ -80,6 +81,12 @@ impl Hand<'_> {
 }
 
 /// What a job puts into the template.
-pub(super) fn job<'a>(task: &'a Task, start: Start) -> Job<'a> {
-    Job { columns: task.columns(), number: task.number, slot: start.slot }
+pub(super) fn job<'a>(shared: &Shared<'_>, task: &'a Task, start: Start) -> Job<'a> {
+    Job {
+        columns: task.columns(),
+        number: task.number,
+        slot: start.slot,
+        total: shared.input.total(),
+        slots: u32::try_from(shared.degree).ok(),
+    }
 }

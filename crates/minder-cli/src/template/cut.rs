@@ -1,0 +1,256 @@
+//! What a placeholder cuts from its value, or puts in its place.
+
+use std::borrow::Cow;
+
+use super::lexicon::keep;
+use super::placeholder::Piece;
+
+/// The forms after GNU parallel, each named by what is cut away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    Nothing,
+    Extension,
+    Folder,
+    FolderAndExtension,
+    Name,
+    /// `{..}`, `{...}`: so many extensions, or none.
+    Extensions(usize),
+    FolderAndExtensions(usize),
+    /// `{+/}`: all but the folder.
+    AllButFolder,
+    /// `{+.}`, `{+..}`, `{+...}`: all but so many extensions.
+    AllButExtensions(usize),
+    /// `{:-text}`: for a value that is empty.
+    Default(&'static [u8]),
+    /// `{:start}`, `{:start:length}`, in characters.
+    Characters(usize, usize),
+    /// `{#text}`, `{%text}`.
+    Prefix(&'static [u8]),
+    Suffix(&'static [u8]),
+    /// `{/text/other}` the first, `{//text/other}` every one.
+    Replace {
+        text: &'static [u8],
+        other: &'static [u8],
+        every: bool,
+    },
+    /// `{^text}` at the start, `{^^text}` every one, in capitals.
+    Upper {
+        text: &'static [u8],
+        every: bool,
+    },
+    /// `{,text}`, `{,,text}`, in small letters.
+    Lower {
+        text: &'static [u8],
+        every: bool,
+    },
+    /// An own placeholder.
+    Own(&'static [Piece]),
+}
+
+impl Cut {
+    /// Reads what stands behind a column's number.
+    pub(super) fn read(text: &[u8]) -> Option<Cut> {
+        Some(match text {
+            b"" => Cut::Nothing,
+            b"." => Cut::Extension,
+            b"/" => Cut::Folder,
+            b"/." => Cut::FolderAndExtension,
+            b"//" => Cut::Name,
+            _ => return None,
+        })
+    }
+
+    /// Reads what `--plus` adds.
+    pub(super) fn plus(text: &[u8]) -> Option<Cut> {
+        // A quote in it would make the template's own quotes hard to follow.
+        if text.iter().any(|b| b.is_ascii_control() || b"'\"$`\\{".contains(b)) {
+            return None;
+        }
+        Some(match text {
+            b".." => Cut::Extensions(2),
+            b"..." => Cut::Extensions(3),
+            b"/.." => Cut::FolderAndExtensions(2),
+            b"/..." => Cut::FolderAndExtensions(3),
+            b"+/" => Cut::AllButFolder,
+            b"+." => Cut::AllButExtensions(1),
+            b"+.." => Cut::AllButExtensions(2),
+            b"+..." => Cut::AllButExtensions(3),
+            [b':', b'-', default, rest @ ..] => Cut::Default(keep(&[&[*default], rest].concat())),
+            [b':', range @ ..] => characters(range)?,
+            [b'#', b'#', prefix @ ..] | [b'#', prefix @ ..] if !prefix.is_empty() && prefix[0] != b'#' => {
+                Cut::Prefix(keep(prefix))
+            }
+            [b'%', b'%', first, rest @ ..] => Cut::Suffix(keep(&[&[*first], rest].concat())),
+            [b'%', suffix @ ..] if !suffix.is_empty() => Cut::Suffix(keep(suffix)),
+            [b'/', b'/', pair @ ..] => replace(pair, true)?,
+            [b'/', pair @ ..] => replace(pair, false)?,
+            [b'^', b'^', text @ ..] if !text.is_empty() => Cut::Upper { text: keep(text), every: true },
+            [b'^', text @ ..] if !text.is_empty() => Cut::Upper { text: keep(text), every: false },
+            [b',', b',', text @ ..] if !text.is_empty() => Cut::Lower { text: keep(text), every: true },
+            [b',', text @ ..] if !text.is_empty() => Cut::Lower { text: keep(text), every: false },
+            _ => return None,
+        })
+    }
+
+    pub(super) fn apply(self, value: &[u8]) -> Cow<'_, [u8]> {
+        Cow::Borrowed(match self {
+            Cut::Nothing | Cut::Own(_) => value,
+            Cut::Extension => stem(value, 1),
+            Cut::Folder => name(value),
+            Cut::FolderAndExtension => stem(name(value), 1),
+            Cut::Name => folder(value),
+            Cut::Extensions(count) => stem(value, count),
+            Cut::FolderAndExtensions(count) => stem(name(value), count),
+            Cut::AllButFolder => value.iter().rposition(|&b| b == b'/').map_or(b"", |i| &value[..i]),
+            // One is looked for in folders too, as GNU parallel does.
+            Cut::AllButExtensions(1) => {
+                value.iter().rposition(|&b| b == b'.').map_or(b"", |i| &value[i + 1..])
+            }
+            Cut::AllButExtensions(count) => extensions(value, count).map_or(b"", |i| &value[i + 1..]),
+            Cut::Default(text) => {
+                if value.is_empty() {
+                    text
+                } else {
+                    value
+                }
+            }
+            Cut::Characters(start, length) => {
+                let rest = &value[after_characters(value, start)..];
+                &rest[..after_characters(rest, length)]
+            }
+            Cut::Prefix(text) => value.strip_prefix(text).unwrap_or(value),
+            Cut::Suffix(text) => value.strip_suffix(text).unwrap_or(value),
+            Cut::Replace { text, other, every } => {
+                return Cow::Owned(replaced(value, text, every, |_| other.to_vec()));
+            }
+            Cut::Upper { text, every } => {
+                return Cow::Owned(changed(value, text, every, <[u8]>::to_ascii_uppercase));
+            }
+            Cut::Lower { text, every } => {
+                return Cow::Owned(changed(value, text, every, <[u8]>::to_ascii_lowercase));
+            }
+        })
+    }
+}
+
+fn characters(range: &[u8]) -> Option<Cut> {
+    let number = |text: &[u8]| {
+        (1..=9).contains(&text.len()).then_some(())?;
+        std::str::from_utf8(text).ok()?.parse().ok().filter(|_| text.iter().all(u8::is_ascii_digit))
+    };
+    match range.iter().position(|&b| b == b':') {
+        Some(colon) => Some(Cut::Characters(number(&range[..colon])?, number(&range[colon + 1..])?)),
+        None => Some(Cut::Characters(number(range)?, usize::MAX)),
+    }
+}
+
+fn replace(pair: &[u8], every: bool) -> Option<Cut> {
+    let slash = pair.iter().position(|&b| b == b'/').filter(|&slash| slash > 0)?;
+    Some(Cut::Replace { text: keep(&pair[..slash]), other: keep(&pair[slash + 1..]), every })
+}
+
+/// Replaces the first occurrence of `text`, or every one.
+fn replaced(value: &[u8], text: &[u8], every: bool, other: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    let mut at = 0;
+    let mut more = true;
+    while at < value.len() {
+        if more && value[at..].starts_with(text) {
+            out.extend(other(text));
+            at += text.len();
+            more = every;
+        } else {
+            out.push(value[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// Changes the letters of `text` where it stands: at the start, or everywhere.
+fn changed(value: &[u8], text: &[u8], every: bool, change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    match every || value.starts_with(text) {
+        true => replaced(value, text, every, change),
+        false => value.to_vec(),
+    }
+}
+
+/// How many bytes the first `count` characters are; a byte that is no text counts as one.
+fn after_characters(value: &[u8], count: usize) -> usize {
+    let mut length = 0;
+    let mut left = count;
+    for chunk in value.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if left == 0 {
+                return length;
+            }
+            (length, left) = (length + c.len_utf8(), left - 1);
+        }
+        let part = chunk.invalid().len().min(left);
+        (length, left) = (length + part, left - part);
+    }
+    length
+}
+
+/// Where the last `count` extensions of the last path component begin, if it has so many that are not empty.
+fn extensions(path: &[u8], count: usize) -> Option<usize> {
+    let mut end = path.len();
+    for _ in 0..count {
+        let dot = path[..end].iter().rposition(|&b| b == b'.' || b == b'/')?;
+        if path[dot] != b'.' || dot + 1 == end {
+            return None;
+        }
+        end = dot;
+    }
+    Some(end)
+}
+
+fn stem(path: &[u8], count: usize) -> &[u8] {
+    &path[..extensions(path, count).unwrap_or(path.len())]
+}
+
+fn name(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|&b| b == b'/').map_or(path, |i| &path[i + 1..])
+}
+
+/// `dirname`: `.` without a slash, trailing slashes do not count.
+fn folder(path: &[u8]) -> &[u8] {
+    let end = |part: &[u8]| part.iter().rposition(|&b| b != b'/').map(|i| i + 1);
+    let Some(trimmed) = end(path) else {
+        return if path.is_empty() { b"." } else { b"/" };
+    };
+    match path[..trimmed].iter().rposition(|&b| b == b'/') {
+        None => b".",
+        Some(slash) => end(&path[..slash]).map_or(b"/", |length| &path[..length]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_paths_as_parallel_does() {
+        // Value, {.}, {/}, {//}, {/.}: what perl's `s:\.[^/.]+$::`, `s:.*/::` and `dirname` give.
+        for (value, no_extension, base, dir, base_no_extension) in [
+            ("foo.jpg", "foo", "foo.jpg", ".", "foo"),
+            ("sub.dir/foo.jpg", "sub.dir/foo", "foo.jpg", "sub.dir", "foo"),
+            ("sub.dir/bar", "sub.dir/bar", "bar", "sub.dir", "bar"),
+            ("a.tar.gz", "a.tar", "a.tar.gz", ".", "a.tar"),
+            (".bashrc", "", ".bashrc", ".", ""),
+            ("x.", "x.", "x.", ".", "x."),
+            ("a/b/", "a/b/", "", "a", ""),
+            ("/a", "/a", "a", "/", "a"),
+            ("a//b", "a//b", "b", "a", "b"),
+            ("/", "/", "", "/", ""),
+            ("//", "//", "", "/", ""),
+            ("", "", "", ".", ""),
+        ] {
+            let v = value.as_bytes();
+            assert_eq!(stem(v, 1), no_extension.as_bytes(), "{{.}} of {value}");
+            assert_eq!(name(v), base.as_bytes(), "{{/}} of {value}");
+            assert_eq!(folder(v), dir.as_bytes(), "{{//}} of {value}");
+            assert_eq!(stem(name(v), 1), base_no_extension.as_bytes(), "{{/.}} of {value}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Which texts are placeholders, and what each stands for.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::sync::{Mutex, PoisonError};
+
+use super::cut::Cut;
+use super::placeholder::{Piece, Placeholder, Source};
+use super::words;
+use super::{Error, ErrorKind};
+
+/// The placeholders that a template may hold: GNU parallel's, and whatever was added or put in their place.
+///
+/// ```
+/// use minder_cli::template::{Builtin, Lexicon, Options, Template, Job};
+///
+/// let lexicon = Lexicon::default().replace(Builtin::Line, "FILE")?.own("{thumb}", "{/.}-thumb.png")?;
+/// let template = Template::parse(&["convert FILE {thumb}".into()], &Options { lexicon, ..Options::default() })?;
+/// let argv = template.argv(&Job { columns: &["a/b.jpg".into()], ..Job::default() })?;
+/// assert_eq!(argv[2..], ["convert \"$1\" \"$2\"", "/bin/sh", "a/b.jpg", "b-thumb.png"]);
+/// # Ok::<(), minder_cli::template::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Lexicon {
+    /// Texts of the user's own choice.
+    entries: Vec<Entry>,
+    replaced: Vec<Builtin>,
+    plus: bool,
+    names: Vec<Vec<u8>>,
+}
+
+/// The placeholders whose text can be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    /// `{}`
+    Line,
+    /// `{.}`
+    Extension,
+    /// `{/}`
+    Name,
+    /// `{//}`
+    Folder,
+    /// `{/.}`
+    NameExtension,
+    /// `{#}`
+    Number,
+    /// `{%}`
+    Slot,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    text: Vec<u8>,
+    source: Source,
+    cut: Cut,
+    /// What an own placeholder stands for, as it was written.
+    definition: Vec<u8>,
+}
+
+/// The most own placeholders.
+const OWN_MAX: usize = 64;
+
+/// The longest column number that is read, in digits.
+const DIGITS_MAX: usize = 6;
+
+/// The longest text between braces that is read.
+const INNER_MAX: usize = 256;
+
+impl Lexicon {
+    /// Takes `text` for a builtin placeholder, in place of its usual text; `FILE` for `{}`, say.
+    ///
+    /// # Errors
+    ///
+    /// When `text` cannot be a placeholder: it is empty, holds a blank or a character that shells read, or begins with
+    /// another placeholder.
+    pub fn replace(mut self, builtin: Builtin, text: impl AsRef<OsStr>) -> Result<Lexicon, Error> {
+        let text = text.as_ref().as_encoded_bytes();
+        self.entries
+            .retain(|entry| !(entry.definition.is_empty() && (entry.source, entry.cut) == builtin.meaning()));
+        self.replaced.retain(|other| *other != builtin);
+        self.replaced.push(builtin);
+        self.check(text)?;
+        let (source, cut) = builtin.meaning();
+        self.entries.push(Entry { text: text.to_vec(), source, cut, definition: Vec::new() });
+        Ok(self)
+    }
+
+    /// Adds what `--plus` of GNU parallel adds: `{..}`, `{+/}`, `{:-default}`, `{%suffix}` and their like.
+    ///
+    /// Where GNU parallel takes a regular expression, the text is taken as it is: `{%.gz}` removes `.gz`. Of `{:2}` and
+    /// `{:1:2}` the numbers count characters. `{:-default}` is for empty values only, not for `0`. The texts hold no quotes,
+    /// no braces, no backslash, no backtick and no `$`.
+    #[must_use]
+    pub fn plus(mut self, plus: bool) -> Lexicon {
+        self.plus = plus;
+        self
+    }
+
+    /// Adds the names of the columns: `{name}`, `{name.}`, `{name/}`, `{name//}`, `{name/.}`.
+    ///
+    /// Names come with the input, so one that cannot be written between braces is no error: that column has its number.
+    #[must_use]
+    pub fn header(mut self, names: &[OsString]) -> Lexicon {
+        let plain = |name: &&[u8]| name.iter().all(|b| *b == b' ' || is_plain(*b)) && !name.starts_with(b" ");
+        let name = |name: &OsString| Some(name.as_encoded_bytes()).filter(plain).unwrap_or_default().to_vec();
+        self.names = names.iter().map(name).collect();
+        self
+    }
+
+    /// Adds a placeholder that stands for a text with other placeholders, for each argument. In braces, it also has the form
+    /// with a number: `{2thumb}` for `{thumb}`.
+    ///
+    /// # Errors
+    ///
+    /// As [`replace`](Self::replace); when an own placeholder would hold another; when there are more than 64.
+    pub fn own(mut self, text: impl AsRef<OsStr>, definition: impl AsRef<OsStr>) -> Result<Lexicon, Error> {
+        let (text, definition) = (text.as_ref().as_encoded_bytes(), definition.as_ref().as_encoded_bytes());
+        self.check(text)?;
+        let written = String::from_utf8_lossy(text);
+        let fail = |why: &str| Err(Error::new(ErrorKind::Placeholder, format!("`{written}` {why}")));
+        if self.entries.iter().filter(|entry| entry.is_own()).count() >= OWN_MAX {
+            return fail("is one placeholder too many: 64 own ones are read");
+        }
+        let holds = |outer: &[u8], inner: &[u8]| outer.windows(inner.len()).any(|part| part == inner);
+        let nested = |entry: &Entry| {
+            entry.is_own() && (holds(definition, &entry.text) || holds(&entry.definition, text))
+        };
+        if holds(definition, text) || self.entries.iter().any(nested) {
+            return fail(
+                "would stand for another own placeholder, or for itself: write out what it stands for",
+            );
+        }
+        // Leaked once for each own placeholder of a command line, so that placeholders can be copied about.
+        let pieces: &'static [Piece] = Vec::leak(words::split(definition, &self));
+        let (text, cut) = (text.to_vec(), Cut::Own(pieces));
+        self.entries.push(Entry { text, source: Source::Each, cut, definition: definition.to_vec() });
+        Ok(self)
+    }
+
+    /// Reads the placeholder at the start of `text`, the longest one, with its length.
+    ///
+    /// Every scanner asks here at every byte, whatever the byte is: texts of the user's own choice begin with any.
+    pub(super) fn at(&self, text: &[u8]) -> Option<(Placeholder, usize)> {
+        let mut best = self.in_braces(text);
+        for entry in &self.entries {
+            match (entry.at(text), best) {
+                (Some((.., length)), Some((.., longest))) if length < longest => {}
+                (Some(found), _) => best = Some(found),
+                (None, _) => {}
+            }
+        }
+        let (source, cut, length) = best?;
+        Some((Placeholder::new(keep(&text[..length]), source, cut), length))
+    }
+
+    /// The text of the placeholder for the whole value.
+    pub(super) fn value(&self) -> (Placeholder, &[u8]) {
+        let chosen = self
+            .entries
+            .iter()
+            .find(|entry| !entry.is_own() && (entry.source, entry.cut) == Builtin::Line.meaning());
+        match chosen {
+            Some(entry) => (Placeholder::new(keep(&entry.text), entry.source, entry.cut), &entry.text),
+            None => (Placeholder::VALUE, b"{}"),
+        }
+    }
+
+    fn in_braces(&self, text: &[u8]) -> Option<(Source, Cut, usize)> {
+        let rest = text.strip_prefix(b"{")?;
+        let length = rest.iter().take(INNER_MAX).position(|&b| b == b'}')?;
+        let inner = &rest[..length];
+        let (source, cut) = self.inner(inner).or_else(|| self.named(inner))?;
+        Some((source, cut, length + 2))
+    }
+
+    fn inner(&self, inner: &[u8]) -> Option<(Source, Cut)> {
+        let source = match inner {
+            b"#" => Some(Source::Number),
+            b"%" => Some(Source::Slot),
+            b"##" if self.plus => Some(Source::Total),
+            b"0#" if self.plus => Some(Source::PaddedNumber),
+            b"0%" if self.plus => Some(Source::PaddedSlot),
+            _ => None,
+        };
+        if let Some(source) = source {
+            return Some((source, Cut::Nothing)).filter(|meaning| !self.is_replaced(*meaning));
+        }
+        let (source, rest) = position(inner);
+        let cut = Cut::read(rest).or_else(|| self.plus.then(|| Cut::plus(rest)).flatten())?;
+        Some((source, cut)).filter(|meaning| !self.is_replaced(*meaning))
+    }
+
+    fn is_replaced(&self, meaning: (Source, Cut)) -> bool {
+        self.replaced.iter().any(|builtin| builtin.meaning() == meaning)
+    }
+
+    fn named(&self, inner: &[u8]) -> Option<(Source, Cut)> {
+        ["", "//", "/.", "/", "."].into_iter().find_map(|cut| {
+            let name = inner.strip_suffix(cut.as_bytes()).filter(|name| !name.is_empty())?;
+            let column = self.names.iter().position(|known| known == name)?;
+            Some((Source::Nth(u32::try_from(column + 1).ok()?), Cut::read(cut.as_bytes())?))
+        })
+    }
+
+    /// Refuses a text that cannot be a placeholder.
+    fn check(&self, text: &[u8]) -> Result<(), Error> {
+        let written = String::from_utf8_lossy(text);
+        let fail = |why: Cow<'_, str>| {
+            Err(Error::new(ErrorKind::Placeholder, format!("`{written}` cannot be a placeholder: {why}")))
+        };
+        if text.is_empty() {
+            return fail("it is empty".into());
+        }
+        if text[0] == b'#' {
+            return fail("a `#` begins a comment".into());
+        }
+        if text.len() > INNER_MAX {
+            return fail(format!("it is longer than {INNER_MAX} bytes").into());
+        }
+        if !text.iter().all(|b| is_plain(*b)) {
+            return fail("it holds a blank or a character that means something to shells".into());
+        }
+        match self.at(text) {
+            Some((other, _)) => fail(format!("it begins with `{other}`, which would be hidden").into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Builtin {
+    fn meaning(self) -> (Source, Cut) {
+        match self {
+            Builtin::Line => (Source::Each, Cut::Nothing),
+            Builtin::Extension => (Source::Each, Cut::Extension),
+            Builtin::Name => (Source::Each, Cut::Folder),
+            Builtin::Folder => (Source::Each, Cut::Name),
+            Builtin::NameExtension => (Source::Each, Cut::FolderAndExtension),
+            Builtin::Number => (Source::Number, Cut::Nothing),
+            Builtin::Slot => (Source::Slot, Cut::Nothing),
+        }
+    }
+}
+
+impl Entry {
+    fn is_own(&self) -> bool {
+        matches!(self.cut, Cut::Own(_))
+    }
+
+    fn at(&self, text: &[u8]) -> Option<(Source, Cut, usize)> {
+        if text.starts_with(&self.text) {
+            return Some((self.source, self.cut, self.text.len()));
+        }
+        let (b"{", inner) = self.text.split_first_chunk::<1>().filter(|_| self.is_own())? else {
+            return None;
+        };
+        let (source, rest) = position(text.strip_prefix(b"{")?);
+        (source != Source::Each && rest.starts_with(inner))
+            .then(|| (source, self.cut, text.len() - rest.len() + inner.len()))
+    }
+}
+
+/// Reads a column's number, which may count from the last: `2` or `-2`.
+fn position(text: &[u8]) -> (Source, &[u8]) {
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    let digits = unsigned.iter().take_while(|b| b.is_ascii_digit()).count();
+    if !(1..=DIGITS_MAX).contains(&digits) || unsigned[0] == b'0' {
+        return (Source::Each, text);
+    }
+    let column = unsigned[..digits].iter().fold(0, |n, b| n * 10 + u32::from(b - b'0'));
+    let source = if unsigned.len() < text.len() { Source::Last(column) } else { Source::Nth(column) };
+    (source, &unsigned[digits..])
+}
+
+/// What may stand in a placeholder: nothing that opens or ends a word, a quote or an expansion for a shell.
+fn is_plain(byte: u8) -> bool {
+    !byte.is_ascii_control() && !b" '\"$`\\;&|<>()".contains(&byte)
+}
+
+/// Keeps a text for good, once.
+///
+/// A placeholder is copied into every message and every word that may hold it; a template is parsed once a run, and has few
+/// different placeholders.
+pub(super) fn keep(text: &[u8]) -> &'static [u8] {
+    static KEPT: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept.get(text) {
+        return known;
+    }
+    let text: &'static [u8] = Vec::leak(text.to_vec());
+    kept.insert(text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(lexicon: &Lexicon, text: &str) -> bool {
+        let found = lexicon.at(text.as_bytes());
+        if let Some((placeholder, length)) = found {
+            assert_eq!(placeholder.to_string(), text[..length]);
+        }
+        found.is_some_and(|(_, length)| length == text.len())
+    }
+
+    #[test]
+    fn reads_what_parallel_knows_and_nothing_else() {
+        let lexicon = Lexicon::default();
+        for text in [
+            "{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{1}", "{12}", "{3.}", "{2//}", "{-1}",
+            "{-2/.}",
+        ] {
+            assert!(reads(&lexicon, text), "{text}");
+        }
+        for text in [
+            "",
+            "{",
+            "}",
+            "{ }",
+            "{a}",
+            "{a,b}",
+            "{0}",
+            "{01}",
+            "{1,2}",
+            "{##}",
+            "{..}",
+            "{1234567}",
+            "x{}",
+            "{-}",
+            "{-0}",
+            "{--1}",
+            "{1#}",
+            "{+/}",
+            "{:1}",
+            "{0#}",
+            "{%a}",
+        ] {
+            assert_eq!(lexicon.at(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn plus_adds_what_parallel_adds() {
+        let lexicon = Lexicon::default().plus(true);
+        for text in [
+            "{##}", "{0#}", "{0%}", "{..}", "{...}", "{/..}", "{/...}", "{+/}", "{+.}", "{+..}", "{+...}",
+            "{1..}", "{-1+/}", "{:-x}", "{:-x y}", "{1:-x}", "{:2}", "{:1:2}", "{2:1}", "{#a}", "{##a}",
+            "{%a}", "{%%a}", "{/a/b}", "{/a/}", "{//a/b}", "{^a}", "{^^a}", "{,a}", "{,,a}", "{1,2}", "{%%}",
+            "{^^}", "{,,}",
+        ] {
+            assert!(reads(&lexicon, text), "{text}");
+        }
+        for text in [
+            "{a,b}", "{,}", "{^}", "{:}", "{:-}", "{+}", "{/a}", "{//x}", "{///}", "{:x}", "{:1:}", "{foo}",
+            "{^'}", "{%$x}",
+        ] {
+            assert_eq!(lexicon.at(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_of_the_users_choice_stand_in_the_place_of_others() {
+        let lexicon = Lexicon::default()
+            .replace(Builtin::Line, "FILE")
+            .unwrap()
+            .replace(Builtin::Extension, "FILE.")
+            .unwrap_err();
+        assert_eq!(
+            lexicon.to_string(),
+            "`FILE.` cannot be a placeholder: it begins with `FILE`, which would be hidden"
+        );
+        let lexicon =
+            Lexicon::default().replace(Builtin::Line, ",,").unwrap().replace(Builtin::Number, "@n").unwrap();
+        for (text, known) in [
+            (",,", true),
+            ("{}", false),
+            ("{.}", true),
+            ("@n", true),
+            ("{#}", false),
+            ("{1}", true),
+            (",", false),
+        ] {
+            assert_eq!(reads(&lexicon, text), known, "{text}");
+        }
+        assert!(reads(&Lexicon::default().replace(Builtin::Line, "{}").unwrap(), "{}"));
+        let again =
+            Lexicon::default().replace(Builtin::Line, "a").unwrap().replace(Builtin::Line, "b").unwrap();
+        assert!(reads(&again, "b") && !reads(&again, "a"));
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_a_placeholder_is_refused() {
+        for text in [
+            "", " ", "a b", "\t", "\n", "'", "\"", "$x", "a`", "\\", ";", "a&", "|", "<", ">", "(", "a)",
+            "\u{1}", "\u{7f}", "#", "#a", "{}", "{}x", "{.}", "{1}", "{#}",
+        ] {
+            let error = Lexicon::default().own(text, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Placeholder, "{text}");
+        }
+        for text in ["FILE", "%", "@", "_", "?", "{x}", "[]", "é", "{a", "~", "!", "=", "5"] {
+            assert!(Lexicon::default().own(text, "x").is_ok(), "{text}");
+            assert!(Lexicon::default().replace(Builtin::Line, text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn own_placeholders_hold_no_own_ones_and_are_few() {
+        let lexicon = Lexicon::default().own("{thumb}", "{/.}-t").unwrap();
+        for text in ["{thumb}", "{1thumb}", "{-2thumb}"] {
+            assert!(reads(&lexicon, text), "{text}");
+        }
+        assert!(!reads(&lexicon, "{thumb.}"));
+        assert!(lexicon.clone().own("{x}", "a{thumb}").is_err());
+        assert!(lexicon.clone().own("{x}", "a{x}").is_err());
+        assert!(Lexicon::default().own("{x}", "a{y}").unwrap().own("{y}", "b").is_err());
+        let many =
+            (0..64).try_fold(Lexicon::default(), |lexicon, n| lexicon.own(format!("@{n}@"), "x")).unwrap();
+        assert!(many.own("{y}", "x").is_err());
+    }
+
+    #[test]
+    fn columns_have_names() {
+        let names = ["foo", "first name", "1", "it's", ""].map(OsString::from);
+        let lexicon = Lexicon::default().header(&names);
+        for text in ["{foo}", "{foo.}", "{foo/}", "{foo//}", "{foo/.}", "{first name}", "{1}"] {
+            assert!(reads(&lexicon, text), "{text}");
+        }
+        for text in ["{fo}", "{it's}", "{1foo}", "{foo..}"] {
+            assert!(!reads(&lexicon, text), "{text}");
+        }
+    }
+}
