@@ -1,5 +1,7 @@
 //! What differs between systems in the public interface, and the little that a command needs of its system.
 
+mod gauge;
+mod jobserver;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -10,6 +12,8 @@ use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
 
+pub use self::gauge::{Disk, Memory, Swaps, disks, load, memory, swaps};
+pub use self::jobserver::{JobToken, Jobserver};
 pub use self::system::News;
 
 use std::borrow::Cow;

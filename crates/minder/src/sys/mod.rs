@@ -23,6 +23,8 @@ pub(crate) mod pipe;
 pub(crate) mod tree;
 pub(crate) mod thread;
 pub(crate) mod probe;
+pub(crate) mod gauge;
+pub(crate) mod jobserver;
 pub(crate) mod guard;
 
 use std::io;

@@ -1,0 +1,177 @@
+//! Unix: tokens are bytes in a pipe that was inherited (`3,4`), or that has a name (`fifo:PATH`, make 4.4).
+//!
+//! All who share an open pipe share its flags too. To read from it without blocking, and without making the reads of
+//! others fail, it is opened once more, which Linux allows for a pipe without a name. Where that cannot be, it is used only
+//! if whoever made it reads without blocking himself.
+
+#![expect(unsafe_code, reason = "descriptors that are known by their number only")]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, read, write};
+
+/// A connection. It has descriptors of its own: what was inherited stays as it is.
+#[derive(Debug)]
+pub(crate) struct Client {
+    reads: OwnedFd,
+    writes: OwnedFd,
+}
+
+impl Client {
+    pub(crate) fn connect(auth: &str) -> io::Result<Self> {
+        if let Some(path) = auth.strip_prefix("fifo:") {
+            return Self::named(Path::new(path));
+        }
+        let (reads, writes) =
+            auth.split_once(',').ok_or_else(|| invalid("it is named in a way that is not known"))?;
+        let number = |text: &str| text.parse().map_err(|_| invalid("it is named in a way that is not known"));
+        Ok(Self {
+            reads: inherited(number(reads)?, OFlags::RDONLY)?,
+            writes: inherited(number(writes)?, OFlags::WRONLY)?,
+        })
+    }
+
+    fn named(path: &Path) -> io::Result<Self> {
+        // For both, so that opening waits for nobody and the end is never read.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let writes = open(path, flags, Mode::empty())?;
+        pipe(writes.as_fd())?;
+        Ok(Self { reads: writes.try_clone()?, writes })
+    }
+
+    /// A token, if one is free now.
+    pub(crate) fn try_acquire(&self) -> io::Result<Option<u8>> {
+        let mut byte = [0];
+        loop {
+            match read(&self.reads, &mut byte) {
+                Ok(1..) => return Ok(Some(byte[0])),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    pub(crate) fn release(&self, token: u8) -> io::Result<()> {
+        loop {
+            match write(&self.writes, &[token]) {
+                Err(Errno::INTR) => {}
+                result => return result.map(drop).map_err(io::Error::from),
+            }
+        }
+    }
+
+    /// What becomes readable when a token is free.
+    pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.reads.as_fd())
+    }
+}
+
+/// An inherited end of a pipe, without blocking.
+fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
+    if number < 0 {
+        return Err(invalid("it is not for this process"));
+    }
+    // SAFETY: the number is not -1. The borrow ends in this function, during which no descriptor is closed; should the
+    // number be nobody's, every call says so.
+    let end = unsafe { BorrowedFd::borrow_raw(number) };
+    // What is closed on exec was opened by ourselves since: the number that make meant was closed before we began.
+    if fcntl_getfd(end)?.contains(FdFlags::CLOEXEC) {
+        return Err(Errno::BADF.into());
+    }
+    pipe(end)?;
+    let flags = way | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    if cfg!(any(target_os = "linux", target_os = "android"))
+        && let Ok(own) = open(format!("/proc/self/fd/{number}"), flags, Mode::empty())
+    {
+        return Ok(own);
+    }
+    // A write never blocks: there is room for all tokens that there are.
+    if way == OFlags::WRONLY || fcntl_getfl(end)?.contains(OFlags::NONBLOCK) {
+        return Ok(fcntl_dupfd_cloexec(end, 3)?);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "its pipe blocks, and this system cannot open it once more",
+    ))
+}
+
+fn pipe(end: BorrowedFd<'_>) -> io::Result<()> {
+    match FileType::from_raw_mode(fstat(end)?.st_mode) {
+        FileType::Fifo => Ok(()),
+        _ => Err(invalid("what it names is no pipe")),
+    }
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
+
+    /// A pipe as make makes it: inherited by all children.
+    fn pair() -> (OwnedFd, OwnedFd) {
+        rustix::pipe::pipe().expect("a pipe")
+    }
+
+    fn auth(reads: &OwnedFd, writes: &OwnedFd) -> String {
+        format!("{},{}", reads.as_raw_fd(), writes.as_raw_fd())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn tokens_go_and_come_and_the_pipe_stays_as_it_was() {
+        let (reads, writes) = pair();
+        write(&writes, b"ab").expect("room");
+        let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
+        assert_eq!(client.try_acquire().expect("a pipe"), Some(b'a'));
+        assert_eq!(client.try_acquire().expect("a pipe"), Some(b'b'));
+        assert_eq!(client.try_acquire().expect("a pipe"), None);
+        client.release(b'b').expect("room");
+        assert!(!fcntl_getfl(&reads).expect("flags").contains(OFlags::NONBLOCK));
+        drop(client);
+        drop(writes);
+        let mut rest = Vec::new();
+        File::from(reads).read_to_end(&mut rest).expect("what is left");
+        assert_eq!(rest, b"b");
+    }
+
+    #[test]
+    fn what_is_no_jobserver_is_refused() {
+        let (reads, writes) = pair();
+        for odd in ["-2,-2", "3", "x,y", "", "fifo:/nowhere", "fifo:/dev/null", "1000000,1000001"] {
+            assert!(Client::connect(odd).is_err(), "{odd}");
+        }
+        // Pipes of our own are closed on exec: they cannot have been inherited.
+        let (own_reads, own_writes) = io::pipe().expect("a pipe");
+        let own = format!("{},{}", own_reads.as_raw_fd(), own_writes.as_raw_fd());
+        assert!(Client::connect(&own).is_err());
+        let plain = File::open("/dev/null").expect("a file");
+        rustix::io::fcntl_setfd(&plain, FdFlags::empty()).expect("flags");
+        assert!(Client::connect(&format!("{},{}", plain.as_raw_fd(), plain.as_raw_fd())).is_err());
+        drop((reads, writes));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pipe_with_a_name_serves_as_well() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tokens");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .expect("a fifo");
+        let client = Client::connect(&format!("fifo:{}", path.display())).expect("a jobserver");
+        assert_eq!(client.try_acquire().expect("a pipe"), None);
+        let mut other = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("the fifo");
+        other.write_all(b"+").expect("room");
+        assert_eq!(client.try_acquire().expect("a pipe"), Some(b'+'));
+    }
+}

@@ -1,0 +1,53 @@
+//! Windows: tokens are the count of a semaphore that has a name.
+
+#![expect(unsafe_code, reason = "semaphores")]
+
+use std::io;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+
+use windows_sys::Win32::Foundation::{WAIT_OBJECT_0, WAIT_TIMEOUT};
+use windows_sys::Win32::System::Threading::{
+    OpenSemaphoreW, ReleaseSemaphore, SEMAPHORE_MODIFY_STATE, SYNCHRONIZATION_SYNCHRONIZE,
+    WaitForSingleObject,
+};
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Client(OwnedHandle);
+
+impl Client {
+    pub(crate) fn connect(auth: &str) -> io::Result<Self> {
+        let name: Vec<u16> = auth.encode_utf16().chain([0]).collect();
+        let access = SEMAPHORE_MODIFY_STATE | SYNCHRONIZATION_SYNCHRONIZE;
+        // SAFETY: the name ends with a zero and outlives the call.
+        let handle = unsafe { OpenSemaphoreW(access, 0, name.as_ptr()) };
+        if handle.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the handle is open, and nobody else's.
+        Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
+    }
+
+    /// A token, if one is free now.
+    pub(crate) fn try_acquire(&self) -> io::Result<Option<u8>> {
+        // SAFETY: the handle is open as long as we are.
+        match unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) } {
+            WAIT_OBJECT_0 => Ok(Some(b'+')),
+            WAIT_TIMEOUT => Ok(None),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    pub(crate) fn release(&self, _token: u8) -> io::Result<()> {
+        // SAFETY: the handle is open as long as we are; the count before is not asked for.
+        match unsafe { ReleaseSemaphore(self.0.as_raw_handle(), 1, std::ptr::null_mut()) } {
+            0 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A wait for a semaphore takes a token: there is nothing that only tells of one.
+    pub(crate) fn source(&self) -> Option<std::os::windows::io::BorrowedHandle<'_>> {
+        None
+    }
+}
