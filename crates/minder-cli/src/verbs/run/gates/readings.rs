@@ -1,0 +1,148 @@
+//! What gates look at: the machine, or figures of a test.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use minder::os::{self, Memory, Swaps};
+use minder::{Child, Command, Kill, Stdio};
+
+use crate::report::{explain, time};
+
+/// How long a command of `--limit` may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// How often it is seen, while such a command runs, that the run is over.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Figures of this moment.
+pub(crate) trait Readings: fmt::Debug + Send {
+    /// Processes that run or could run.
+    fn load(&mut self) -> io::Result<f64>;
+    /// Memory.
+    fn memory(&mut self) -> io::Result<Memory>;
+    /// Pages swapped so far.
+    fn swaps(&mut self) -> io::Result<Swaps>;
+    /// How long each disk has been busy so far.
+    fn disks(&mut self) -> io::Result<HashMap<String, Duration>>;
+    /// What a command of `--limit` says; the text is to be told, once.
+    fn ask(&mut self, command: &str) -> (Answer, Option<String>);
+}
+
+/// What a command of `--limit` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Exit 0.
+    Start,
+    /// Exit 1, and whatever is none of the three.
+    Wait,
+    /// Exit 2.
+    Kill,
+}
+
+/// This machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    shell: OsString,
+    over: Arc<AtomicBool>,
+}
+
+impl Machine {
+    /// `shell` runs the command of `--limit`, as `SHELL -c COMMAND`; nothing is waited for once `over` is set.
+    pub(crate) fn new(shell: OsString, over: Arc<AtomicBool>) -> Self {
+        Self { shell, over }
+    }
+
+    /// The exit code, or why there is none.
+    fn run(&self, line: &str) -> Result<i32, String> {
+        let mut command = Command::new(&self.shell);
+        command.arg("-c").arg(line).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+        let mut child = command.spawn().map_err(|error| explain(&error.into()))?;
+        let deadline = Instant::now() + ANSWER_MAX;
+        loop {
+            let slice = deadline.min(Instant::now() + SLICE);
+            match child.wait_deadline(slice) {
+                Ok(Some(exit)) => return exit.status.code().ok_or_else(|| exit.status.to_string()),
+                Ok(None) if self.over.load(Ordering::SeqCst) => {
+                    end(&mut child);
+                    return Ok(1);
+                }
+                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) => {
+                    end(&mut child);
+                    return Err(format!("no answer within {}", time(ANSWER_MAX)));
+                }
+                Err(error) => return Err(explain(&error.into())),
+            }
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    // One that became another user's is not ours to end; it is not waited for either.
+    if child.kill(Kill::NOW).is_ok() {
+        let _ = child.wait_timeout(Duration::from_secs(1));
+    }
+}
+
+impl Readings for Machine {
+    fn load(&mut self) -> io::Result<f64> {
+        os::load()
+    }
+
+    fn memory(&mut self) -> io::Result<Memory> {
+        os::memory()
+    }
+
+    fn swaps(&mut self) -> io::Result<Swaps> {
+        os::swaps()
+    }
+
+    fn disks(&mut self) -> io::Result<HashMap<String, Duration>> {
+        Ok(os::disks()?.into_iter().map(|disk| (disk.name, disk.busy)).collect())
+    }
+
+    fn ask(&mut self, command: &str) -> (Answer, Option<String>) {
+        let said = match self.run(command) {
+            Ok(0) => return (Answer::Start, None),
+            Ok(1) => return (Answer::Wait, None),
+            Ok(2) => return (Answer::Kill, None),
+            Ok(code) => format!("exit {code}"),
+            Err(why) => why,
+        };
+        (Answer::Wait, Some(format!("--limit: `{command}`: {said}; taken for 1: no job starts")))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine::new("/bin/sh".into(), Arc::default())
+    }
+
+    #[test]
+    fn a_command_answers_by_its_status() {
+        let mut machine = machine();
+        assert_eq!(machine.ask("exit 0"), (Answer::Start, None));
+        assert_eq!(machine.ask("echo no; exit 1"), (Answer::Wait, None));
+        assert_eq!(machine.ask("exit 2"), (Answer::Kill, None));
+        let (answer, said) = machine.ask("exit 3");
+        assert_eq!(answer, Answer::Wait);
+        assert!(said.is_some_and(|line| line.contains("`exit 3`: exit 3")));
+        let (answer, said) = Machine::new("/no/shell".into(), Arc::default()).ask("exit 0");
+        assert!(answer == Answer::Wait && said.is_some());
+    }
+
+    #[test]
+    fn a_run_that_is_over_waits_for_no_answer() {
+        let begun = Instant::now();
+        let over = Arc::new(AtomicBool::new(true));
+        assert_eq!(Machine::new("/bin/sh".into(), over).ask("sleep 9").0, Answer::Wait);
+        assert!(begun.elapsed() < ANSWER_MAX);
+    }
+}

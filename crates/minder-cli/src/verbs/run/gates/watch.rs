@@ -1,0 +1,189 @@
+//! The thread that looks, and the door that it opens and closes.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use super::{Decision, Gate, Jobs, PERIOD, Permit, Room, Tokens};
+
+/// The crew, as far as gates are concerned. None of these may block.
+pub(crate) trait Control: Send + Sync {
+    /// How many jobs run, and how many of them are suspended; `wanted` is not looked at.
+    fn jobs(&self) -> Jobs;
+    /// Starts nothing while `held`; wakes the loops when it is not.
+    fn hold(&self, held: bool);
+    /// Kills the job that was started last, and puts it back to run again later.
+    fn kill_youngest(&self);
+    /// Suspends the job that was started last among those that are not suspended.
+    fn suspend_youngest(&self);
+    /// Lets the job that was started first among those that are suspended go on.
+    fn resume_oldest(&self);
+    /// Tells the person a line.
+    fn tell(&self, line: &str);
+}
+
+/// Gates that are being watched, until this is dropped.
+pub(crate) struct Gates {
+    door: Arc<Door>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Gates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gates").field("door", &self.door).finish_non_exhaustive()
+    }
+}
+
+/// What stands between the loops and the thread.
+#[derive(Debug)]
+struct Door {
+    state: Mutex<State>,
+    news: Condvar,
+    asks_each_time: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How many may start; `None` while closed.
+    room: Option<Room>,
+    /// Whether a start was refused since the last look.
+    wanted: bool,
+    over: bool,
+    why: Option<String>,
+}
+
+impl Gates {
+    /// Begins to look. Nothing is admitted before the first look. `over` ends a question of `--limit` that is being asked:
+    /// the same that [`Machine::new`](super::Machine::new) was given.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub(crate) fn start(gate: Gate, control: Arc<dyn Control>, over: Arc<AtomicBool>) -> io::Result<Self> {
+        let state = State { room: None, wanted: false, over: false, why: None };
+        let door = Door { state: state.into(), news: Condvar::new(), asks_each_time: gate.asks_each_time() };
+        let door = Arc::new(door);
+        let its = Arc::clone(&door);
+        let thread = thread::Builder::new().name("gates".into()).spawn(move || its.watch(gate, &*control))?;
+        Ok(Self { door, over, thread: Some(thread) })
+    }
+
+    /// Whether one more job may start now, when so many others run. Never blocks for long.
+    pub(crate) fn admit(&self, running: usize) -> bool {
+        self.door.admit(running)
+    }
+
+    /// Why nothing starts, if nothing does.
+    pub(crate) fn why(&self) -> Option<String> {
+        self.door.lock().why.clone()
+    }
+}
+
+impl Drop for Gates {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        self.door.lock().over = true;
+        self.door.news.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told by the panic itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Door {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, running: usize) -> bool {
+        let mut state = self.lock();
+        if let Some(room) = &mut state.room
+            && running < room.most
+            && room.starts > 0
+        {
+            // Without a bound there is nothing to count.
+            room.starts -= usize::from(room.starts < usize::MAX);
+            return true;
+        }
+        if !std::mem::replace(&mut state.wanted, true) {
+            self.news.notify_all();
+        }
+        false
+    }
+
+    fn watch(&self, mut gate: Gate, control: &dyn Control) {
+        struct Open<'a>(&'a dyn Control, &'a Door);
+        impl Drop for Open<'_> {
+            /// Whatever ends the looking, even a panic, must not leave a run that starts nothing for ever.
+            fn drop(&mut self) {
+                self.1.lock().room = Some(Room::ALL);
+                self.0.hold(false);
+            }
+        }
+        let _open = Open(control, self);
+        loop {
+            let wanted = std::mem::take(&mut self.lock().wanted);
+            let decision = gate.look(Instant::now(), Jobs { wanted, ..control.jobs() });
+            gate.complaints().iter().for_each(|line| control.tell(line));
+            let room = if let Decision::Start(room) = decision { Some(room) } else { None };
+            let mut state = self.lock();
+            state.room = room;
+            state.why = gate.why().map(str::to_owned);
+            drop(state);
+            control.hold(room.is_none());
+            match decision {
+                Decision::Start(_) | Decision::Wait(_) => (),
+                Decision::Kill => control.kill_youngest(),
+                Decision::Suspend(count) => (0..count).for_each(|_| control.suspend_youngest()),
+                Decision::Resume => control.resume_oldest(),
+            }
+            let until = if let Decision::Wait(until) = decision { until } else { Instant::now() + PERIOD };
+            // A start that waited and was not even asked for waits for the other conditions.
+            let sooner = self.asks_each_time && room.is_some_and(|room| room.starts > 0 || !wanted);
+            if !self.sleep(until, sooner) {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until then, or, if that is allowed, until a start waits for an answer. Whether to look again.
+    fn sleep(&self, until: Instant, sooner: bool) -> bool {
+        let mut state = self.lock();
+        loop {
+            let rest = until.saturating_duration_since(Instant::now());
+            if state.over {
+                return false;
+            }
+            if rest.is_zero() || (sooner && state.wanted) {
+                return true;
+            }
+            state = self.news.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// All that is asked before a start: the build's jobserver, then the gates.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    /// The tokens, where there is a jobserver.
+    pub(crate) tokens: Option<Tokens>,
+    /// The gates, where something was asked for.
+    pub(crate) gates: Option<Gates>,
+}
+
+impl Admission {
+    /// Whether one more job may start now, when so many others run. Never blocks for long; after a `None` the loops are
+    /// woken when it may be otherwise.
+    pub(crate) fn admit(&self, running: usize) -> Option<Permit> {
+        // A token can be given back, an answer of `--limit` cannot be asked for again without asking.
+        let permit = match &self.tokens {
+            Some(tokens) => tokens.take()?,
+            None => Permit::free(),
+        };
+        self.gates.as_ref().is_none_or(|gates| gates.admit(running)).then_some(permit)
+    }
+}
