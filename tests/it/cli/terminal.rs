@@ -76,7 +76,10 @@ fn screen(bytes: &str) -> String {
                     Some('K') if number == "2" => lines[row].clear(),
                     Some('K') => lines[row].truncate(column),
                     Some('A') => row = row.saturating_sub(number.parse().unwrap_or(1)),
-                    Some('J') => lines.truncate(row + 1),
+                    Some('J') => {
+                        lines[row].truncate(column);
+                        lines.truncate(row + 1);
+                    }
                     _ => (),
                 }
             }

@@ -1,5 +1,7 @@
 //! What people read: messages, the bar, the last lines.
 
+#[allow(dead_code, reason = "the flags for it come next")]
+pub(crate) mod colours;
 pub(crate) mod export;
 mod progress;
 #[cfg(feature = "sql")]
@@ -8,8 +10,9 @@ mod summary;
 pub(crate) mod table;
 pub(crate) mod when;
 
+#[allow(unused_imports, reason = "wired next")]
 pub(crate) use self::{
-    progress::Progress,
+    progress::{Progress, Slow, View, Wish},
     summary::{Summary, Tally, signal_name},
 };
 

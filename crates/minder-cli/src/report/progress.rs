@@ -1,83 +1,358 @@
-//! The bar: how far the run is. It is drawn on stderr, on a terminal only.
+//! How far the run is, on stderr. On a terminal a few lines are drawn again and again below the output, and taken away while
+//! somebody writes; elsewhere a plain line comes now and then, so that a log shows that the run lives.
+//!
+//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`View`] is asked only when it is drawn.
 
-use std::io::{IsTerminal, stderr};
-use std::time::Duration;
+mod estimate;
+mod line;
+#[allow(dead_code, reason = "wired next")]
+mod slow;
+#[cfg(test)]
+mod tests;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+#[allow(unused_imports, reason = "wired next")]
+pub(crate) use slow::Slow;
+
+use std::fmt;
+use std::io::{Write, stderr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
 use minder::exec::Counts;
 
-use super::time;
+use self::estimate::{Estimate, Sample};
+use self::line::{Look, Rest};
+use super::colours::{Paint, can_draw};
+use super::{say, when, would_be_heard};
 
-/// Draws, or does nothing. Clones draw the same bar.
+/// How often it is drawn on a terminal.
+const DRAWN_EVERY: Duration = Duration::from_millis(100);
+/// How often the run is looked at where there is no terminal, and how often it is told of.
+const LOOKED_EVERY: Duration = Duration::from_secs(1);
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// How soon after a picture it may be drawn again behind output. Behind output that comes faster it waits for its time.
+const REDRAWN_AFTER: Duration = Duration::from_millis(2);
+/// How long a line of output may lack its end until the picture goes below it all the same.
+const TORN_MAX: Duration = Duration::from_millis(500);
+/// An end that is so near is told to the second, and one that is so near by the day of the week.
+const SECONDS_TOLD: Duration = Duration::from_secs(600);
+const WEEKDAY_TOLD: Duration = Duration::from_secs(6 * 86_400);
+/// What a terminal is taken for that does not know its size.
+const SIZE: (usize, usize) = (80, 24);
+
+/// What is wanted for the eye.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// A graph of what is done.
+    pub(crate) bar: bool,
+    /// The time on the clock when it is over.
+    pub(crate) eta: bool,
+    /// The jobs that run the longest.
+    pub(crate) jobs: bool,
+}
+
+/// What a run looks like at a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View<'a> {
+    pub(crate) counts: Counts,
+    /// How many jobs there are, if that is known.
+    pub(crate) total: Option<u64>,
+    /// Whether no more jobs come: as many as were offered are all.
+    pub(crate) input_over: bool,
+    pub(crate) elapsed: Duration,
+    /// Names and ages of the oldest jobs that run, the oldest first: eight are enough.
+    pub(crate) running: Vec<(String, Duration)>,
+    pub(crate) running_count: u64,
+    /// What jobs took that ended.
+    pub(crate) median: Option<Duration>,
+    /// Why nothing starts: `load above 8`.
+    pub(crate) held: Option<&'a str>,
+    /// Whether all jobs stand still.
+    pub(crate) suspended: bool,
+}
+
+impl View<'_> {
+    fn done(&self) -> u64 {
+        self.counts.succeeded + self.counts.failed
+    }
+
+    fn total(&self) -> Option<u64> {
+        self.total.or_else(|| self.input_over.then_some(self.counts.offered))
+    }
+}
+
+/// Draws, or does nothing. Clones draw the same picture.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress(Option<ProgressBar>);
+pub(crate) struct Progress(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    wish: Wish,
+    paint: Paint,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    sink: Box<dyn Sink>,
+    estimate: Estimate,
+    /// When something is to be done again, and when a log is to be told again.
+    next: Duration,
+    told: Duration,
+    pictures: usize,
+    /// The last picture; empty before the first and after the last.
+    lines: Vec<String>,
+    /// How many of its lines are on the screen now.
+    drawn: usize,
+    drawn_at: Option<Instant>,
+    /// Since when the last line of output lacks its end.
+    torn: Option<Instant>,
+}
+
+/// Where pictures go.
+trait Sink: fmt::Debug + Send {
+    /// Columns and rows, of a terminal.
+    fn size(&self) -> Option<(usize, usize)>;
+    /// Whether writing would not have to wait.
+    fn is_ready(&self) -> bool;
+    /// Whoever closed it does not want to see.
+    fn write(&mut self, text: &str);
+}
+
+/// A terminal on standard error.
+#[derive(Debug)]
+struct Terminal;
+
+impl Sink for Terminal {
+    fn size(&self) -> Option<(usize, usize)> {
+        let size = terminal_size::terminal_size_of(stderr());
+        Some(size.map_or(SIZE, |(width, height)| (width.0.into(), height.0.into())))
+    }
+
+    fn is_ready(&self) -> bool {
+        would_be_heard().unwrap_or(true)
+    }
+
+    fn write(&mut self, text: &str) {
+        let _ = stderr().write_all(text.as_bytes());
+    }
+}
+
+/// Standard error that is a file or a pipe.
+#[derive(Debug)]
+struct Log;
+
+impl Sink for Log {
+    fn size(&self) -> Option<(usize, usize)> {
+        None
+    }
+
+    fn is_ready(&self) -> bool {
+        would_be_heard().unwrap_or(true)
+    }
+
+    fn write(&mut self, text: &str) {
+        say(text);
+    }
+}
 
 impl Progress {
-    /// A bar, if it is wanted and stderr is a terminal.
-    pub(crate) fn new(wanted: bool) -> Self {
-        if !wanted || !stderr().is_terminal() {
+    /// What is wanted, on stderr.
+    pub(crate) fn new(wish: Wish, paint: Paint) -> Self {
+        let sink: Box<dyn Sink> = if can_draw() { Box::new(Terminal) } else { Box::new(Log) };
+        Self::on(wish, paint, sink)
+    }
+
+    fn on(wish: Wish, paint: Paint, sink: Box<dyn Sink>) -> Self {
+        if wish == Wish::default() {
             return Self(None);
         }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        // The template is ours and has no mistake; the default style would do as well.
-        bar.set_style(
-            ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
-        Self(Some(bar))
+        let state = State {
+            sink,
+            estimate: Estimate::default(),
+            next: Duration::ZERO,
+            told: Duration::ZERO,
+            pictures: 0,
+            lines: Vec::new(),
+            drawn: 0,
+            drawn_at: None,
+            torn: None,
+        };
+        Self(Some(Arc::new(Inner { wish, paint, state: Mutex::new(state) })))
     }
 
-    pub(crate) fn is_shown(&self) -> bool {
-        self.0.is_some()
+    /// After how long [`Self::draw`] has something to do, if ever.
+    pub(crate) fn due(&self, elapsed: Duration) -> Option<Duration> {
+        let inner = self.0.as_ref()?;
+        Some(inner.lock().next.saturating_sub(elapsed))
     }
 
-    /// Draws the state of the run.
-    pub(crate) fn draw(&self, counts: &Counts, total: Option<u64>, elapsed: Duration) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(line(counts, total, elapsed));
-            bar.tick();
+    /// Draws the state of the run, if it is time to; only then is it asked for.
+    pub(crate) fn draw<'a>(&self, elapsed: Duration, view: impl FnOnce() -> View<'a>) {
+        let Some(inner) = &self.0 else { return };
+        let mut state = match inner.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            // Somebody writes, maybe to a terminal that takes nothing; whoever draws has signals to take.
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if elapsed < state.next {
+            return;
+        }
+        let view = view();
+        let rest = inner.look_at(&mut state, &view);
+        match state.sink.size() {
+            Some(size) => {
+                state.next = elapsed + DRAWN_EVERY;
+                state.lines = inner.picture(&view, &rest, size, state.pictures);
+                state.pictures += 1;
+                if state.sink.is_ready() {
+                    state.show(Instant::now());
+                }
+            }
+            None => {
+                state.next = elapsed + LOOKED_EVERY;
+                if elapsed >= state.told + TOLD_EVERY {
+                    state.told = elapsed;
+                    let look = Look { width: None, graph: inner.wish.bar, turn: None, paint: Paint::PLAIN };
+                    if state.sink.is_ready() {
+                        state.sink.write(&line::first(&view, &rest, &look));
+                    }
+                }
+            }
         }
     }
 
-    /// Takes the bar away while somebody writes to the terminal.
+    /// Takes the picture away while somebody writes whole lines to the terminal.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some(bar) => bar.suspend(write),
-            None => write(),
-        }
+        self.aside_for(true, write)
     }
 
-    /// Takes the bar away for good.
+    /// Takes the picture away while somebody writes to the terminal: whole lines, or something that lacks its end. Then the
+    /// picture waits for that, for a while, instead of tearing a line.
+    pub(crate) fn aside_for<T>(&self, whole: bool, write: impl FnOnce() -> T) -> T {
+        let Some(inner) = &self.0 else { return write() };
+        let mut state = inner.lock();
+        state.hide();
+        let result = write();
+        let now = Instant::now();
+        state.torn = (!whole).then_some(now);
+        if state.drawn_at.is_none_or(|at| now.duration_since(at) >= REDRAWN_AFTER) {
+            state.show(now);
+        }
+        result
+    }
+
+    /// Takes the picture away for good.
     pub(crate) fn clear(&self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
+        if let Some(inner) = &self.0 {
+            let mut state = inner.lock();
+            state.hide();
+            state.lines.clear();
+            state.next = Duration::MAX;
         }
     }
 }
 
-fn line(counts: &Counts, total: Option<u64>, elapsed: Duration) -> String {
-    let done = counts.succeeded + counts.failed;
-    let mut line = match total {
-        Some(total) => format!("{done}/{total} done"),
-        None => format!("{done} done"),
-    };
-    line += &format!(" · {} running · {} failed · {}", counts.running, counts.failed, time(elapsed));
-    if let Some(total) = total.filter(|total| done > 0 && *total > done) {
-        let left = elapsed.as_secs_f64() / done as f64 * (total - done) as f64;
-        line += &format!(" · about {} left", time(Duration::from_secs_f64(left)));
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    line
+
+    fn look_at(&self, state: &mut State, view: &View<'_>) -> Rest {
+        let over = view.done() + view.counts.skipped;
+        let ages: Vec<Duration> = view.running.iter().map(|(_, age)| *age).collect();
+        let sample = Sample {
+            elapsed: view.elapsed,
+            done: view.done(),
+            rest: view.total().map(|total| total.saturating_sub(over)),
+            running: view.running_count,
+            ages: &ages,
+            median: view.median,
+            suspended: view.suspended,
+        };
+        state.estimate.add(&sample);
+        let left = state.estimate.left(&sample);
+        let ends = left.filter(|_| self.wish.eta).and_then(|left| clock(Timestamp::now(), left));
+        Rest { left, ends }
+    }
+
+    /// All lines, for a terminal of this size.
+    fn picture(
+        &self,
+        view: &View<'_>,
+        rest: &Rest,
+        (width, rows): (usize, usize),
+        turn: usize,
+    ) -> Vec<String> {
+        // The last column stays free: a cursor behind it is in the next line on some terminals.
+        let width = Some(width.saturating_sub(1).max(1));
+        let look = Look { width, graph: self.wish.bar, turn: Some(turn), paint: self.paint };
+        let mut lines = vec![line::first(view, rest, &look)];
+        if self.wish.jobs {
+            lines.extend(line::jobs(view, rows.saturating_sub(2), &look));
+        }
+        lines
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_says_how_far_it_is() {
-        let mut counts = Counts::default();
-        (counts.succeeded, counts.failed, counts.running) = (1, 1, 1);
-        let text = line(&counts, Some(3), Duration::from_secs(12));
-        assert_eq!(text, "2/3 done · 1 running · 1 failed · 12.0 s · about 6.00 s left");
-        assert_eq!(line(&counts, None, Duration::from_secs(1)), "2 done · 1 running · 1 failed · 1.00 s");
+impl State {
+    /// Draws the picture over the one that is there.
+    fn show(&mut self, now: Instant) {
+        if self.lines.is_empty() {
+            return;
+        }
+        let mut text = String::new();
+        match self.torn {
+            Some(since) if now.duration_since(since) < TORN_MAX => return,
+            Some(_) => text += "\r\n",
+            None => (),
+        }
+        self.torn = None;
+        text += &self.back();
+        for (place, line) in self.lines.iter().enumerate() {
+            text += if place > 0 { "\r\n" } else { "" };
+            text += line;
+            text += "\x1b[K";
+        }
+        if self.lines.len() < self.drawn {
+            // Lines below that were there before.
+            text += "\x1b[J";
+        }
+        self.sink.write(&text);
+        (self.drawn, self.drawn_at) = (self.lines.len(), Some(now));
     }
+
+    /// Takes it off the screen.
+    fn hide(&mut self) {
+        if self.drawn > 0 {
+            let text = self.back() + "\x1b[J";
+            self.sink.write(&text);
+            self.drawn = 0;
+        }
+    }
+
+    /// The way to where the picture begins.
+    fn back(&self) -> String {
+        match self.drawn {
+            0 => String::new(),
+            1 => "\r".to_owned(),
+            lines => format!("\r\x1b[{}A", lines - 1),
+        }
+    }
+}
+
+/// The time on the clock after so long: `14:05:10` soon, `14:05` later today, `Mon 09:10`, `12 Nov 17:40`.
+fn clock(now: Timestamp, left: Duration) -> Option<String> {
+    let zone = when::zone();
+    let ends = now.checked_add(SignedDuration::try_from(left).ok()?).ok()?;
+    let (ends, now) = (ends.to_zoned(zone.clone()), now.to_zoned(zone));
+    let form = match left {
+        _ if left < SECONDS_TOLD => "%H:%M:%S",
+        _ if ends.date() == now.date() => "%H:%M",
+        _ if left < WEEKDAY_TOLD => "%a %H:%M",
+        _ => "%-d %b %H:%M",
+    };
+    Some(ends.strftime(form).to_string())
 }

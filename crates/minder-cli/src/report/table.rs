@@ -166,7 +166,7 @@ fn terminal_width() -> Option<usize> {
 }
 
 /// Cuts a text to this width, with `…` for what is not there.
-fn shorten(text: &str, width: usize) -> String {
+pub(crate) fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -39,7 +39,8 @@ use crate::exit;
 use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};
 use crate::journal::row::Over;
 use crate::plan::{OrderPlan, Plan, View};
-use crate::report::{Progress, Summary, Tally, data, explain, reason, say, say_if_heard};
+use crate::report::colours::{Paint, When};
+use crate::report::{Progress, Summary, Tally, Wish, data, explain, reason, say, say_if_heard};
 use crate::template::Job;
 
 /// Loops that share the work: one a processor brings the most, and a third brings nothing on two.
@@ -123,7 +124,8 @@ fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let progress = Progress::new(plan.bar);
+    let wish = Wish { bar: plan.bar, ..Wish::default() };
+    let progress = Progress::new(wish, Paint::stderr(When::Auto));
     let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
     let stage = Stage::new(screen, order, left.again, left.unshown);

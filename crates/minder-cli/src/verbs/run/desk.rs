@@ -7,9 +7,9 @@ use minder::{Events, Guard, Interest, Poller, Signal, Token};
 
 use super::shared::Shared;
 use crate::exit;
-use crate::report::{Progress, count, say_if_heard};
+use crate::report::{Progress, View, count, say_if_heard};
 
-/// How often the bar is drawn, and how often signals are looked at where they cannot be waited for.
+/// How often signals are looked at where they cannot be waited for.
 const TICK: Duration = Duration::from_millis(100);
 
 /// How long the loops may take when all jobs should be dead: longer than a set waits for one that cannot be killed.
@@ -68,11 +68,12 @@ impl Desk {
         begun: Instant,
     ) -> Option<Signal> {
         let heard = self.poller.add(&guard.signals(), Token(0), Interest::READABLE).is_ok();
-        let ticks = progress.is_shown() || !heard;
         let (mut events, mut wishes) = (Events::new(), Wishes::default());
         while self.loops.load(Ordering::SeqCst) > 0 {
-            let tick = ticks.then(|| Instant::now() + TICK);
-            let deadline = [tick, self.give_up_at(&wishes)].into_iter().flatten().min();
+            let tick = (!heard).then_some(TICK);
+            let wait = [tick, progress.due(begun.elapsed())].into_iter().flatten().min();
+            let next = wait.and_then(|wait| Instant::now().checked_add(wait));
+            let deadline = [next, self.give_up_at(&wishes)].into_iter().flatten().min();
             if let Err(error) = self.poller.wait(&mut events, deadline) {
                 shared.fail(error.to_string());
                 break;
@@ -83,7 +84,8 @@ impl Desk {
             if self.give_up_at(&wishes).is_some_and(|at| Instant::now() >= at) {
                 give_up(&wishes);
             }
-            progress.draw(&shared.crew.counts(), shared.input.total(), begun.elapsed());
+            let elapsed = begun.elapsed();
+            progress.draw(elapsed, || view(shared, elapsed));
         }
         wishes.first
     }
@@ -92,6 +94,12 @@ impl Desk {
     fn give_up_at(&self, wishes: &Wishes) -> Option<Instant> {
         wishes.give_up_at.filter(|_| wishes.killed || !self.rests.load(Ordering::SeqCst))
     }
+}
+
+/// What the run looks like.
+fn view<'a>(shared: &Shared<'_>, elapsed: Duration) -> View<'a> {
+    let counts = shared.crew.counts();
+    View { counts, total: shared.input.total(), elapsed, running_count: counts.running, ..View::default() }
 }
 
 /// What was wished so far.
@@ -125,7 +133,8 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
             shared.crew.kill();
         }
         Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => give_up(wishes),
-        Signal::Stop => guard.stop_self(),
+        // A shell's prompt does not stand within the picture.
+        Signal::Stop => shared.stage.screen.aside(|| guard.stop_self()),
         _ => (),
     }
 }

@@ -75,7 +75,8 @@ impl Screen {
         let file = streams.file(stream);
         // The bar's lock is not held while somebody does not read from a pipe: the main thread takes signals.
         let result = if file.is_terminal() {
-            self.progress.aside(|| ready::write_all(file, bytes))
+            let whole = bytes.ends_with(b"\n");
+            self.progress.aside_for(whole, || ready::write_all(file, bytes))
         } else {
             ready::write_all(file, bytes)
         };

@@ -1,0 +1,357 @@
+//! Pictures on a terminal that is played: what is left to see after all that was written.
+
+use super::line::{coarse, rough};
+use super::*;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A terminal that obeys what is written to it.
+#[derive(Debug)]
+struct Screen {
+    size: Option<(usize, usize)>,
+    ready: bool,
+    lines: Vec<Vec<char>>,
+    row: usize,
+    column: usize,
+    writes: usize,
+    /// Whether something went beyond the last column, or above the first row.
+    beyond: bool,
+}
+
+/// Its two ends: ours, and the one that is written to.
+#[derive(Clone, Debug)]
+struct End(Arc<Mutex<Screen>>);
+
+impl End {
+    fn new(size: Option<(usize, usize)>) -> Self {
+        let (lines, beyond) = (vec![Vec::new()], false);
+        let screen = Screen { size, ready: true, lines, row: 0, column: 0, writes: 0, beyond };
+        Self(Arc::new(Mutex::new(screen)))
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&mut Screen) -> T) -> T {
+        look(&mut self.0.lock().expect("a screen"))
+    }
+
+    /// All that is left to see.
+    fn text(&self) -> String {
+        let line = |line: &Vec<char>| {
+            line.iter().filter(|c| **c != '\0').collect::<String>().trim_end().to_owned() + "\n"
+        };
+        self.look(|screen| screen.lines.iter().map(line).collect::<String>()).trim_end().to_owned()
+    }
+
+    fn progress(&self, wish: Wish) -> Progress {
+        Progress::on(wish, Paint::PLAIN, Box::new(self.clone()))
+    }
+}
+
+impl Sink for End {
+    fn size(&self) -> Option<(usize, usize)> {
+        self.look(|screen| screen.size)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.look(|screen| screen.ready)
+    }
+
+    fn write(&mut self, text: &str) {
+        self.look(|screen| {
+            screen.writes += 1;
+            match screen.size {
+                Some(_) => screen.obey(text),
+                None => screen.obey(&format!("{text}\r\n")),
+            }
+        });
+    }
+}
+
+impl Screen {
+    fn obey(&mut self, text: &str) {
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            match c {
+                '\r' => self.column = 0,
+                '\n' => {
+                    self.row += 1;
+                    self.lines.resize(self.lines.len().max(self.row + 1), Vec::new());
+                }
+                '\x1b' => {
+                    assert_eq!(rest.next(), Some('['));
+                    let word: String = rest.by_ref().take_while_inclusive();
+                    let (number, order) = word.split_at(word.len() - 1);
+                    match order {
+                        "A" => {
+                            let up = number.parse().unwrap_or(1);
+                            self.beyond |= up > self.row;
+                            self.row = self.row.saturating_sub(up);
+                        }
+                        "K" => self.lines[self.row].truncate(self.column),
+                        "J" => {
+                            self.lines[self.row].truncate(self.column);
+                            self.lines.truncate(self.row + 1);
+                        }
+                        "m" => (),
+                        _ => panic!("`{word}` is not known here"),
+                    }
+                }
+                c => {
+                    let line = &mut self.lines[self.row];
+                    line.resize(line.len().max(self.column + 1), ' ');
+                    line[self.column] = c;
+                    // The second half of a wide character.
+                    let wide = c.width().unwrap_or(0);
+                    line.resize(line.len().max(self.column + wide), '\0');
+                    self.column += wide;
+                    self.beyond |= self.size.is_some_and(|(width, _)| self.column >= width);
+                }
+            }
+        }
+    }
+}
+
+/// Takes an escape sequence with its last letter.
+trait TakeWhileInclusive {
+    fn take_while_inclusive(self) -> String;
+}
+
+impl<T: Iterator<Item = char>> TakeWhileInclusive for T {
+    fn take_while_inclusive(self) -> String {
+        let mut word = String::new();
+        for c in self {
+            word.push(c);
+            if c.is_ascii_alphabetic() {
+                break;
+            }
+        }
+        word
+    }
+}
+
+const BAR: Wish = Wish { bar: true, eta: false, jobs: false };
+const JOBS: Wish = Wish { bar: false, eta: false, jobs: true };
+
+fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> View<'static> {
+    let mut view =
+        View { total, running_count: running, elapsed: Duration::from_secs(seconds), ..View::default() };
+    (view.counts.succeeded, view.counts.failed, view.counts.running) = (succeeded, failed, running);
+    view
+}
+
+fn running(names: &[(&str, u64)]) -> Vec<(String, Duration)> {
+    names.iter().map(|(name, age)| ((*name).to_owned(), Duration::from_secs(*age))).collect()
+}
+
+/// What a run that looks so is told as.
+fn drawn(wish: Wish, size: (usize, usize), view: &View<'_>) -> String {
+    let end = End::new(Some(size));
+    end.progress(wish).draw(view.elapsed, || view.clone());
+    assert!(!end.look(|screen| screen.beyond), "{size:?}: {}", end.text());
+    end.text()
+}
+
+#[test]
+fn the_line_says_how_far_it_is() {
+    let two = view(1, 1, 1, Some(3), 12);
+    assert_eq!(drawn(JOBS, (100, 24), &two), "⠋ 2/3 done · 1 running · 1 failed · 12 s · about 5 s left");
+    assert_eq!(
+        drawn(BAR, (100, 24), &two),
+        "⠋ ━━━━━━━━━━━━━━━━━━━━────────── 66 % · 2/3 done · 1 running · 1 failed · 12 s · about 5 s left"
+    );
+    let unknown = view(2, 0, 1, None, 1);
+    assert_eq!(drawn(BAR, (100, 24), &unknown), "⠋ 2 done · 1 running · 0 failed · 1 s");
+    let mut over = View { input_over: true, ..unknown };
+    over.counts.offered = 4;
+    assert!(drawn(BAR, (100, 24), &over).contains(" 50 % · 2/4 done · "));
+}
+
+#[test]
+fn what_holds_the_run_back_is_said() {
+    let held = View { held: Some("load above 8"), ..view(1, 0, 1, Some(3), 12) };
+    assert!(drawn(BAR, (100, 24), &held).contains(" · 0 failed · waiting: load above 8 · 12 s"));
+    let suspended = View { suspended: true, ..held };
+    let text = drawn(BAR, (100, 24), &suspended);
+    assert!(text.contains(" · suspended · 12 s") && !text.contains("left"), "{text}");
+}
+
+#[test]
+fn it_fits_every_width_and_loses_what_matters_least() {
+    let names = running(&[("日本語日本語日本語日本語 ./test.sh linux", 7300), ("b\x1b[2J", 70), ("", 3)]);
+    let all = View {
+        running: names,
+        median: Some(Duration::from_secs(2)),
+        held: Some("load above 8"),
+        ..view(123_456, 7, 64, Some(1_000_000), 3700)
+    };
+    let everything = Wish { bar: true, eta: true, jobs: true };
+    for width in 4..=220 {
+        for view in [&all, &view(0, 0, 0, None, 0), &view(5, 0, 2, Some(7), 9)] {
+            let text = drawn(everything, (width, 24), view);
+            for line in text.lines() {
+                assert!(line.width() < width, "{width}: {text}");
+            }
+            let done = if view.total == Some(7) { "5/7 done" } else { "done" };
+            assert!(width < 24 || text.contains(done), "{width}: {text}");
+        }
+    }
+    assert_eq!(drawn(BAR, (20, 24), &view(5, 1, 2, Some(70), 9)), "⠋ 6/70 done");
+    assert_eq!(drawn(BAR, (26, 24), &view(5, 1, 2, Some(70), 9)), "⠋ 6/70 done · 1 failed");
+    assert_eq!(
+        drawn(BAR, (48, 24), &view(5, 1, 2, Some(70), 9)),
+        "⠋ 6/70 done · 1 failed · about 1 min 22 s left"
+    );
+}
+
+#[test]
+fn the_oldest_jobs_have_lines_that_fold_away() {
+    let end = End::new(Some((60, 24)));
+    let progress = end.progress(JOBS);
+    let names = running(&[("./test.sh bsd", 125), ("b", 30), ("c", 4), ("d", 3), ("e", 2), ("f", 1)]);
+    let mut view = View { running: names, median: Some(Duration::from_secs(3)), ..view(9, 0, 6, None, 200) };
+    progress.draw(Duration::from_secs(1), || view.clone());
+    assert_eq!(
+        end.text(),
+        "⠋ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd  slowest\n       30 s  b\n        \
+         4 s  c\n        3 s  d\n        2 s  e"
+    );
+    view.running.truncate(1);
+    progress.draw(Duration::from_secs(2), || view.clone());
+    assert_eq!(end.text(), "⠙ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
+    progress.aside(|| end.clone().write("output\r\n"));
+    assert!(end.text().starts_with("output"), "{}", end.text());
+    progress.draw(Duration::from_secs(3), || view.clone());
+    assert!(end.text().ends_with("failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd"), "{}", end.text());
+    assert_eq!(end.text().lines().count(), 3);
+    progress.clear();
+    assert_eq!(end.text(), "output");
+    progress.draw(Duration::from_secs(4), || view.clone());
+    assert_eq!(end.text(), "output", "it is drawn after its end");
+    // A low terminal has no room for them.
+    view.running = running(&[("a", 3), ("b", 2)]);
+    assert_eq!(drawn(JOBS, (60, 2), &view).lines().count(), 1);
+    assert_eq!(drawn(JOBS, (60, 3), &view).lines().count(), 2);
+}
+
+#[test]
+fn it_follows_the_width_of_the_terminal() {
+    let end = End::new(Some((100, 24)));
+    let (progress, view) = (end.progress(BAR), view(1, 0, 1, Some(3), 12));
+    for (turn, width) in [100, 30, 60, 20, 100].into_iter().enumerate() {
+        end.look(|screen| screen.size = Some((width, 24)));
+        progress.draw(Duration::from_secs(turn as u64 + 1), || view.clone());
+        let text = end.text();
+        assert!(text.lines().count() == 1 && text.width() < width, "{width}: {text}");
+    }
+}
+
+#[test]
+fn output_is_never_torn_by_it() {
+    let end = End::new(Some((60, 24)));
+    let (progress, view) = (end.progress(BAR), view(0, 0, 1, None, 1));
+    progress.draw(Duration::from_secs(1), || view.clone());
+    progress.aside_for(false, || end.clone().write("half a li"));
+    assert_eq!(end.text(), "half a li");
+    progress.draw(Duration::from_secs(2), || view.clone());
+    assert_eq!(end.text(), "half a li");
+    progress.aside_for(true, || end.clone().write("ne\r\n"));
+    progress.draw(Duration::from_secs(3), || view.clone());
+    assert!(end.text().starts_with("half a line\n⠹ 0 done"), "{}", end.text());
+    // A line that gets no end is left alone.
+    progress.aside_for(false, || end.clone().write("prompt: "));
+    let Some(inner) = &progress.0 else { panic!("nothing is drawn") };
+    inner.lock().torn = Instant::now().checked_sub(TORN_MAX);
+    progress.draw(Duration::from_secs(4), || view.clone());
+    progress.draw(Duration::from_secs(5), || view.clone());
+    assert!(end.text().starts_with("half a line\nprompt:\n⠼ 0 done"), "{}", end.text());
+    assert_eq!(end.text().lines().count(), 3);
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_is_not_waited_for() {
+    let end = End::new(Some((60, 24)));
+    let progress = end.progress(BAR);
+    end.look(|screen| screen.ready = false);
+    progress.draw(Duration::from_secs(1), || view(0, 0, 1, None, 1));
+    assert_eq!(end.look(|screen| screen.writes), 0);
+    // Nor is whoever writes to it.
+    end.look(|screen| screen.ready = true);
+    progress.aside(|| progress.draw(Duration::from_secs(2), || panic!("it is looked at within a write")));
+    progress.draw(Duration::from_secs(3), || view(0, 0, 1, None, 1));
+    assert!(end.text().contains("0 done"));
+}
+
+#[test]
+fn it_costs_little_however_fast_jobs_end() {
+    let end = End::new(Some((60, 24)));
+    let progress = end.progress(Wish { bar: true, eta: true, jobs: true });
+    let mut asked = 0;
+    for micros in (0..10_000_000).step_by(50) {
+        let elapsed = Duration::from_micros(micros);
+        progress.draw(elapsed, || {
+            asked += 1;
+            View { elapsed, ..view(micros / 50, 0, 8, Some(1_000_000), 0) }
+        });
+    }
+    assert_eq!((asked, end.look(|screen| screen.writes)), (100, 100));
+    assert_eq!(progress.due(Duration::from_millis(9950)), Some(Duration::from_millis(50)));
+    let begun = Instant::now();
+    (0..2000).for_each(|_| progress.aside(|| ()));
+    let most = 2 * (begun.elapsed().as_millis() / REDRAWN_AFTER.as_millis() + 2);
+    assert!(end.look(|screen| screen.writes) as u128 <= 100 + most + 2, "drawn behind each line of a flood");
+}
+
+#[test]
+fn a_log_is_told_now_and_then() {
+    let end = End::new(None);
+    let progress = end.progress(BAR);
+    for second in 0..=95 {
+        let elapsed = Duration::from_secs(second);
+        assert!(progress.due(elapsed).is_some_and(|due| due <= LOOKED_EVERY));
+        progress.draw(elapsed, || view(second, 0, 1, Some(200), second));
+        progress.aside(|| ());
+    }
+    let lines = [
+        "15 % · 30/200 done · 1 running · 0 failed · 30 s · about 2 min 50 s left",
+        "30 % · 60/200 done · 1 running · 0 failed · 1 min · about 2 min 20 s left",
+        "45 % · 90/200 done · 1 running · 0 failed · 1 min 30 s · about 1 min 50 s left",
+    ];
+    assert_eq!(end.text(), lines.join("\n"));
+    progress.clear();
+    assert_eq!(end.text(), lines.join("\n"));
+}
+
+#[test]
+fn nothing_is_done_where_nothing_is_wanted() {
+    let end = End::new(Some((60, 24)));
+    let progress = end.progress(Wish::default());
+    progress.draw(Duration::ZERO, || panic!("it is looked at"));
+    assert_eq!((progress.due(Duration::ZERO), progress.aside(|| 3)), (None, 3));
+    progress.clear();
+    assert_eq!(end.look(|screen| screen.writes), 0);
+}
+
+#[test]
+fn times_are_as_a_glance_takes_them_in() {
+    let texts = [0, 12, 60, 247, 600, 2047, 3600, 7500, 172_800, 273_600].map(|seconds| {
+        let time = Duration::from_secs(seconds);
+        coarse(time)
+    });
+    let wanted =
+        ["0 s", "12 s", "1 min", "4 min 7 s", "10 min", "34 min", "1 h", "2 h 5 min", "2 d", "3 d 4 h"];
+    assert_eq!(texts, wanted);
+    let texts = [3, 3100, 9949, 9950, 61_000].map(|millis| rough(Duration::from_millis(millis)));
+    assert_eq!(texts, ["3 ms", "3.1 s", "9.9 s", "9 s", "1 min 1 s"]);
+}
+
+#[test]
+fn the_end_has_a_time_on_the_clock() {
+    let now: Timestamp = "2026-11-20T12:00:00Z".parse().expect("a time");
+    let of = |seconds| clock(now, Duration::from_secs(seconds)).expect("a time").chars().count();
+    // As many characters as `14:05:10`, `14:05`, `Mon 09:10` and a date have, wherever this runs.
+    assert_eq!((of(30), of(4 * 86_400)), (8, 9));
+    assert!(of(700) == 5 || of(700) == 9, "{}", of(700));
+    assert!(of(40 * 86_400) >= 12);
+    assert_eq!(clock(now, Duration::MAX), None);
+    let eta = Wish { eta: true, ..Wish::default() };
+    let text = drawn(eta, (100, 24), &view(1, 0, 1, Some(3), 12));
+    assert!(text.contains(" · 12 s · about 12 s left · ends ") && !text.contains('%'), "{text}");
+}
