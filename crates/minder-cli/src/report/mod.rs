@@ -6,6 +6,7 @@ pub(crate) mod export;
 mod progress;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
+#[allow(dead_code, reason = "wired next")]
 mod summary;
 pub(crate) mod table;
 pub(crate) mod when;
@@ -13,7 +14,7 @@ pub(crate) mod when;
 #[allow(unused_imports, reason = "wired next")]
 pub(crate) use self::{
     progress::{Progress, Slow, View, Wish},
-    summary::{Summary, Tally, signal_name},
+    summary::{Cause, Halted, Summary, Tally, signal_name},
 };
 
 use std::io::{self, BufWriter, Write};

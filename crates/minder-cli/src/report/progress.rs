@@ -10,6 +10,7 @@ mod slow;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use line::rough;
 #[allow(unused_imports, reason = "wired next")]
 pub(crate) use slow::Slow;
 

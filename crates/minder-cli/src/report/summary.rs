@@ -4,12 +4,36 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use minder::exec::Counts;
-use minder::{Outcome, Status};
+use minder::{Exit, Outcome, Status};
 
+use super::colours::Paint;
+use super::progress::rough;
 use super::{count, time};
 
 /// How many failed jobs are named. The rest is counted.
 const NAMED_MAX: usize = 10;
+
+/// Why a job ended that did not end by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It did.
+    #[default]
+    Own,
+    /// It was given so long, and took longer.
+    TimedOut(Duration),
+    /// Memory ran short.
+    Memory,
+    /// Enough others had failed, or succeeded.
+    Halted,
+}
+
+/// A job that is to be named.
+#[derive(Debug)]
+struct Named {
+    name: String,
+    /// How it ended.
+    how: String,
+}
 
 /// What one loop adds up.
 #[derive(Debug, Default)]
@@ -17,32 +41,49 @@ pub(crate) struct Tally {
     pub(crate) cpu: Duration,
     /// The sum of the jobs' own times: what they would have taken one by one.
     pub(crate) wall: Duration,
-    failed: Vec<String>,
+    failed: Vec<Named>,
     leaked: Vec<String>,
     pub(crate) left_running: u64,
+    /// Failed jobs that took too long.
+    timed_out: u64,
+    /// Failed jobs that were killed since memory ran short.
+    starved: u64,
+    /// Failed jobs that were killed since no more were wanted. They are not named: whoever caused it is.
+    halted: u64,
+    /// How often a job was killed since memory ran short, to be run again.
+    put_back: u64,
 }
 
 impl Tally {
     /// Takes the end of a job. `name` is asked for only when the job is to be named.
     pub(crate) fn add(&mut self, outcome: &Outcome, wall: Duration, name: impl Fn() -> String) {
-        if let Some(usage) = outcome.exit.usage {
-            self.cpu += usage.user + usage.system;
-        }
-        self.wall += wall;
+        self.add_as(Cause::Own, outcome, wall, name);
+    }
+
+    /// Takes the end of a job, which had this cause. One that succeeded nevertheless did.
+    pub(crate) fn add_as(
+        &mut self,
+        cause: Cause,
+        outcome: &Outcome,
+        wall: Duration,
+        name: impl Fn() -> String,
+    ) {
+        self.take(cause, outcome.exit, wall, &name);
         self.left_running += u64::from(outcome.left_running);
-        if !outcome.exit.status.success() && self.failed.len() < NAMED_MAX {
-            self.failed.push(format!("{}  ({}, {})", name(), status(outcome.exit.status), time(wall)));
-        }
         if outcome.leaked && self.leaked.len() < NAMED_MAX {
             self.leaked.push(name());
         }
     }
 
+    /// Takes the end of an attempt after which the job runs again: it costs, and is not told of.
+    pub(crate) fn add_attempt(&mut self, cause: Cause, exit: Exit, wall: Duration) {
+        self.spend(exit, wall);
+        self.put_back += u64::from(cause == Cause::Memory);
+    }
+
     /// Takes a job that was never started.
     pub(crate) fn add_refused(&mut self, name: &str, why: &str) {
-        if self.failed.len() < NAMED_MAX {
-            self.failed.push(format!("{name}  ({why})"));
-        }
+        self.name(name.to_owned(), why.to_owned());
     }
 
     /// Adds what another loop added up.
@@ -50,15 +91,66 @@ impl Tally {
         self.cpu += other.cpu;
         self.wall += other.wall;
         self.left_running += other.left_running;
+        self.timed_out += other.timed_out;
+        self.starved += other.starved;
+        self.halted += other.halted;
+        self.put_back += other.put_back;
         self.failed.extend(other.failed);
         self.leaked.extend(other.leaked);
         self.failed.truncate(NAMED_MAX);
         self.leaked.truncate(NAMED_MAX);
     }
+
+    fn spend(&mut self, exit: Exit, wall: Duration) {
+        if let Some(usage) = exit.usage {
+            self.cpu += usage.user + usage.system;
+        }
+        self.wall += wall;
+    }
+
+    fn take(&mut self, cause: Cause, exit: Exit, wall: Duration, name: &dyn Fn() -> String) {
+        self.spend(exit, wall);
+        if exit.status.success() {
+            return;
+        }
+        let how = match cause {
+            Cause::Own => format!("{}, {}", status(exit.status), time(wall)),
+            Cause::TimedOut(limit) => {
+                self.timed_out += 1;
+                format!("timed out after {}", rough(limit))
+            }
+            Cause::Memory => {
+                self.starved += 1;
+                format!("killed since memory ran short, {}", time(wall))
+            }
+            Cause::Halted => {
+                self.halted += 1;
+                return;
+            }
+        };
+        if self.failed.len() < NAMED_MAX {
+            self.name(name(), how);
+        }
+    }
+
+    fn name(&mut self, name: String, how: String) {
+        if self.failed.len() < NAMED_MAX {
+            self.failed.push(Named { name, how });
+        }
+    }
+}
+
+/// A run that ended before its input, since enough jobs had failed or succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Halted {
+    /// What was asked for: `--halt soon,fail=1`.
+    pub(crate) why: String,
+    /// How many jobs were not run, if that is known.
+    pub(crate) not_run: Option<u64>,
 }
 
 /// A run that is over.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) counts: Counts,
     pub(crate) tally: Tally,
@@ -67,6 +159,8 @@ pub(crate) struct Summary {
     pub(crate) adopted: Vec<(u32, String)>,
     /// Whether it was cut off, and failures are not of the jobs' own making.
     pub(crate) cut: bool,
+    /// Whether and why it ended before its input.
+    pub(crate) halted: Option<Halted>,
     /// The id of its record.
     pub(crate) run: Option<String>,
     /// What stands behind `--resume` when it is taken up again.
@@ -83,30 +177,68 @@ impl Summary {
     }
 
     /// Its lines.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let Counts { succeeded, failed, .. } = self.counts;
-        let mut first = format!(
-            "{} · {failed} failed · {} elapsed · {} CPU",
-            count(succeeded + failed, "job"),
-            time(self.elapsed),
-            time(self.tally.cpu)
-        );
-        let gain = self.tally.wall.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-6);
-        if succeeded + failed > 1 && gain >= 1.05 {
-            first += &format!(" · {gain:.1} times as fast as one by one");
+    pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
+        let failed = self.counts.failed;
+        let mut lines = vec![self.first_line(paint)];
+        let tally = &self.tally;
+        let named = |job: &Named| format!("{}  ({})", paint.name(&job.name), job.how);
+        lines.extend(tally.failed.iter().map(|job| format!("  {} {}", paint.failed("failed:"), named(job))));
+        let told = tally.failed.len() as u64;
+        if failed > told + tally.halted && told > 0 {
+            lines.push(format!("  and {} more", failed - told - tally.halted));
         }
-        let mut lines = vec![first];
-        lines.extend(self.tally.failed.iter().map(|job| format!("  failed: {job}")));
-        let named = self.tally.failed.len() as u64;
-        if failed > named && named > 0 {
-            lines.push(format!("  and {} more", failed - named));
+        lines.extend(self.halted_lines());
+        if tally.put_back > 0 {
+            let jobs = count(tally.put_back, "job");
+            lines.push(format!("  killed since memory ran short, and put back: {jobs}"));
         }
         let leaked =
             |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
-        lines.extend(self.tally.leaked.iter().map(leaked));
+        lines.extend(tally.leaked.iter().map(leaked));
         lines.extend(self.left_lines());
         if let Some(run) = self.run.as_ref().filter(|_| failed > 0 && !self.cut) {
             lines.push(format!("  more of them: minder log {run} --failed"));
+        }
+        lines
+    }
+
+    /// What was done, and what it cost.
+    fn first_line(&self, paint: Paint) -> String {
+        let Counts { succeeded, failed, retried, .. } = self.counts;
+        let text = format!("{failed} failed");
+        let mut parts = vec![count(succeeded + failed, "job")];
+        parts.push(if failed > 0 { paint.failed(&text) } else { text });
+        let mut some = |number: u64, text: String| (number > 0).then(|| parts.push(text));
+        some(self.tally.timed_out, format!("{} timed out", self.tally.timed_out));
+        some(self.tally.starved, format!("{} killed for memory", self.tally.starved));
+        some(retried, format!("{retried} {}", if retried == 1 { "retry" } else { "retries" }));
+        let not_run = self.counts.skipped + self.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
+        some(not_run, format!("{not_run} not run"));
+        parts.push(format!("{} elapsed", time(self.elapsed)));
+        parts.push(format!("{} CPU", time(self.tally.cpu)));
+        let gain = self.tally.wall.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-6);
+        if succeeded + failed > 1 && gain >= 1.05 {
+            parts.push(format!("{gain:.1} times as fast as one by one"));
+        }
+        parts.join(" · ")
+    }
+
+    /// What did not run, or was ended, and why.
+    fn halted_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(Halted { why, not_run }) = &self.halted {
+            if self.tally.halted > 0 {
+                lines.push(format!("  ended with the run: {}  ({why})", count(self.tally.halted, "job")));
+            }
+            match not_run {
+                Some(0) => (),
+                Some(jobs) => lines.push(format!("  not run: {}  ({why})", count(*jobs, "job"))),
+                None => lines.push(format!("  not run: the rest of the input  ({why})")),
+            }
+        }
+        if self.counts.skipped > 0 {
+            let jobs = count(self.counts.skipped, "job");
+            lines.push(format!("  not run: {jobs}, since what they depend on failed"));
         }
         lines
     }
@@ -169,6 +301,11 @@ pub(crate) fn signal_name(signal: i32) -> Option<&'static str> {
 mod tests {
     use super::*;
 
+    /// Adds a job that ended so after eleven seconds.
+    fn end(tally: &mut Tally, cause: Cause, status: Status, name: &str) {
+        tally.take(cause, Exit { status, usage: None }, Duration::from_secs(11), &|| name.to_owned());
+    }
+
     #[test]
     fn the_last_lines_name_what_failed() {
         let mut tally =
@@ -176,21 +313,60 @@ mod tests {
         tally.add_refused("./test.sh bsd", "not found");
         let mut counts = Counts::default();
         (counts.succeeded, counts.failed) = (2, 1);
-        let summary = Summary {
-            counts,
-            tally,
-            elapsed: Duration::from_millis(18_200),
-            adopted: Vec::new(),
-            run: None,
-            resume: None,
-            cut: false,
-        };
+        let elapsed = Duration::from_millis(18_200);
+        let summary = Summary { counts, tally, elapsed, ..Summary::default() };
         assert_eq!(
-            summary.lines(),
+            summary.lines(Paint::PLAIN),
             [
                 "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one",
                 "  failed: ./test.sh bsd  (not found)"
             ]
         );
+    }
+
+    #[test]
+    fn jobs_that_did_not_end_by_themselves_are_told_apart() {
+        let killed = Status::Signaled { signal: 9, core_dumped: false };
+        let (mut tally, mut other, wall) = (Tally::default(), Tally::default(), Duration::from_secs(11));
+        let limit = Cause::TimedOut(Duration::from_secs(10));
+        end(&mut tally, limit, killed, "slow");
+        end(&mut tally, limit, Status::Exited(0), "in time after all");
+        end(&mut tally, Cause::Own, Status::Exited(2), "bad");
+        end(&mut other, Cause::Memory, killed, "large");
+        end(&mut other, Cause::Halted, killed, "not its fault");
+        other.add_attempt(Cause::Memory, Exit { status: killed, usage: None }, wall);
+        other.add_attempt(Cause::Own, Exit { status: Status::Exited(1), usage: None }, wall);
+        tally.merge(other);
+        let mut counts = Counts::default();
+        (counts.succeeded, counts.failed, counts.retried, counts.skipped) = (1, 4, 2, 3);
+        let halted = Some(Halted { why: "--halt now,fail=3".into(), not_run: Some(7) });
+        let mut summary = Summary { counts, tally, halted, elapsed: wall * 20, ..Summary::default() };
+        assert_eq!(
+            summary.lines(Paint::PLAIN),
+            [
+                "5 jobs · 4 failed · 1 timed out · 1 killed for memory · 2 retries · 10 not run · 3 min 40 s elapsed · \
+                 0 ms CPU",
+                "  failed: slow  (timed out after 10 s)",
+                "  failed: bad  (exit 2, 11.0 s)",
+                "  failed: large  (killed since memory ran short, 11.0 s)",
+                "  ended with the run: 1 job  (--halt now,fail=3)",
+                "  not run: 7 jobs  (--halt now,fail=3)",
+                "  not run: 3 jobs, since what they depend on failed",
+                "  killed since memory ran short, and put back: 1 job",
+            ]
+        );
+        summary.halted = Some(Halted { not_run: None, ..summary.halted.unwrap_or_default() });
+        assert_eq!(summary.lines(Paint::PLAIN)[5], "  not run: the rest of the input  (--halt now,fail=3)");
+    }
+
+    #[test]
+    fn no_more_are_named_than_one_reads() {
+        let mut tally = Tally::default();
+        (0..25).for_each(|job| end(&mut tally, Cause::Own, Status::Exited(1), &job.to_string()));
+        let mut counts = Counts::default();
+        (counts.failed, counts.retried) = (25, 1);
+        let lines = Summary { counts, tally, ..Summary::default() }.lines(Paint::PLAIN);
+        assert_eq!((lines.len(), lines[11].as_str()), (12, "  and 15 more"));
+        assert!(lines[0].starts_with("25 jobs · 25 failed · 1 retry · 0 ms elapsed"), "{}", lines[0]);
     }
 }

@@ -170,6 +170,7 @@ fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
         run: book.run().map(str::to_owned),
         resume: book.resume(plan),
         cut: signal.is_some(),
+        halted: None,
     };
     if signal.is_some() {
         // What is left running goes with the run.
@@ -257,7 +258,11 @@ fn add_up(parts: impl Iterator<Item = thread::Result<Tally>>, shared: &Shared<'_
 fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End {
     if let Some(signal) = signal {
         if !shared.plan.quiet {
-            summary.lines().iter().chain(&summary.resume_line()).for_each(|line| say_if_heard(line));
+            summary
+                .lines(Paint::stderr(When::Auto))
+                .iter()
+                .chain(&summary.resume_line())
+                .for_each(|line| say_if_heard(line));
         }
         return End::Cancelled(Ending::Signal(signal));
     }
@@ -269,7 +274,7 @@ fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End 
         return End::Cancelled(Ending::Status(exit::OTHER));
     }
     if !shared.plan.quiet && (summary.is_wanted() || shared.plan.bar) {
-        summary.lines().iter().for_each(|line| say(line));
+        summary.lines(Paint::stderr(When::Auto)).iter().for_each(|line| say(line));
     }
     End::Status(exit::of_failed(summary.counts.failed))
 }

@@ -162,7 +162,7 @@ fn until(left: Duration) -> String {
 }
 
 /// A time that a job took: `42 ms`, `3.1 s`, `12 s`.
-pub(super) fn rough(time: Duration) -> String {
+pub(crate) fn rough(time: Duration) -> String {
     match time.as_millis() {
         0..1000 => format!("{} ms", time.as_millis()),
         1000..9950 => format!("{:.1} s", time.as_secs_f64()),
