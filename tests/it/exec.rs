@@ -1,6 +1,7 @@
 //! A crew over real children: two loops, as the command has them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use minder::{ChildSet, Command, Error, Event, Kill, Limits, Outcome, SpawnOption
 use crate::kit::{kid, patience, patterned, silent};
 
 mod control;
+#[cfg(unix)]
+mod suspend;
 
 const LOOPS: usize = 2;
 const LONG: &str = "sleep-ms 600000";
@@ -20,6 +23,10 @@ struct Site {
     queue: Mutex<VecDeque<Command>>,
     log: Mutex<Log>,
     bell: Condvar,
+    /// Whoever has it keeps the loops busy in their idle moment.
+    gate: Mutex<()>,
+    /// How many loops are at the gate.
+    at_gate: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +61,8 @@ impl Site {
             queue: Mutex::new(jobs.into_iter().collect()),
             log: Mutex::default(),
             bell: Condvar::new(),
+            gate: Mutex::default(),
+            at_gate: AtomicUsize::new(0),
         }
     }
 
@@ -105,6 +114,12 @@ impl Site {
             assert!(!bad(&log), "{what}: {log:?}");
             log = self.bell.wait_timeout(log, left).expect("a log").0;
         }
+    }
+
+    /// How many jobs were started, and how many ended.
+    fn seen(&self) -> (usize, usize) {
+        let log = self.log.lock().expect("a log");
+        (log.starts.len(), log.ends.len())
     }
 
     /// Has the loops kill these jobs.
@@ -192,6 +207,9 @@ impl Worker for Hand<'_> {
     }
 
     fn idle(&mut self, outputs: &mut Outputs<'_>) {
+        self.site.at_gate.fetch_add(1, Ordering::SeqCst);
+        drop(self.site.gate.lock().expect("a gate"));
+        self.site.at_gate.fetch_sub(1, Ordering::SeqCst);
         let log = self.site.log.lock().expect("a log");
         for (place, token) in log.doomed.iter().filter_map(|job| log.running.get(job)) {
             if *place == self.place {

@@ -9,5 +9,7 @@ mod crew;
 
 pub use self::{
     crew::{Crew, Launch, Outputs, Supply, Worker},
-    schedule::{Counts, Halt, HaltOn, Next, Order, Retry, Rules, Schedule, Start, Verdict},
+    schedule::{
+        Counts, Halt, HaltOn, Halted, Next, Order, Retry, Rules, Schedule, Start, Threshold, Verdict,
+    },
 };

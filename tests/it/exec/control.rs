@@ -1,5 +1,7 @@
 //! What can be said to a crew while it runs.
 
+use minder::exec::{Halt, HaltOn, Threshold};
+
 use super::*;
 
 #[test]
@@ -85,4 +87,28 @@ fn input_is_written_on_when_there_is_room() {
     let log = site.log.lock().expect("a log");
     assert_eq!(log.text.len(), 6);
     assert!(log.text.values().all(|text| *text == input));
+}
+
+#[test]
+fn starts_keep_their_distance() {
+    let mut rules = degree(4);
+    rules.delay = Duration::from_millis(40);
+    let site = Site::new(rules, (0..6).map(|_| silent("exit 0")));
+    let begun = Instant::now();
+    site.run(|_| ());
+    assert!(begun.elapsed() >= Duration::from_millis(5 * 40), "six starts need five pauses");
+    assert_eq!(site.crew.counts().succeeded, 6);
+}
+
+#[test]
+fn a_halt_ends_the_jobs_and_says_why() {
+    let mut rules = degree(4);
+    rules.halt = Some(Halt { on: HaltOn::Failed, at: Threshold::Percent(10), now: true });
+    let jobs = (0..3).map(|_| silent(LONG)).chain([silent("exit 1")]).chain((0..6).map(|_| silent("exit 0")));
+    let site = Site::new(rules, jobs);
+    site.crew.set_total(Some(10));
+    site.run(|_| ());
+    assert_eq!(site.seen(), (4, 4));
+    let by = site.crew.halted_by().expect("a rule");
+    assert_eq!((by.on, by.now), (HaltOn::Failed, true));
 }

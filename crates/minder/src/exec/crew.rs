@@ -6,11 +6,11 @@
 
 use std::fmt;
 use std::fs::File;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Counts, Next, Rules, Schedule, Start, Verdict};
+use super::{Counts, Halted, Next, Rules, Schedule, Start, Verdict};
 use crate::{
     ChildSet, Command, Error, ErrorKind, Event, Kill, Outcome, Result, SpawnOptions, Stream, Token, Waker,
 };
@@ -143,6 +143,11 @@ pub struct Crew<J> {
     wakers: Mutex<Vec<Waker>>,
     /// 0: go on. 1: ask the jobs to end. 2: insist.
     order: AtomicU8,
+    /// Counts the orders to stand still and to go on. After an odd one the jobs stand still.
+    still: AtomicU64,
+    loops: Mutex<Loops>,
+    /// Rung when a loop obeyed, began or ended.
+    obeyed: Condvar,
     grace: Duration,
     /// How many jobs may run at once, for the loops' shares.
     degree: AtomicUsize,
@@ -153,6 +158,23 @@ pub struct Crew<J> {
 struct State<J> {
     schedule: Schedule<J>,
     ended: bool,
+    /// Why nothing starts for a while.
+    held: bool,
+    suspended: bool,
+}
+
+impl<J> State<J> {
+    fn hold(&mut self) {
+        self.schedule.hold(self.held || self.suspended);
+    }
+}
+
+/// The loops that run.
+#[derive(Debug, Default)]
+struct Loops {
+    running: usize,
+    /// Those who carried out the last order to stand still or to go on.
+    obeyed: usize,
 }
 
 impl<J> fmt::Debug for Crew<J> {
@@ -165,11 +187,14 @@ impl<J: Send> Crew<J> {
     /// Makes a crew. `grace` is the time that jobs have to end after they were asked.
     pub fn new(rules: Rules, grace: Duration) -> Self {
         let degree = AtomicUsize::new(rules.degree.max(1));
-        let state = State { schedule: Schedule::new(rules), ended: false };
+        let state = State { schedule: Schedule::new(rules), ended: false, held: false, suspended: false };
         Self {
             state: Mutex::new(state),
             wakers: Mutex::new(Vec::new()),
             order: AtomicU8::new(0),
+            still: AtomicU64::new(0),
+            loops: Mutex::default(),
+            obeyed: Condvar::new(),
             grace,
             degree,
             sleepers: AtomicUsize::new(0),
@@ -209,8 +234,71 @@ impl<J: Send> Crew<J> {
 
     /// Starts nothing while `held`. Jobs that run go on; the loops still end when nothing is left to do.
     pub fn hold(&self, held: bool) {
-        self.lock().schedule.hold(held);
+        let mut state = self.lock();
+        state.held = held;
+        state.hold();
+        drop(state);
         self.wake();
+    }
+
+    /// Stops all jobs, until [`go_on`](Self::go_on), and starts nothing meanwhile: see [`ChildSet::suspend`]. It returns at
+    /// once; [`suspended`](Self::suspended) waits until it is done. [`cancel`](Self::cancel) and [`kill`](Self::kill) end
+    /// jobs that stand still, and those that are being ended do not stand still. A job that cannot be stopped goes on (Windows:
+    /// all of them).
+    pub fn suspend(&self) {
+        self.stand_still(true);
+    }
+
+    /// Lets all jobs go on that were suspended, those too that a [`Worker`] suspended by itself.
+    pub fn go_on(&self) {
+        self.stand_still(false);
+    }
+
+    fn stand_still(&self, still: bool) {
+        // Nothing starts any more before a loop reads the order: what it starts before, it stops then.
+        let mut state = self.lock();
+        state.suspended = still;
+        state.hold();
+        let mut loops = self.loops();
+        // Each is a new order: whoever passed one over may have started a job in between.
+        let last = self.still.load(Ordering::SeqCst);
+        self.still.store(last + if is_still(last) == still { 2 } else { 1 }, Ordering::SeqCst);
+        loops.obeyed = 0;
+        drop((loops, state));
+        self.wake();
+    }
+
+    /// Waits until every loop has carried out [`suspend`](Self::suspend), at most until `deadline`, and says whether they have.
+    /// A loop that is just busy with its worker obeys late. `false` at once if jobs are not suspended, or no longer.
+    pub fn suspended(&self, deadline: Instant) -> bool {
+        let mut loops = self.loops();
+        loop {
+            if !is_still(self.still.load(Ordering::SeqCst)) {
+                return false;
+            }
+            if loops.obeyed == loops.running {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            loops = self.obeyed.wait_timeout(loops, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// By which rule nothing more starts, if it was one.
+    pub fn halted_by(&self) -> Option<Halted> {
+        self.lock().schedule.halted_by()
+    }
+
+    /// Says how many jobs there are in all, once that is known; percentages count from it.
+    pub fn set_total(&self, total: Option<u64>) {
+        self.lock().schedule.set_total(total);
+    }
+
+    fn loops(&self) -> MutexGuard<'_, Loops> {
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts nothing more; the jobs that run go on.
@@ -264,8 +352,10 @@ impl<J: Send> Crew<J> {
             worker,
             running: Vec::new(),
             order: 0,
+            still: 0,
             sleeps: false,
         };
+        self.loops().running += 1;
         let result = driver.run();
         if let Err(error) = &result {
             // Told before any other loop's jobs are killed for it.
@@ -292,6 +382,8 @@ struct Loop<'a, W: Worker> {
     /// By the index of the child's token.
     running: Vec<Option<(Start, W::Job)>>,
     order: u8,
+    /// The last order to stand still or to go on that was carried out.
+    still: u64,
     /// Whether this loop is counted among the sleepers.
     sleeps: bool,
 }
@@ -484,8 +576,34 @@ impl<W: Worker> Loop<'_, W> {
             let how = if order == 1 { Kill::after(self.crew.grace) } else { Kill::NOW };
             ignore_denied(self.set.kill_all(how))?;
         }
+        let still = self.crew.still.load(Ordering::SeqCst);
+        if still != self.still {
+            // Whom we may not stop, or cannot, goes on: that is no reason to end the run.
+            let _ = if is_still(still) { self.set.suspend_all() } else { self.set.resume_all() };
+            self.still = still;
+            let mut loops = self.crew.loops();
+            loops.obeyed += usize::from(self.crew.still.load(Ordering::SeqCst) == still);
+            drop(loops);
+            self.crew.obeyed.notify_all();
+        }
         Ok(())
     }
+}
+
+impl<W: Worker> Drop for Loop<'_, W> {
+    fn drop(&mut self) {
+        let mut loops = self.crew.loops();
+        loops.running -= 1;
+        let last = self.crew.still.load(Ordering::SeqCst);
+        loops.obeyed -= usize::from(last != 0 && last == self.still);
+        drop(loops);
+        self.crew.obeyed.notify_all();
+    }
+}
+
+/// Whether jobs stand still after this order.
+fn is_still(order: u64) -> bool {
+    order % 2 == 1
 }
 
 /// A process that became another user's cannot be killed by us; it is waited for instead.

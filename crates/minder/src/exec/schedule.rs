@@ -4,6 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
+/// From how many ended jobs on a share of them means something.
+const PERCENT_MIN: u64 = 3;
+/// The longest pause before another attempt: a year, far from where adding to the clock would fail.
+const PAUSE_MAX: Duration = Duration::from_secs(365 * 86_400);
+
 /// What a schedule goes by.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -16,11 +21,22 @@ pub struct Rules {
     pub retry: Retry,
     /// When to start no more jobs. Default: never.
     pub halt: Option<Halt>,
+    /// How long the next start waits after a start. Default: not at all.
+    pub delay: Duration,
+    /// What the random numbers of [`Retry::jitter`] begin with: the same seed gives the same pauses. Default: 0.
+    pub seed: u64,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { degree: 1, order: Order::Given, retry: Retry::default(), halt: None }
+        Self {
+            degree: 1,
+            order: Order::Given,
+            retry: Retry::default(),
+            halt: None,
+            delay: Duration::ZERO,
+            seed: 0,
+        }
     }
 }
 
@@ -45,13 +61,16 @@ pub struct Retry {
     pub attempts_max: u32,
     /// How long to wait before the second attempt; the wait doubles with each further one. Default: not at all.
     pub pause: Duration,
-    /// The longest wait. Default: one minute.
+    /// The longest wait, before `jitter`. Default: one minute.
     pub pause_max: Duration,
+    /// From 0 to 1: each wait is multiplied by a random factor between 1 - `jitter` and 1 + `jitter`, so that jobs that failed
+    /// together do not come again together. Default: 0.
+    pub jitter: f64,
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts_max: 1, pause: Duration::ZERO, pause_max: Duration::from_secs(60) }
+        Self { attempts_max: 1, pause: Duration::ZERO, pause_max: Duration::from_secs(60), jitter: 0.0 }
     }
 }
 
@@ -61,8 +80,28 @@ pub struct Halt {
     /// What is counted.
     pub on: HaltOn,
     /// At which count.
-    pub count: u64,
+    pub at: Threshold,
     /// Whether the jobs that run are to be ended too.
+    pub now: bool,
+}
+
+/// The count at which a [`Halt`] comes. It never comes before something was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// So many.
+    Count(u64),
+    /// So many of a hundred jobs, where [`Schedule::set_total`] has told how many there are. Else of those that have ended, once
+    /// three have; [`HaltOn::Ended`] then never comes.
+    Percent(u8),
+}
+
+/// Why and how the rules ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Halted {
+    /// What was counted.
+    pub on: HaltOn,
+    /// Whether the jobs that ran were to be ended too.
     pub now: bool,
 }
 
@@ -164,7 +203,12 @@ pub struct Schedule<J> {
     counts: Counts,
     closed: bool,
     halted: bool,
+    halted_by: Option<Halted>,
+    total: Option<u64>,
     held: bool,
+    /// Before this time nothing starts.
+    not_before: Option<Instant>,
+    random: u64,
     /// Running jobs of which was said that they will be tried again if they fail.
     promised: HashSet<u64>,
 }
@@ -217,6 +261,7 @@ ordered!(Again, |again| (again.0, again.1.number));
 impl<J> Schedule<J> {
     /// Makes an empty schedule.
     pub fn new(rules: Rules) -> Self {
+        let random = rules.seed;
         Self {
             rules,
             given: VecDeque::new(),
@@ -230,7 +275,11 @@ impl<J> Schedule<J> {
             counts: Counts::default(),
             closed: false,
             halted: false,
+            halted_by: None,
+            total: None,
             held: false,
+            not_before: None,
+            random,
             promised: HashSet::new(),
         }
     }
@@ -285,6 +334,16 @@ impl<J> Schedule<J> {
         self.halted
     }
 
+    /// By which rule nothing more will start, if it was a rule.
+    pub fn halted_by(&self) -> Option<Halted> {
+        self.halted_by
+    }
+
+    /// Says how many jobs there are in all, once that is known; percentages count from it.
+    pub fn set_total(&mut self, total: Option<u64>) {
+        self.total = total;
+    }
+
     /// Changes how many jobs may run at once; at least one does. Those that run go on.
     pub fn set_degree(&mut self, degree: usize) {
         self.rules.degree = degree;
@@ -336,6 +395,9 @@ impl<J> Schedule<J> {
             // Without a job that waits it may turn out that none is left: one more is asked for.
             return if self.closed || self.has_waiting() { Next::Held } else { Next::Empty };
         }
+        if let Some(at) = self.not_before.filter(|at| now < *at) {
+            return if self.closed || self.has_waiting() { Next::Later(at) } else { Next::Empty };
+        }
         let Some(pending) = self.take(now) else {
             return match self.again.peek() {
                 // Jobs may still be offered, and one that is there goes before one that comes again.
@@ -345,6 +407,9 @@ impl<J> Schedule<J> {
         };
         let slot = self.slots.pop().map_or(self.slots_made + 1, |Reverse(slot)| slot);
         self.slots_made = self.slots_made.max(slot);
+        if !self.rules.delay.is_zero() {
+            self.not_before = now.checked_add(self.rules.delay);
+        }
         self.counts.running += 1;
         self.counts.retried += u64::from(pending.attempt > 1);
         Next::Start(Start { job: pending.number, attempt: pending.attempt, slot }, pending.job)
@@ -374,7 +439,8 @@ impl<J> Schedule<J> {
         }
         if again && !self.halted {
             let pending = Pending { number: start.job, attempt: start.attempt + 1, cost: 0, job };
-            self.again.push(Reverse(Again(now + self.pause(start.attempt), pending)));
+            let at = now.checked_add(self.pause(start.attempt)).unwrap_or(now);
+            self.again.push(Reverse(Again(at, pending)));
             return false;
         }
         let succeeded = verdict == Verdict::Succeeded;
@@ -389,9 +455,21 @@ impl<J> Schedule<J> {
         self.slots.push(Reverse(start.slot));
     }
 
-    fn pause(&self, attempt: u32) -> Duration {
-        let Retry { pause, pause_max, .. } = self.rules.retry;
-        pause.saturating_mul(1 << (attempt - 1).min(30)).min(pause_max)
+    fn pause(&mut self, attempt: u32) -> Duration {
+        let Retry { pause, pause_max, jitter, .. } = self.rules.retry;
+        let pause = pause.saturating_mul(1 << (attempt - 1).min(30)).min(pause_max).min(PAUSE_MAX);
+        if jitter > 0.0 { pause.mul_f64(1.0 + jitter.min(1.0) * (2.0 * self.random() - 1.0)) } else { pause }
+    }
+
+    /// A number from 0 to 1: splitmix64, of which every seed is a good one.
+    fn random(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        // The 53 bits that a float holds.
+        (bits >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn check_halt(&mut self) -> bool {
@@ -402,11 +480,20 @@ impl<J> Schedule<J> {
             HaltOn::Succeeded => succeeded,
             HaltOn::Ended => succeeded + failed,
         };
-        let reached = count >= halt.count;
-        if reached {
-            self.halt();
+        let ended = succeeded + failed;
+        let reached = match (halt.at, self.total) {
+            (Threshold::Count(most), _) => count >= most,
+            (Threshold::Percent(percent), Some(total)) => is_share(count, percent, total),
+            (Threshold::Percent(percent), None) => {
+                halt.on != HaltOn::Ended && ended >= PERCENT_MIN && is_share(count, percent, ended)
+            }
+        };
+        if count == 0 || !reached {
+            return false;
         }
-        reached && halt.now
+        self.halt();
+        self.halted_by = Some(Halted { on: halt.on, now: halt.now });
+        halt.now
     }
 
     /// Whether a job could start if one may.
@@ -459,6 +546,11 @@ impl<J> Schedule<J> {
         self.waiters.entry(number).or_default();
         self.settle(number, false);
     }
+}
+
+/// Whether `count` is at least so many per cent of `all`.
+fn is_share(count: u64, percent: u8, all: u64) -> bool {
+    u128::from(count) * 100 >= u128::from(percent) * u128::from(all)
 }
 
 #[cfg(test)]

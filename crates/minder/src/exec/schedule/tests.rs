@@ -84,7 +84,7 @@ fn dependents_wait_and_are_skipped_with_their_own_dependents() {
 
 #[test]
 fn halting_starts_nothing_more() {
-    let halt = Halt { on: HaltOn::Failed, count: 1, now: true };
+    let halt = Halt { on: HaltOn::Failed, at: Threshold::Count(1), now: true };
     let mut schedule = Schedule::new(rules(|rules| (rules.halt, rules.degree) = (Some(halt), 2)));
     let now = Instant::now();
     (0..9).for_each(|job| _ = schedule.offer(job, &[], 0));
@@ -92,6 +92,91 @@ fn halting_starts_nothing_more() {
     assert!(!schedule.ended(first.0, first.1, Verdict::Succeeded, now));
     assert!(schedule.ended(second.0, second.1, Verdict::Failed, now), "those that run are to be ended");
     assert_eq!((schedule.next(now), schedule.is_over()), (Next::Over, true));
+    assert_eq!(schedule.halted_by(), Some(Halted { on: HaltOn::Failed, now: true }));
+}
+
+/// At which number of ended jobs the halt comes, if `fates` says which fail.
+fn halts_at(on: HaltOn, at: Threshold, total: Option<u64>, fates: &str) -> Option<usize> {
+    let halt = Halt { on, at, now: false };
+    let mut schedule = Schedule::new(rules(|rules| rules.halt = Some(halt)));
+    let now = Instant::now();
+    schedule.set_total(total);
+    (0..=fates.len()).for_each(|job| _ = schedule.offer(job, &[], 0));
+    for (place, fate) in fates.chars().enumerate() {
+        let (begun, job) = start(&mut schedule, now);
+        let verdict = if fate == 'f' { Verdict::Failed } else { Verdict::Succeeded };
+        assert!(!schedule.ended(begun, job, verdict, now), "it was not to be now");
+        if schedule.is_halted() {
+            assert_eq!(schedule.halted_by(), Some(Halted { on, now: false }));
+            return Some(place + 1);
+        }
+    }
+    assert_eq!(schedule.halted_by(), None);
+    None
+}
+
+#[test]
+fn halts_come_at_a_count_or_a_share() {
+    use {HaltOn::*, Threshold::*};
+    assert_eq!(halts_at(Failed, Count(2), None, "sfsfs"), Some(4));
+    assert_eq!(halts_at(Ended, Count(3), None, "sfsfs"), Some(3));
+    assert_eq!(halts_at(Succeeded, Count(0), None, "ffsss"), Some(3), "not before one did");
+    // Of a known total.
+    assert_eq!(halts_at(Failed, Percent(10), Some(20), "ssssfsfss"), Some(7));
+    assert_eq!(halts_at(Failed, Percent(1), Some(20), "sfss"), Some(2));
+    assert_eq!(halts_at(Ended, Percent(30), Some(20), "ffsssssss"), Some(6));
+    assert_eq!(halts_at(Succeeded, Percent(100), Some(3), "sss"), Some(3));
+    assert_eq!(halts_at(Failed, Percent(50), Some(u64::MAX), "ffff"), None);
+    // Of those that ended.
+    assert_eq!(halts_at(Failed, Percent(50), None, "ffsss"), Some(3));
+    assert_eq!(halts_at(Failed, Percent(50), None, "sssff"), None);
+    assert_eq!(halts_at(Failed, Percent(50), None, "sssfff"), Some(6));
+    assert_eq!(halts_at(Ended, Percent(1), None, "sssfff"), None);
+}
+
+#[test]
+fn starts_keep_their_distance() {
+    let delay = Duration::from_secs(2);
+    let mut schedule = Schedule::new(rules(|rules| (rules.delay, rules.degree) = (delay, 9)));
+    let now = Instant::now();
+    (0..2).for_each(|job| _ = schedule.offer(job, &[], 0));
+    let first = start(&mut schedule, now);
+    assert_eq!(schedule.next(now), Next::Later(now + delay));
+    let second = start(&mut schedule, now + delay);
+    assert_eq!(schedule.next(now + delay), Next::Empty, "there may be no more, and then nobody waits");
+    schedule.close();
+    assert_eq!(schedule.next(now + delay), Next::Over);
+    schedule.ended(first.0, first.1, Verdict::Succeeded, now);
+    schedule.ended(second.0, second.1, Verdict::Succeeded, now);
+    assert!(schedule.is_over());
+}
+
+#[test]
+fn pauses_differ_by_the_jitter_and_the_seed() {
+    let second = Duration::from_secs(1);
+    let pauses = |jitter, seed| {
+        let retry = Retry { attempts_max: 2, pause: second, jitter, ..Retry::default() };
+        let mut schedule =
+            Schedule::new(rules(|rules| (rules.retry, rules.seed, rules.degree) = (retry, seed, 99)));
+        let now = Instant::now();
+        let mut pauses = Vec::new();
+        for job in 0..50 {
+            schedule.offer(job, &[], 0);
+            let (begun, job) = start(&mut schedule, now);
+            schedule.ended(begun, job, Verdict::Failed, now);
+            let at = schedule.again.drain().next().expect("another attempt").0.0;
+            pauses.push(at - now);
+        }
+        pauses
+    };
+    assert!(pauses(0.0, 1).iter().chain(&pauses(f64::NAN, 1)).all(|pause| *pause == second));
+    let some = pauses(0.25, 1);
+    assert!(some.iter().all(|pause| (0.75..=1.25).contains(&pause.as_secs_f64())), "{some:?}");
+    let (least, most) = (some.iter().min().expect("one"), some.iter().max().expect("one"));
+    assert!(least.as_secs_f64() < 0.85 && most.as_secs_f64() > 1.15, "{some:?}");
+    assert_eq!(some, pauses(0.25, 1));
+    assert_ne!(some, pauses(0.25, 2));
+    assert!(pauses(7.0, 1).iter().all(|pause| *pause <= 2 * second), "a jitter of one at most");
 }
 
 #[test]
