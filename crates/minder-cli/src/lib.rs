@@ -42,7 +42,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match flags.verb {
         Verb::Run(flags) => {
-            plan::Plan::new(*flags, &args, manner).and_then(|(plan, input)| verbs::run::run(plan, input))
+            // Before anything is opened: a build may have left us descriptors by their numbers.
+            let jobserver = verbs::run::find_jobserver();
+            plan::Plan::new(*flags, &args, manner)
+                .and_then(|(plan, input)| verbs::run::run(plan, input, jobserver))
         }
         Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),

@@ -8,17 +8,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use minder::Kill;
 
 mod control;
 mod input;
 
-pub(crate) use self::control::Control;
+pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
-use crate::flags::{Flags, Leak, OutputFlags, RunFlags, Verb};
+use crate::flags::{Colour, Flags, Leak, OutputFlags, RunFlags, Verb};
 use crate::input::Opened;
 use crate::journal::folder;
 use crate::journal::manifest::{Manifest, Source};
 use crate::journal::row::Text;
+use crate::report::Wish;
+use crate::report::colours::When;
+use crate::slots::Slots;
 use crate::template::Template;
 
 /// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
@@ -31,21 +35,31 @@ const OF_ONE_ATTEMPT: [&str; 4] = ["--resume", "--resume-failed", "--retry-faile
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) template: Template,
-    /// How many jobs at once; `None` for as many as there are descriptors for.
-    pub(crate) degree: Option<usize>,
+    /// How many jobs at once.
+    pub(crate) slots: Slots,
     pub(crate) order: OrderPlan,
     /// How many jobs there will be, as the user says.
     pub(crate) total: Option<u64>,
     /// What a job is called by what it reads: names of columns, for `--results`.
     pub(crate) names: Vec<OsString>,
     pub(crate) control: Control,
+    /// Variables that jobs get otherwise than we got them.
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// Whether jobs get GNU parallel's variables.
+    pub(crate) parallel_env: bool,
+    /// The shell of lines that the user gives.
+    pub(crate) shell: OsString,
     pub(crate) leak_after: Option<Duration>,
     pub(crate) grace: Duration,
     pub(crate) backend: Option<&'static str>,
     pub(crate) guardians: bool,
-    pub(crate) bar: bool,
+    /// What a person sees while it runs.
+    pub(crate) wish: Wish,
+    pub(crate) colours: When,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
+    /// Whether each command is printed before its output.
+    pub(crate) print: bool,
     pub(crate) dry_run: bool,
     pub(crate) view: View,
     /// What each line begins with.
@@ -197,7 +211,9 @@ impl Plan {
         manner: Manner,
         stdin: Option<PathBuf>,
     ) -> Result<(Self, Opened)> {
-        let degree = degree(flags.jobs.as_deref())?;
+        let one = OsStr::new("1");
+        let jobs = flags.jobs.as_deref().unwrap_or(if flags.control.tty { one } else { OsStr::new("100%") });
+        let slots = Slots::parse(jobs)?;
         let read = input::Read::new(&flags, manner, stdin)?;
         let order = OrderPlan::new(&flags.input, new_seed);
         let mut typed = typed;
@@ -205,28 +221,41 @@ impl Plan {
             // A run that is taken up again has the same order.
             typed.push(format!("--seed={seed}").into());
         }
-        let opened = Opened::open(read.plan, degree.unwrap_or(usize::MAX))?;
+        let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
         let options = input::options(&flags, manner, &opened.names)?;
         let template = Template::parse(&read.words, &options)?;
         let control = Control::new(&flags, &options)?;
+        let times = template.occurrences().max(1);
+        let base = input::length(&read.words);
+        opened.costs(base, Box::new(move |argument| (argument.len() + 1) * times));
+        let flags_tty = flags.control.tty;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let tag = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));
         let plan = Self {
             template,
-            degree,
+            slots,
             order,
             total: input.total_jobs,
             names: opened.names.clone(),
             control,
+            environment: Vec::new(),
+            parallel_env: manner == Manner::Parallel,
+            shell: options.shell.clone().unwrap_or_else(|| "/bin/sh".into()),
             leak_after: (leak == Leak::Close).then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(grace),
             backend: backend.map(known_backend).transpose()?,
             guardians: !no_guard,
-            bar: eyes.bar,
+            wish: Wish { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
+            colours: match eyes.color {
+                Some(Colour::Always) => When::Always,
+                Some(Colour::Never) => When::Never,
+                _ => When::Auto,
+            },
             quiet: eyes.quiet,
             verbose: eyes.verbose,
+            print: eyes.print,
             dry_run: record.dry_run,
-            view: view(&output),
+            view: if flags_tty { View::Straight } else { view(&output) },
             tag: tag.as_ref().map(|tag| Template::text(tag, &options)),
             results: output.results.map(std::path::absolute).transpose()?,
             pty: output.pty,
@@ -277,6 +306,20 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     }
 }
 
+impl Plan {
+    /// Whether a job that was started may be started again.
+    pub(crate) fn may_run_again(&self) -> bool {
+        self.control.attempts > 1
+            || self.control.conditions.memfree.is_some()
+            || self.control.conditions.limit.is_some()
+    }
+
+    /// How a job is ended.
+    pub(crate) fn kill(&self) -> Kill {
+        self.control.kill.unwrap_or(Kill::after(self.grace))
+    }
+}
+
 fn view(output: &OutputFlags) -> View {
     match output {
         OutputFlags { keep_order: true, .. } => View::Ordered,
@@ -309,17 +352,6 @@ fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
 fn new_seed() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
-}
-
-/// How many jobs at once.
-fn degree(jobs: Option<&OsStr>) -> Result<Option<usize>> {
-    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let Some(jobs) = jobs else { return Ok(Some(processors())) };
-    match jobs.to_str().and_then(|text| text.parse().ok()) {
-        Some(0) => Ok(None),
-        Some(jobs) => Ok(Some(jobs)),
-        None => bail!("`-j {}` is no number", jobs.display()),
-    }
 }
 
 fn first_line(error: &clap::Error) -> String {

@@ -224,6 +224,11 @@ impl Template {
         self.placeholders().any(|placeholder| placeholder.any(&counts))
     }
 
+    /// How many placeholders stand for every argument: how often each is written.
+    pub fn occurrences(&self) -> usize {
+        self.placeholders().filter(|placeholder| placeholder.any(&|source| source == Source::Each)).count()
+    }
+
     /// The largest column number that the template asks for, `{3}`; 0 if there is none. `{-3}` does not count.
     pub fn max_column(&self) -> u32 {
         self.placeholders().map(Placeholder::max_column).max().unwrap_or(0)

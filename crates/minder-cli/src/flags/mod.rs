@@ -12,6 +12,7 @@ mod run;
 
 pub(crate) use self::{
     doctor::DoctorFlags,
+    eyes::Colour,
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
     output::OutputFlags,

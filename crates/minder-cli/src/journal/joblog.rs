@@ -15,6 +15,8 @@ use super::target::Lines;
 
 /// The first line.
 const HEADER: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+/// What GNU parallel writes for a job that took too long.
+const TIMED_OUT: i32 = -1;
 /// The exit code of a command that could not be started, as a shell would give it.
 const NOT_STARTED: i32 = 127;
 /// The longest line that is read.
@@ -69,7 +71,12 @@ impl Joblog {
 
 /// Appends the line of a job.
 pub(crate) fn encode(ended: &Ended, command: &[u8], out: &mut Vec<u8>) {
-    let exit = ended.exit.unwrap_or(if ended.error.is_some() { NOT_STARTED } else { 0 });
+    let exit = match ended.exit {
+        _ if ended.timed_out => TIMED_OUT,
+        Some(exit) => exit,
+        None if ended.error.is_some() => NOT_STARTED,
+        None => 0,
+    };
     let signal = ended.signal.unwrap_or(0);
     // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and received.
     let (job, at, wall, received) = (ended.job, ended.at, ended.wall, ended.out);

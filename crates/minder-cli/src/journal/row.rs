@@ -83,6 +83,9 @@ pub(crate) struct Ended {
     /// Whether its outputs were closed while something still held them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) leaked: bool,
+    /// Whether it was ended since it took too long.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) timed_out: bool,
     /// Where its output lies until a `Shown` names it. None: it was shown before, or there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) kept: Vec<Piece>,

@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use minder::Kill;
+use minder::exec::{Halt, HaltOn, Threshold};
 
+use crate::conditions::{self, Conditions};
 use crate::flags::RunFlags;
 use crate::template::{Options, Template};
 use crate::units::time;
@@ -16,10 +19,12 @@ pub(crate) struct Control {
     /// How often a job is started at most.
     pub(crate) attempts: u32,
     pub(crate) retry_delay: Duration,
-    pub(crate) halt: Option<HaltPlan>,
-    /// Signals, and how long to wait after each.
-    pub(crate) termseq: Option<Vec<(i32, Duration)>>,
+    pub(crate) halt: Option<Halt>,
+    /// How jobs are ended, if not by TERM, grace and KILL.
+    pub(crate) kill: Option<Kill>,
     pub(crate) delay: Duration,
+    pub(crate) conditions: Conditions,
+    pub(crate) jobserver: bool,
     pub(crate) nice: i32,
     /// The folder of the jobs, with placeholders.
     pub(crate) folder: Option<Template>,
@@ -35,29 +40,6 @@ pub(crate) enum Timeout {
     After(Duration),
     /// So many times the median of the jobs that ended.
     Median(f64),
-}
-
-/// When to start nothing more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HaltPlan {
-    pub(crate) now: bool,
-    pub(crate) on: On,
-    pub(crate) at: At,
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    Fail,
-    Success,
-    Done,
-}
-
-/// How many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
-    Count(u64),
-    Percent(u8),
 }
 
 impl Control {
@@ -83,8 +65,16 @@ impl Control {
             },
             retry_delay: control.retry_delay.unwrap_or_default(),
             halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
-            termseq: control.termseq.as_deref().map(termseq).transpose()?,
+            kill: control.termseq.as_deref().map(termseq).transpose()?.map(|_steps| Kill::NOW),
             delay: control.delay.unwrap_or_default(),
+            conditions: Conditions {
+                load: control.load.as_deref().map(conditions::load).transpose()?,
+                memfree: control.memfree.filter(|size| *size > 0),
+                memsuspend: control.memsuspend.filter(|size| *size > 0),
+                noswap: control.noswap,
+                limit: control.limit.as_deref().map(conditions::limit).transpose()?,
+            },
+            jobserver: !control.no_jobserver,
             nice: control.nice,
             folder: control.wd.as_ref().map(|folder| Template::text(folder, options)),
             env,
@@ -107,31 +97,31 @@ fn timeout(text: &str) -> Result<Timeout> {
 }
 
 /// GNU parallel's words, the old numbers too.
-fn halt(text: &str) -> Result<Option<HaltPlan>> {
+fn halt(text: &str) -> Result<Option<Halt>> {
     let wrong = || {
         anyhow::anyhow!(
             "--halt `{text}`: never, or now or soon, a comma, and fail=N, success=N or done=N, where N may be a share as 10%"
         )
     };
-    let at = |text: &str| -> Option<At> {
+    let at = |text: &str| -> Option<Threshold> {
         match text.strip_suffix('%') {
             Some(percent) => {
-                percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(At::Percent)
+                percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(Threshold::Percent)
             }
-            None => text.parse().ok().filter(|count| *count > 0).map(At::Count),
+            None => text.parse().ok().filter(|count| *count > 0).map(Threshold::Count),
         }
     };
-    let old = |now, on| Ok(Some(HaltPlan { now, on, at: At::Count(1) }));
+    let old = |now, on| Ok(Some(Halt { now, on, at: Threshold::Count(1) }));
     match text {
         "never" | "0" => return Ok(None),
-        "1" => return old(false, On::Fail),
-        "2" => return old(true, On::Fail),
-        "-1" => return old(false, On::Success),
-        "-2" => return old(true, On::Success),
+        "1" => return old(false, HaltOn::Failed),
+        "2" => return old(true, HaltOn::Failed),
+        "-1" => return old(false, HaltOn::Succeeded),
+        "-2" => return old(true, HaltOn::Succeeded),
         _ => (),
     }
     if text.ends_with('%') && !text.contains(',') {
-        return Ok(Some(HaltPlan { now: false, on: On::Fail, at: at(text).ok_or_else(wrong)? }));
+        return Ok(Some(Halt { now: false, on: HaltOn::Failed, at: at(text).ok_or_else(wrong)? }));
     }
     let (when, why) = text.split_once(',').ok_or_else(wrong)?;
     if when == "never" {
@@ -144,12 +134,12 @@ fn halt(text: &str) -> Result<Option<HaltPlan>> {
     };
     let (on, count) = why.split_once('=').ok_or_else(wrong)?;
     let on = match on {
-        "fail" => On::Fail,
-        "success" => On::Success,
-        "done" => On::Done,
+        "fail" => HaltOn::Failed,
+        "success" => HaltOn::Succeeded,
+        "done" => HaltOn::Ended,
         _ => return Err(wrong()),
     };
-    Ok(Some(HaltPlan { now, on, at: at(count).ok_or_else(wrong)? }))
+    Ok(Some(Halt { now, on, at: at(count).ok_or_else(wrong)? }))
 }
 
 /// The most steps of a sequence of signals.
@@ -191,16 +181,16 @@ mod tests {
 
     #[test]
     fn halts_are_read() {
-        let plan = |now, on, at| Some(HaltPlan { now, on, at });
+        let plan = |now, on, at| Some(Halt { now, on, at });
         for (text, read) in [
             ("never", None),
             ("0", None),
-            ("1", plan(false, On::Fail, At::Count(1))),
-            ("-2", plan(true, On::Success, At::Count(1))),
-            ("20%", plan(false, On::Fail, At::Percent(20))),
-            ("now,fail=1", plan(true, On::Fail, At::Count(1))),
-            ("soon,success=3%", plan(false, On::Success, At::Percent(3))),
-            ("now,done=10", plan(true, On::Done, At::Count(10))),
+            ("1", plan(false, HaltOn::Failed, Threshold::Count(1))),
+            ("-2", plan(true, HaltOn::Succeeded, Threshold::Count(1))),
+            ("20%", plan(false, HaltOn::Failed, Threshold::Percent(20))),
+            ("now,fail=1", plan(true, HaltOn::Failed, Threshold::Count(1))),
+            ("soon,success=3%", plan(false, HaltOn::Succeeded, Threshold::Percent(3))),
+            ("now,done=10", plan(true, HaltOn::Ended, Threshold::Count(10))),
         ] {
             assert_eq!(halt(text).ok(), Some(read), "{text}");
         }

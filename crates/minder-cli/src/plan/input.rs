@@ -61,6 +61,11 @@ pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> R
     })
 }
 
+/// The bytes of a command as it is written, without its placeholders' values.
+pub(super) fn length(words: &[OsString]) -> usize {
+    words.iter().map(|word| word.len() + 1).sum()
+}
+
 /// The placeholders.
 fn lexicon(flags: &PlaceholderFlags, plus: bool, own: &[OsString], names: &[OsString]) -> Result<Lexicon> {
     let mut lexicon = Lexicon::default().plus(plus).header(names);

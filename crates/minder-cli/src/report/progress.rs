@@ -55,7 +55,7 @@ pub(crate) struct Wish {
 
 /// What a run looks like at a moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct View<'a> {
+pub(crate) struct View {
     pub(crate) counts: Counts,
     /// How many jobs there are, if that is known.
     pub(crate) total: Option<u64>,
@@ -68,12 +68,12 @@ pub(crate) struct View<'a> {
     /// What jobs took that ended.
     pub(crate) median: Option<Duration>,
     /// Why nothing starts: `load above 8`.
-    pub(crate) held: Option<&'a str>,
+    pub(crate) held: Option<String>,
     /// Whether all jobs stand still.
     pub(crate) suspended: bool,
 }
 
-impl View<'_> {
+impl View {
     fn done(&self) -> u64 {
         self.counts.succeeded + self.counts.failed
     }
@@ -159,6 +159,11 @@ impl Sink for Log {
 }
 
 impl Progress {
+    /// Whether anything is ever drawn or told.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What is wanted, on stderr.
     pub(crate) fn new(wish: Wish, paint: Paint) -> Self {
         let sink: Box<dyn Sink> = if can_draw() { Box::new(Terminal) } else { Box::new(Log) };
@@ -190,7 +195,7 @@ impl Progress {
     }
 
     /// Draws the state of the run, if it is time to; only then is it asked for.
-    pub(crate) fn draw<'a>(&self, elapsed: Duration, view: impl FnOnce() -> View<'a>) {
+    pub(crate) fn draw<'a>(&self, elapsed: Duration, view: impl FnOnce() -> View) {
         let Some(inner) = &self.0 else { return };
         let mut state = match inner.state.try_lock() {
             Ok(state) => state,
@@ -261,7 +266,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at(&self, state: &mut State, view: &View<'_>) -> Rest {
+    fn look_at(&self, state: &mut State, view: &View) -> Rest {
         let over = view.done() + view.counts.skipped;
         let ages: Vec<Duration> = view.running.iter().map(|(_, age)| *age).collect();
         let sample = Sample {
@@ -280,13 +285,7 @@ impl Inner {
     }
 
     /// All lines, for a terminal of this size.
-    fn picture(
-        &self,
-        view: &View<'_>,
-        rest: &Rest,
-        (width, rows): (usize, usize),
-        turn: usize,
-    ) -> Vec<String> {
+    fn picture(&self, view: &View, rest: &Rest, (width, rows): (usize, usize), turn: usize) -> Vec<String> {
         // The last column stays free: a cursor behind it is in the next line on some terminals.
         let width = Some(width.saturating_sub(1).max(1));
         let look = Look { width, graph: self.wish.bar, turn: Some(turn), paint: self.paint };

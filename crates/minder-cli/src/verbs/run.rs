@@ -6,6 +6,7 @@
 mod again;
 mod batch;
 mod book;
+mod control;
 mod desk;
 #[allow(dead_code, unused_imports, reason = "wired next")]
 mod gates;
@@ -15,11 +16,13 @@ mod job;
 mod lines;
 mod output;
 mod results;
+mod roster;
 mod screen;
 mod shared;
 mod stage;
 mod tags;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -32,14 +35,15 @@ use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 use self::book::{Book, Left};
 use self::desk::Desk;
 use self::input::{Input, Source, too_long};
+use self::roster::Roster;
 use self::screen::Screen;
-use self::shared::Shared;
+use self::shared::{Parts, Shared};
 use self::stage::{Order, Stage};
 use crate::exit;
 use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};
 use crate::journal::row::Over;
-use crate::plan::{OrderPlan, Plan, View};
-use crate::report::colours::{Paint, When};
+use crate::plan::{Control, OrderPlan, Plan, View};
+use crate::report::colours::Paint;
 use crate::report::{Progress, Summary, Tally, Wish, data, explain, reason, say, say_if_heard};
 use crate::template::Job;
 
@@ -53,11 +57,21 @@ const DESCRIPTORS_OWN: u64 = 40;
 const DESCRIPTORS_JOB: u64 = 5;
 /// Jobs that end sooner are heard at their end.
 const LISTEN_AFTER: Duration = Duration::from_millis(2);
+/// How much the pauses before retries differ, so that jobs that failed together do not come again together.
+const RETRY_JITTER: f64 = 0.5;
 /// How often stopped jobs are looked for, where there is a terminal to stop for.
 const STOPS: Duration = Duration::from_millis(250);
 
+/// A build's jobserver: none, one, or why it cannot be reached.
+pub(crate) type Found = std::result::Result<Option<minder::os::Jobserver>, String>;
+
+/// Looks for the jobserver of a build that we are a part of.
+pub(crate) fn find_jobserver() -> Found {
+    gates::jobserver::find()
+}
+
 /// Runs the plan to its end. It does not return: the guard ends the process.
-pub(crate) fn run(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
+pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<ExitCode> {
     if plan.dry_run {
         return show_commands(plan, opened);
     }
@@ -66,7 +80,7 @@ pub(crate) fn run(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     if let (true, Err(why)) = (plan.guardians && !plan.quiet, guard.guardians()) {
         say(&format!("no guardians: {why}; `kill -9` of minder would leave its jobs running"));
     }
-    match start(&mut plan, opened, &mut guard) {
+    match start(&mut plan, opened, jobserver, &mut guard) {
         Ok(End::Status(status)) => guard.leave(status),
         Ok(End::Cancelled(ending)) => guard.die(ending),
         Err(error) => {
@@ -109,34 +123,39 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     })
 }
 
-fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
+fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -> Result<End> {
     let begun = Instant::now();
+    plan.environment = gates::jobserver::job_environment();
     let (_, descriptors) = guard.raise_descriptors()?;
     let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let degree = plan.degree.unwrap_or(most).min(most).max(1);
-    let mut rules = Rules::default();
-    rules.degree = degree;
-    let crew = Arc::new(Crew::new(rules, plan.grace));
+    let degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
+    let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
     let (book, left) = Book::open(plan, opened.total())?;
     let input = Input::open(source(plan, opened)?, Arc::clone(&left.again), plan.total);
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let wish = Wish { bar: plan.bar, ..Wish::default() };
-    let progress = Progress::new(wish, Paint::stderr(When::Auto));
+    let progress = Progress::new(plan.wish, Paint::stderr(plan.colours));
     let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
-    let stage = Stage::new(screen, order, left.again, left.unshown);
+    let stage = Arc::new(Stage::new(screen, order, left.again, left.unshown));
     let desk = Desk::new(loops)?;
     // No job before the guardians watch.
     guard.armed()?;
     input.read_on(&crew)?;
-    if plan.bar {
+    if progress.is_wanted() {
         input.count_on();
     }
-    let shared = Shared::new(plan, degree, &crew, &stage, &input, &book);
+    crew.set_total(input.total());
+    let is_watched = std::io::stderr().is_terminal() && !plan.quiet;
+    let roster =
+        Arc::new(Roster::new(progress.is_wanted() || is_watched || control::needs_roster(&plan.control)));
+    let admission = control::admission(plan, jobserver, &crew, &roster, &stage)?;
+    let parts =
+        Parts { degree, most, crew: &crew, stage: &stage, input: &input, book: &book, roster: &roster };
+    let shared = Shared::new(plan, parts, admission);
     let (tally, signal) = thread::scope(|scope| {
         let (mut handles, mut loops) = (Vec::new(), loops);
         for (place, set) in sets.iter_mut().enumerate().rev() {
@@ -170,7 +189,7 @@ fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
         run: book.run().map(str::to_owned),
         resume: book.resume(plan),
         cut: signal.is_some(),
-        halted: None,
+        halted: control::halted(&shared),
     };
     if signal.is_some() {
         // What is left running goes with the run.
@@ -183,6 +202,19 @@ fn start(plan: &mut Plan, opened: Opened, guard: &mut Guard) -> Result<End> {
         && matches!(end, End::Status(_) | End::Cancelled(Ending::Signal(_)));
     book.close(over(&summary, &shared, &end), all_shown);
     Ok(end)
+}
+
+/// What the schedule goes by.
+fn rules(control: &Control, degree: usize) -> Rules {
+    let mut rules = Rules::default();
+    rules.degree = degree;
+    rules.delay = control.delay;
+    rules.halt = control.halt;
+    rules.retry.attempts_max = control.attempts;
+    rules.retry.pause = control.retry_delay;
+    rules.retry.jitter = RETRY_JITTER;
+    rules.seed = u64::from(std::process::id());
+    rules
 }
 
 /// Where jobs come from: in another order than the input's all of it is read first.
@@ -259,7 +291,7 @@ fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End 
     if let Some(signal) = signal {
         if !shared.plan.quiet {
             summary
-                .lines(Paint::stderr(When::Auto))
+                .lines(Paint::stderr(shared.plan.colours))
                 .iter()
                 .chain(&summary.resume_line())
                 .for_each(|line| say_if_heard(line));
@@ -273,8 +305,8 @@ fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End 
         say(&fatal);
         return End::Cancelled(Ending::Status(exit::OTHER));
     }
-    if !shared.plan.quiet && (summary.is_wanted() || shared.plan.bar) {
-        summary.lines(Paint::stderr(When::Auto)).iter().for_each(|line| say(line));
+    if !shared.plan.quiet && (summary.is_wanted() || shared.plan.wish != Wish::default()) {
+        summary.lines(Paint::stderr(shared.plan.colours)).iter().for_each(|line| say(line));
     }
-    End::Status(exit::of_failed(summary.counts.failed))
+    End::Status(control::status(shared, summary))
 }

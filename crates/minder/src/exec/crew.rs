@@ -45,6 +45,11 @@ pub trait Worker {
 
     /// The next job. Called with the schedule locked: it must not block.
     fn supply(&mut self) -> Supply<Self::Job>;
+    /// Whether one more job may start now, when so many others run. Called with the schedule locked: it must not block. After
+    /// a `false`, whoever changes its mind calls [`Crew::wake`].
+    fn admit(&mut self, _running: u64) -> bool {
+        true
+    }
     /// What to start; an `Err` says that the job failed without being started.
     fn launch(&mut self, start: Start, job: &Self::Job) -> std::result::Result<Launch, Verdict>;
     /// A job was started. `outputs` may change how its output is handed over, and write to its input.
@@ -513,7 +518,13 @@ impl<W: Worker> Loop<'_, W> {
         let mut state = self.crew.lock();
         let until = loop {
             match state.schedule.next(Instant::now()) {
-                Next::Start(start, job) => return Ok((start, job)),
+                Next::Start(start, job) => {
+                    if self.worker.admit(state.schedule.counts().running - 1) {
+                        return Ok((start, job));
+                    }
+                    state.schedule.put_back(start, job);
+                    break None;
+                }
                 Next::Over => return Err(Pause::Over),
                 Next::Full | Next::Held => break None,
                 Next::Later(at) => break Some(at),

@@ -125,6 +125,8 @@ pub enum Verdict {
     Failed,
     /// It failed, and trying again makes no sense.
     FailedForGood,
+    /// It was ended for the sake of others, and runs again later, as if it had not been started.
+    PutBack,
 }
 
 /// One attempt at one job.
@@ -433,6 +435,13 @@ impl<J> Schedule<J> {
     pub fn ended(&mut self, start: Start, job: J, verdict: Verdict, now: Instant) -> bool {
         self.free(start);
         let promised = self.promised.remove(&start.job);
+        if verdict == Verdict::PutBack {
+            if !self.halted {
+                self.counts.retried -= u64::from(start.attempt > 1);
+                self.given.push_back(Pending { number: start.job, attempt: start.attempt, cost: 0, job });
+            }
+            return false;
+        }
         let again = verdict == Verdict::Failed && start.attempt < self.rules.retry.attempts_max;
         if again && self.halted && promised {
             return false;

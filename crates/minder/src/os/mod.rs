@@ -55,6 +55,15 @@ pub fn has_terminal() -> bool {
     system::has_terminal()
 }
 
+/// Opens the terminal that controls this process, to ask and to be answered, whatever the standard streams are. On Windows it
+/// is the console's input.
+///
+/// # Errors
+/// There is none.
+pub fn terminal() -> io::Result<File> {
+    system::terminal()
+}
+
 /// Bytes as an argument for a program.
 ///
 /// - Unix: any bytes. Windows: what is no UTF-8 is replaced.

@@ -42,6 +42,11 @@ pub(super) fn has_terminal() -> bool {
     File::open("/dev/tty").is_ok()
 }
 
+/// See [`super::terminal`].
+pub(super) fn terminal() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
 /// See [`super::argument`].
 pub(super) fn argument(bytes: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)

@@ -41,6 +41,11 @@ pub(super) fn has_terminal() -> bool {
     false
 }
 
+/// See [`super::terminal`].
+pub(super) fn terminal() -> io::Result<File> {
+    std::fs::OpenOptions::new().read(true).write(true).open("CONIN$")
+}
+
 /// See [`super::argument`].
 pub(super) fn argument(bytes: Vec<u8>) -> OsString {
     match String::from_utf8(bytes) {

@@ -48,7 +48,7 @@ struct Part {
 }
 
 /// The line that says how far the run is.
-pub(super) fn first(view: &View<'_>, rest: &Rest, look: &Look) -> String {
+pub(super) fn first(view: &View, rest: &Rest, look: &Look) -> String {
     let spinner = look.turn.map_or_else(String::new, |turn| format!("{} ", SPINNER[turn % SPINNER.len()]));
     let mut parts = parts(view, rest, look.graph);
     let wide = |parts: &[Part]| {
@@ -76,7 +76,7 @@ pub(super) fn first(view: &View<'_>, rest: &Rest, look: &Look) -> String {
     }
 }
 
-fn parts(view: &View<'_>, rest: &Rest, percent: bool) -> Vec<Part> {
+fn parts(view: &View, rest: &Rest, percent: bool) -> Vec<Part> {
     let (done, plain): (u64, Colour) = (view.done(), |_, text| text.to_owned());
     let part = |rank, text, colour| Part { rank, text, colour };
     let of = view.total().map_or_else(String::new, |total| format!("/{total}"));
@@ -91,7 +91,7 @@ fn parts(view: &View<'_>, rest: &Rest, percent: bool) -> Vec<Part> {
     parts.push(part(rank, format!("{failed} failed"), colour));
     if view.suspended {
         parts.push(part(2, "suspended".to_owned(), Paint::notable));
-    } else if let Some(why) = view.held {
+    } else if let Some(why) = &view.held {
         parts.push(part(3, format!("waiting: {}", escape(why.as_bytes())), Paint::notable));
     }
     parts.push(part(9, coarse(view.elapsed), Paint::faint));
@@ -105,7 +105,7 @@ fn parts(view: &View<'_>, rest: &Rest, percent: bool) -> Vec<Part> {
 }
 
 /// The part of all jobs that is done.
-fn share(view: &View<'_>) -> Option<f64> {
+fn share(view: &View) -> Option<f64> {
     let total = view.total().filter(|total| *total > 0)?;
     Some((view.done() as f64 / total as f64).min(1.0))
 }
@@ -117,7 +117,7 @@ fn graph(share: f64, width: usize, paint: Paint) -> String {
 }
 
 /// A line for each of the oldest jobs, at most so many.
-pub(super) fn jobs(view: &View<'_>, most: usize, look: &Look) -> Vec<String> {
+pub(super) fn jobs(view: &View, most: usize, look: &Look) -> Vec<String> {
     let shown = &view.running[..view.running.len().min(most).min(JOBS_MAX)];
     let ages: Vec<String> = shown.iter().map(|(_, age)| coarse(*age)).collect();
     let wide = ages.iter().map(|age| age.width()).max().unwrap_or(0);

@@ -130,7 +130,7 @@ impl<T: Iterator<Item = char>> TakeWhileInclusive for T {
 const BAR: Wish = Wish { bar: true, eta: false, jobs: false };
 const JOBS: Wish = Wish { bar: false, eta: false, jobs: true };
 
-fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> View<'static> {
+fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> View {
     let mut view =
         View { total, running_count: running, elapsed: Duration::from_secs(seconds), ..View::default() };
     (view.counts.succeeded, view.counts.failed, view.counts.running) = (succeeded, failed, running);
@@ -142,7 +142,7 @@ fn running(names: &[(&str, u64)]) -> Vec<(String, Duration)> {
 }
 
 /// What a run that looks so is told as.
-fn drawn(wish: Wish, size: (usize, usize), view: &View<'_>) -> String {
+fn drawn(wish: Wish, size: (usize, usize), view: &View) -> String {
     let end = End::new(Some(size));
     end.progress(wish).draw(view.elapsed, || view.clone());
     assert!(!end.look(|screen| screen.beyond), "{size:?}: {}", end.text());
@@ -166,7 +166,7 @@ fn the_line_says_how_far_it_is() {
 
 #[test]
 fn what_holds_the_run_back_is_said() {
-    let held = View { held: Some("load above 8"), ..view(1, 0, 1, Some(3), 12) };
+    let held = View { held: Some("load above 8".to_owned()), ..view(1, 0, 1, Some(3), 12) };
     assert!(drawn(BAR, (100, 24), &held).contains(" · 0 failed · waiting: load above 8 · 12 s"));
     let suspended = View { suspended: true, ..held };
     let text = drawn(BAR, (100, 24), &suspended);
@@ -179,7 +179,7 @@ fn it_fits_every_width_and_loses_what_matters_least() {
     let all = View {
         running: names,
         median: Some(Duration::from_secs(2)),
-        held: Some("load above 8"),
+        held: Some("load above 8".to_owned()),
         ..view(123_456, 7, 64, Some(1_000_000), 3700)
     };
     let everything = Wish { bar: true, eta: true, jobs: true };

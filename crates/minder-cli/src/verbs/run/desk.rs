@@ -1,13 +1,16 @@
 //! The main thread's part: signals, the bar, and the end of the loops.
 
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::{Events, Guard, Interest, Poller, Signal, Token};
 
+use super::gates::Gates;
+use super::roster::Entry;
 use super::shared::Shared;
 use crate::exit;
-use crate::report::{Progress, View, count, say_if_heard};
+use crate::report::{Progress, Slow, View, count, say_if_heard};
 
 /// How often signals are looked at where they cannot be waited for.
 const TICK: Duration = Duration::from_millis(100);
@@ -67,25 +70,27 @@ impl Desk {
         progress: &Progress,
         begun: Instant,
     ) -> Option<Signal> {
+        let mut watch = Watch::new(shared);
         let heard = self.poller.add(&guard.signals(), Token(0), Interest::READABLE).is_ok();
         let (mut events, mut wishes) = (Events::new(), Wishes::default());
         while self.loops.load(Ordering::SeqCst) > 0 {
             let tick = (!heard).then_some(TICK);
             let wait = [tick, progress.due(begun.elapsed())].into_iter().flatten().min();
             let next = wait.and_then(|wait| Instant::now().checked_add(wait));
-            let deadline = [next, self.give_up_at(&wishes)].into_iter().flatten().min();
+            let deadline = [next, self.give_up_at(&wishes), watch.due()].into_iter().flatten().min();
             if let Err(error) = self.poller.wait(&mut events, deadline) {
                 shared.fail(error.to_string());
                 break;
             }
             while let Some(signal) = guard.next_signal() {
-                take(signal, guard, shared, &mut wishes);
+                take(signal, guard, shared, progress, &mut wishes);
             }
             if self.give_up_at(&wishes).is_some_and(|at| Instant::now() >= at) {
                 give_up(&wishes);
             }
             let elapsed = begun.elapsed();
             progress.draw(elapsed, || view(shared, elapsed));
+            watch.look(shared);
         }
         wishes.first
     }
@@ -96,10 +101,63 @@ impl Desk {
     }
 }
 
+/// How many running jobs a picture names at most.
+const NAMED_MAX: usize = 8;
+
 /// What the run looks like.
-fn view<'a>(shared: &Shared<'_>, elapsed: Duration) -> View<'a> {
+fn view(shared: &Shared<'_>, elapsed: Duration) -> View {
     let counts = shared.crew.counts();
-    View { counts, total: shared.input.total(), elapsed, running_count: counts.running, ..View::default() }
+    let named = |(job, entry): (u64, Entry)| (shared.name_of(job, &entry), entry.begun.elapsed());
+    let jobs = if shared.plan.wish.jobs { NAMED_MAX } else { 1 };
+    View {
+        counts,
+        total: shared.input.total(),
+        input_over: shared.input.has_ended(),
+        elapsed,
+        running: shared.roster.oldest(jobs).into_iter().map(named).collect(),
+        running_count: counts.running,
+        median: shared.roster.median(),
+        held: shared.admission.gates.as_ref().and_then(Gates::why),
+        suspended: false,
+    }
+}
+
+/// Looks for jobs that run far longer than others, where somebody may want to know.
+struct Watch {
+    slow: Slow,
+    at: Option<Instant>,
+}
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_secs(5);
+
+impl Watch {
+    fn new(shared: &Shared<'_>) -> Self {
+        let wanted = shared.roster.is_wanted() && !shared.plan.quiet;
+        let told = std::io::stderr().is_terminal() || shared.plan.wish.jobs;
+        Self { slow: Slow::default(), at: (wanted && told).then(|| Instant::now() + LOOK) }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.at
+    }
+
+    fn look(&mut self, shared: &Shared<'_>) {
+        let now = Instant::now();
+        if self.at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.at = (!self.slow.is_over()).then(|| now + LOOK);
+        let jobs = shared.roster.oldest(NAMED_MAX);
+        let ages = jobs.iter().map(|(job, entry)| (*job, entry.begun.elapsed()));
+        let name = |job: u64| {
+            let its = jobs.iter().find(|(number, _)| *number == job);
+            its.map(|(job, entry)| shared.name_of(*job, entry)).unwrap_or_default()
+        };
+        for line in self.slow.look(ages, shared.roster.median(), name) {
+            shared.stage.screen.aside(|| say_if_heard(&line));
+        }
+    }
 }
 
 /// What was wished so far.
@@ -112,7 +170,7 @@ struct Wishes {
 }
 
 /// The first wish to end asks the jobs, the second kills them, the third no longer waits for those that cannot be killed.
-fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes) {
+fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress, wishes: &mut Wishes) {
     match signal {
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if wishes.first.is_none() => {
             wishes.first = Some(signal);
@@ -137,6 +195,17 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
         Signal::Stop => shared.stage.screen.aside(|| guard.stop_self()),
         _ => (),
     }
+}
+
+/// How long a stop waits for jobs to stand still: a shell is not kept waiting by a loop that hangs in a write.
+const STOPPING: Duration = Duration::from_secs(1);
+
+/// Ctrl-Z: the jobs stand still, then we do, and when we are let go on so are they.
+fn stop(guard: &Guard, shared: &Shared<'_>, progress: &Progress) {
+    shared.crew.suspend();
+    shared.crew.suspended(Instant::now() + STOPPING);
+    progress.aside(|| guard.stop_self());
+    shared.crew.go_on();
 }
 
 /// Ends without order: the guardians sweep whatever is left, and name what they cannot end.

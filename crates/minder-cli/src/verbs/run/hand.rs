@@ -2,18 +2,20 @@
 
 mod launch;
 mod hear;
+mod steer;
 mod conclude;
 
 use std::path::Path;
 use std::time::Duration;
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
-use minder::{Command, Error, ErrorKind, Event, Kill, Outcome, Status, Token};
+use minder::{Command, Error, ErrorKind, Event, Kill, Outcome, Status, Stream, Token};
 
 use self::hear::forward;
 use self::launch::job;
 use super::batch::Batch;
 use super::book::tag_of;
+use super::gates::Permit;
 use super::input::{Task, too_long};
 use super::job::Running;
 use super::lines::line_max;
@@ -21,7 +23,7 @@ use super::output::Own;
 use super::shared::Shared;
 use crate::input::Arguments;
 use crate::plan::View;
-use crate::report::{Tally, count, reason, say};
+use crate::report::{Cause, Tally, count, reason, say};
 use crate::template;
 
 /// How long a job that wants the terminal has to end.
@@ -44,6 +46,10 @@ pub(super) struct Hand<'a> {
     /// How many jobs there had been when the other loop was last told that its job is the only one.
     rung: u64,
     place: usize,
+    /// What allows the job that is being started.
+    permit: Option<Permit>,
+    /// The median that time-outs were set by.
+    median: Option<Duration>,
 }
 
 impl<'a> Hand<'a> {
@@ -60,6 +66,8 @@ impl<'a> Hand<'a> {
             spools: 0,
             rung: 0,
             place,
+            permit: None,
+            median: None,
         }
     }
 
@@ -95,6 +103,11 @@ impl Worker for Hand<'_> {
         self.shared.input.supply()
     }
 
+    fn admit(&mut self, running: u64) -> bool {
+        self.permit = self.shared.admission.admit(usize::try_from(running).unwrap_or(usize::MAX));
+        self.permit.is_some()
+    }
+
     fn launch(&mut self, start: Start, task: &Task) -> Result<Launch, Verdict> {
         let plan = self.shared.plan;
         if let Arguments::TooLong(len) = &task.item {
@@ -116,8 +129,10 @@ impl Worker for Hand<'_> {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         let mut running = Running::new(task.number);
+        running.permit = self.permit.take();
+        running.last = !plan.may_run_again() || self.shared.is_last(start);
         running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(self.shared, task, start)));
-        let options = match self.prepare(&mut command, &mut running, task) {
+        let options = match self.prepare(&mut command, &mut running, task, start) {
             Ok(options) => options,
             Err(error) => {
                 self.shared.fail(error);
@@ -133,6 +148,7 @@ impl Worker for Hand<'_> {
             self.running.resize_with(slot + 1, || None);
         }
         self.running[slot] = Some(running);
+        self.shared.roster.enter(task, start);
         Ok(Launch { command, options })
     }
 
@@ -141,6 +157,8 @@ impl Worker for Hand<'_> {
         let Some(running) = self.at(start) else { return };
         running.token = Some(token);
         if running.live {
+            let head = std::mem::take(&mut running.head);
+            shared.stage.show(Stream::Stdout, &head, None);
             forward(shared, running, token, outputs);
         }
     }
@@ -173,19 +191,44 @@ impl Worker for Hand<'_> {
         let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) else {
             return Verdict::FailedForGood;
         };
-        self.conclude(start, task, &mut running, &outcome);
+        let shared = self.shared;
+        let (wall, status) = (running.wall(), outcome.exit.status);
+        let halted_now = shared.crew.is_cancelled() && shared.crew.halted_by().is_some_and(|by| by.now);
+        let cause = running.cause(halted_now);
+        shared.roster.leave(task.number, status.success().then_some(wall));
+        if shared.plan.slots.may_change() {
+            shared.follow_slots();
+        }
+        if !status.success() && !running.torn && !shared.crew.is_cancelled() {
+            let again = match cause {
+                Cause::Memory => Some(Verdict::PutBack),
+                _ if !running.last => Some(Verdict::Failed),
+                _ => None,
+            };
+            if let Some(verdict) = again {
+                self.forget(&mut running);
+                self.tally.add_attempt(cause, outcome.exit, wall);
+                return verdict;
+            }
+        }
+        self.conclude(start, task, &mut running, &outcome, cause);
         let mut tally = std::mem::take(&mut self.tally);
-        tally.add(&outcome, running.wall(), || self.name(start, task));
+        tally.add_as(cause, &outcome, wall, || self.name(start, task));
         self.tally = tally;
         if self.batch.is_full(self.slots) {
             self.flush();
         }
-        if outcome.exit.status.success() { Verdict::Succeeded } else { Verdict::Failed }
+        if status.success() {
+            return Verdict::Succeeded;
+        }
+        shared.note_failure(status);
+        Verdict::Failed
     }
 
     fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
         if let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
             running.spool.into_iter().for_each(Own::remove);
+            self.shared.roster.leave(task.number, None);
         }
         let why = error.reason();
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
@@ -227,6 +270,8 @@ impl Worker for Hand<'_> {
             }
         }
         self.promote(outputs);
+        self.obey(outputs);
+        self.limit(outputs);
         if self.shared.stage.screen.is_broken() {
             self.shared.crew.cancel();
         }
@@ -238,7 +283,7 @@ fn cannot_write(results: &Path, error: &std::io::Error) -> String {
 }
 
 /// A command line for a message: its beginning, if it is long.
-fn shorten(line: &str) -> String {
+pub(super) fn shorten(line: &str) -> String {
     const SHOWN_MAX: usize = 120;
     match line.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),

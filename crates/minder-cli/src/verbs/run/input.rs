@@ -164,6 +164,11 @@ impl Input {
         });
     }
 
+    /// Whether nothing more is read.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
     /// Whether all was taken, and nothing more comes.
     pub(super) fn is_over(&self) -> bool {
         let mut state = self.lock();

@@ -1,21 +1,23 @@
 //! One running job, as its loop knows it.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use minder::{Exit, Outcome, Status, Stream, Token};
 
+use super::gates::Permit;
 use super::lines::Lines;
 use super::output::Own;
 use super::results::Results;
 use super::tags::Tagger;
 use crate::journal::row::{Ended, Piece, TAIL_MAX, Text, since_1970};
+use crate::report::Cause;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) token: Option<Token>,
-    begun: Instant,
+    pub(super) begun: Instant,
     at: SystemTime,
     /// Whether its output is shown as it comes.
     pub(super) live: bool,
@@ -31,6 +33,17 @@ pub(super) struct Running {
     pub(super) spool: Vec<Own>,
     pub(super) results: Option<Results>,
     pub(super) lines: Lines,
+    /// Whether a failure of this attempt is the job's last word, and nobody puts it back: only then may it be seen as it
+    /// writes.
+    pub(super) last: bool,
+    /// How long it has.
+    pub(super) timeout: Option<Duration>,
+    /// Whether it was ended to run again later.
+    pub(super) put_back: bool,
+    /// What is printed before its output.
+    pub(super) head: Vec<u8>,
+    /// Given back at its end.
+    pub(super) permit: Option<Permit>,
 }
 
 impl Running {
@@ -49,16 +62,31 @@ impl Running {
             spool: Vec::new(),
             results: None,
             lines: Lines::default(),
+            last: true,
+            timeout: None,
+            put_back: false,
+            head: Vec::new(),
+            permit: None,
         }
     }
 
-    pub(super) fn wall(&self) -> std::time::Duration {
+    pub(super) fn wall(&self) -> Duration {
         self.begun.elapsed()
     }
 
     /// Bytes that were just heard.
     pub(super) fn count(&mut self, stream: Stream, bytes: u64) {
         self.wrote[stream as usize] += bytes;
+    }
+
+    /// Why it ended, if not by itself.
+    pub(super) fn cause(&self, halted_now: bool) -> Cause {
+        match self.timeout {
+            _ if self.put_back => Cause::Memory,
+            Some(limit) if self.begun.elapsed() >= limit => Cause::TimedOut(limit),
+            _ if halted_now => Cause::Halted,
+            _ => Cause::Own,
+        }
     }
 
     /// Its row.
@@ -82,6 +110,7 @@ impl Running {
             out: self.wrote[0],
             err: self.wrote[1],
             leaked: false,
+            timed_out: false,
             kept,
             tail: None,
         }

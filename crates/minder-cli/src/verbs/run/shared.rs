@@ -1,47 +1,110 @@
 //! What the loops and the main thread share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use minder::ChildSet;
-use minder::exec::Crew;
+use minder::exec::{Crew, Start};
+use minder::{ChildSet, Status};
 
 use super::batch::Batch;
 use super::book::Book;
-use super::hand::Hand;
+use super::gates::Admission;
+use super::hand::{Hand, shorten};
 use super::input::{Input, Task};
 use super::output::Own;
+use super::roster::{Entry, Roster};
 use super::stage::{Shown, Stage};
 use crate::plan::Plan;
-use crate::report::{Tally, reason};
+use crate::report::{Tally, explain, reason, say};
+use crate::template::Job;
 
 /// What the loops and the main thread share.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
     pub(super) degree: usize,
+    /// The most jobs that there are descriptors for.
+    pub(super) most: usize,
     pub(super) crew: &'a Arc<Crew<Task>>,
     pub(super) stage: &'a Stage,
     pub(super) input: &'a Input,
     pub(super) book: &'a Book,
+    pub(super) roster: &'a Roster,
+    pub(super) admission: Admission,
     fatal: Mutex<Option<String>>,
     /// What an earlier attempt did not show is shown before the first job of any loop.
     first: Once,
     /// Jobs that have a row: those that failed, and those that did not.
     rows: [AtomicU64; 2],
+    /// How the first job that failed ended, as a shell says it; 0: none has.
+    failure: AtomicU8,
+}
+
+/// What it is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) degree: usize,
+    pub(super) most: usize,
+    pub(super) crew: &'a Arc<Crew<Task>>,
+    pub(super) stage: &'a Stage,
+    pub(super) input: &'a Input,
+    pub(super) book: &'a Book,
+    pub(super) roster: &'a Roster,
 }
 
 impl<'a> Shared<'a> {
-    pub(super) fn new(
-        plan: &'a Plan,
-        degree: usize,
-        crew: &'a Arc<Crew<Task>>,
-        stage: &'a Stage,
-        input: &'a Input,
-        book: &'a Book,
-    ) -> Self {
-        let (fatal, first) = (Mutex::new(None), Once::new());
-        Self { plan, degree, crew, stage, input, book, fatal, first, rows: Default::default() }
+    pub(super) fn new(plan: &'a Plan, parts: Parts<'a>, admission: Admission) -> Self {
+        let Parts { degree, most, crew, stage, input, book, roster } = parts;
+        Self {
+            plan,
+            degree,
+            most,
+            crew,
+            stage,
+            input,
+            book,
+            roster,
+            admission,
+            fatal: Mutex::new(None),
+            first: Once::new(),
+            rows: Default::default(),
+            failure: AtomicU8::new(0),
+        }
+    }
+
+    /// Whether a failure of this attempt is the job's last word.
+    pub(super) fn is_last(&self, start: Start) -> bool {
+        self.plan.control.attempts == 1 || self.crew.is_last_attempt(start)
+    }
+
+    /// What a running job is called.
+    pub(super) fn name_of(&self, number: u64, entry: &Entry) -> String {
+        let total = self.input.total();
+        let job = Job { columns: &entry.columns, number, slot: entry.slot, total, ..Job::default() };
+        shorten(&self.plan.template.display(&job))
+    }
+
+    /// Runs as many jobs at once as the file behind `-j` says now.
+    pub(super) fn follow_slots(&self) {
+        match self.plan.slots.now() {
+            Ok(degree) => self.crew.set_degree(degree.unwrap_or(self.most).min(self.most)),
+            Err(error) => self.stage.screen.aside(|| say(&explain(&error))),
+        }
+    }
+
+    /// Notes how a job failed.
+    pub(super) fn note_failure(&self, status: Status) {
+        let status = match status {
+            Status::Exited(code) => u8::try_from(code).unwrap_or(1),
+            Status::Signaled { signal, .. } => u8::try_from(signal).unwrap_or(0) | 0x80,
+            _ => 1,
+        };
+        let _ = self.failure.compare_exchange(0, status, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// How the first job that failed ended, as a shell says it.
+    pub(super) fn first_failure(&self) -> Option<u8> {
+        Some(self.failure.load(Ordering::Relaxed)).filter(|status| *status > 0)
     }
 
     /// Ends the run with this message. The first one counts.

@@ -11,7 +11,7 @@ use super::{Hand, cannot_write};
 use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
 use crate::journal::{joblog, line};
 use crate::plan::View;
-use crate::report::{reason, say};
+use crate::report::{Cause, reason, say};
 
 impl Hand<'_> {
     /// Counts a job that was not started, and says why.
@@ -148,13 +148,28 @@ impl Hand<'_> {
         (!tail.is_empty()).then(|| Text::from(tail.as_slice()))
     }
 
+    /// Drops what an attempt left after which the job runs again.
+    pub(super) fn forget(&mut self, running: &mut Running) {
+        running.spool.drain(..).for_each(Own::remove);
+        self.batch.discard();
+    }
+
     /// Records and shows a job that is over.
-    pub(super) fn conclude(&mut self, start: Start, task: &Task, running: &mut Running, outcome: &Outcome) {
+    pub(super) fn conclude(
+        &mut self,
+        start: Start,
+        task: &Task,
+        running: &mut Running,
+        outcome: &Outcome,
+        cause: Cause,
+    ) {
         let shared = self.shared;
         if running.torn {
             self.batch.discard();
             return self.batch.end_job(task.number, None, false);
         }
+        let head = std::mem::take(&mut running.head);
+        self.batch.push(Stream::Stdout, &head);
         let kept = match self.gather(running) {
             Ok(kept) => kept,
             Err(error) => return shared.fail(error),
@@ -168,6 +183,7 @@ impl Hand<'_> {
         if !cut && (shared.book.is_kept() || shared.book.has_joblog()) {
             let mut row = running.row(self.args(task), outcome.exit, kept);
             row.leaked = outcome.leaked;
+            row.timed_out = matches!(cause, Cause::TimedOut(_)) && !row.succeeded();
             // Messages name arguments.
             if !row.succeeded() && !shared.plan.record.redact {
                 row.tail = self.tail(running);

@@ -28,12 +28,14 @@ impl Hand<'_> {
                 counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
             });
         let mut is_here = false;
-        for running in self.running.iter_mut().flatten().filter(|running| !running.live) {
+        for running in self.running.iter_mut().flatten().filter(|running| !running.live && running.last) {
             // Without a token it was put back, and is another loop's by now.
             let Some(token) = running.token else { continue };
             is_here = true;
             if stage.has(running.number) || (sole.is_some() && stage.claim(running.number)) {
                 running.live = true;
+                let head = std::mem::take(&mut running.head);
+                stage.show(Stream::Stdout, &head, None);
                 // It fails only for a child that is over, which is shown then anyway.
                 let _ = outputs.go_live(token);
                 forward(shared, running, token, outputs);
@@ -61,6 +63,19 @@ impl Hand<'_> {
         }
     }
 
+    /// Prints what stands before a job's output.
+    pub(super) fn begin(&mut self, start: Start) {
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        let head = std::mem::take(&mut running.head);
+        if running.live || self.shared.plan.view == View::Lines {
+            self.shared.stage.show(Stream::Stdout, &head, None);
+        } else {
+            self.batch.push(Stream::Stdout, &head);
+        }
+    }
+
     /// Takes bytes of a running job.
     pub(super) fn heard(&mut self, start: Start, stream: Stream, chunk: minder::Chunk) {
         let (shared, line_max) = (self.shared, self.line_max);
@@ -70,6 +85,12 @@ impl Hand<'_> {
         if running.torn {
             return;
         }
+        if !running.head.is_empty() {
+            self.begin(start);
+        }
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
         running.count(stream, chunk.len() as u64);
         if let Some(results) = &mut running.results
             && let Err(error) = results.push(stream, &chunk)
@@ -103,6 +124,12 @@ impl Hand<'_> {
         if running.torn {
             return Own::from(spilled).remove();
         }
+        if !running.head.is_empty() {
+            self.begin(start);
+        }
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
         running.count(stream, spilled.len);
         if let Some(results) = &mut running.results {
             let end = spilled.start + spilled.len;

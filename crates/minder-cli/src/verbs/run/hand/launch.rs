@@ -1,5 +1,8 @@
 //! From the arguments of a job to what is started.
 
+use std::path::PathBuf;
+use std::time::Instant;
+
 use minder::exec::Start;
 use minder::{Command, Delivery, Group, Size, SpawnOptions, Stdio, WhenFull};
 
@@ -9,7 +12,7 @@ use super::super::output::Own;
 use super::super::results::Results;
 use super::super::shared::Shared;
 use super::{Hand, cannot_write};
-use crate::plan::View;
+use crate::plan::{Timeout, View};
 use crate::report::reason;
 use crate::template::Job;
 
@@ -23,14 +26,26 @@ impl Hand<'_> {
         command: &mut Command,
         running: &mut Running,
         task: &Task,
+        start: Start,
     ) -> Result<SpawnOptions, String> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
+        self.surround(command, task, start)?;
+        if plan.print {
+            running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
+            running.head.push(b'\n');
+        }
+        let mut options = SpawnOptions::default();
+        if let Some(Timeout::After(limit)) = plan.control.timeout
+            && let Some(at) = Instant::now().checked_add(limit)
+        {
+            running.timeout = Some(limit);
+            options = options.deadline(at, plan.kill());
+        }
         if let Some(folder) = &plan.results {
             let made = Results::create(folder, task.columns(), running.number);
             running.results = Some(made.map_err(|error| cannot_write(folder, &error))?);
         }
-        let options = SpawnOptions::default();
         if plan.pty {
             command.group(Group::Terminal(minder::os::terminal_size().unwrap_or(TERMINAL)));
         } else if plan.spool {
@@ -39,13 +54,14 @@ impl Hand<'_> {
             command.stdout(out).stderr(err);
             return Ok(options);
         } else if plan.view == View::Straight {
-            command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
+            self.straight(command, running)?;
             return Ok(options);
         } else {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
         }
         running.live = match plan.view {
-            View::Ordered => self.shared.stage.start(running.number),
+            View::Ordered => self.shared.stage.start(running.number) && running.last,
+            View::Grouped if !running.last => false,
             View::Grouped => {
                 let alone = self.shared.degree == 1 || self.shared.input.total() == Some(1);
                 alone && self.shared.stage.claim(running.number)
@@ -56,6 +72,56 @@ impl Hand<'_> {
             true => options.delivery(Delivery::Live).when_full(WhenFull::Hold),
             false => options.delivery(Delivery::AtEnd).when_full(WhenFull::Spill).files(true),
         })
+    }
+
+    /// What a job finds around it: its folder, variables, niceness.
+    fn surround(&self, command: &mut Command, task: &Task, start: Start) -> Result<(), String> {
+        let control = &self.shared.plan.control;
+        for (name, value) in &self.shared.plan.environment {
+            command.env(name, value);
+        }
+        for (name, value) in &control.env {
+            command.env(name, value);
+        }
+        if let Some(name) = &control.slot_var {
+            // As GNU parallel counts them here, from 0.
+            command.env(name, (start.slot - 1).to_string());
+        }
+        if self.shared.plan.parallel_env {
+            command.env("PARALLEL_SEQ", task.number.to_string());
+            command.env("PARALLEL_JOBSLOT", start.slot.to_string());
+            command.env("PARALLEL_PID", std::process::id().to_string());
+        }
+        if let Some(folder) = &control.folder {
+            let words = folder.argv(&job(self.shared, task, start)).map_err(|error| error.to_string())?;
+            let mut path = PathBuf::from(words.into_iter().next().unwrap_or_default());
+            if path.as_os_str() == "..." {
+                path = self.shared.book.folder().join(format!("work-{}", task.number));
+                match minder::os::private_folder(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                        return Err(format!("cannot make `{}`: {}", path.display(), reason(&error)));
+                    }
+                    _ => (),
+                }
+            }
+            command.current_dir(path);
+        }
+        Ok(())
+    }
+
+    /// A job that writes for itself, and perhaps has the terminal.
+    fn straight(&self, command: &mut Command, running: &mut Running) -> Result<(), String> {
+        command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
+        if self.shared.plan.control.tty {
+            // Of our group, which has the terminal: a group of its own would be stopped when it reads.
+            command.group(Group::Inherit).stdin(match minder::os::terminal() {
+                Ok(terminal) => Stdio::from(terminal),
+                Err(error) => return Err(format!("--tty: there is no terminal: {}", reason(&error))),
+            });
+        }
+        let head = std::mem::take(&mut running.head);
+        self.shared.stage.show(minder::Stream::Stdout, &head, None);
+        Ok(())
     }
 
     /// A file for a job to write to.

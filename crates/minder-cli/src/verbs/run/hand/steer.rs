@@ -1,0 +1,53 @@
+//! Orders for running jobs: time-outs by the median of others, and what the gates want.
+
+use std::time::Duration;
+
+use minder::exec::Outputs;
+
+use super::super::roster::Order;
+use super::Hand;
+use crate::plan::Timeout;
+
+impl Hand<'_> {
+    /// Carries out what was ordered for jobs of this loop.
+    pub(super) fn obey(&mut self, outputs: &mut Outputs<'_>) {
+        let roster = self.shared.roster;
+        let here = |job: u64| self.running.iter().flatten().any(|running| running.number == job);
+        for (job, order) in roster.take(here) {
+            let Some(running) = self.running.iter_mut().flatten().find(|running| running.number == job)
+            else {
+                continue;
+            };
+            let Some(token) = running.token else { continue };
+            // They fail only for a child that is over.
+            let _ = match order {
+                Order::PutBack => {
+                    running.put_back = true;
+                    outputs.kill(token, self.shared.plan.kill())
+                }
+                Order::Suspend => outputs.suspend(token),
+                Order::Resume => outputs.resume(token),
+            };
+        }
+    }
+
+    /// Sets time-outs that depend on how long others took.
+    pub(super) fn limit(&mut self, outputs: &mut Outputs<'_>) {
+        let Some(Timeout::Median(times)) = self.shared.plan.control.timeout else { return };
+        let median = self.shared.roster.median();
+        let changed = self.median != median;
+        self.median = median;
+        let Some(limit) =
+            median.and_then(|median| Duration::try_from_secs_f64(median.as_secs_f64() * times).ok())
+        else {
+            return;
+        };
+        for running in
+            self.running.iter_mut().flatten().filter(|running| changed || running.timeout.is_none())
+        {
+            let (Some(token), Some(at)) = (running.token, running.begun.checked_add(limit)) else { continue };
+            running.timeout = Some(limit);
+            let _ = outputs.set_deadline(token, Some((at, self.shared.plan.kill())));
+        }
+    }
+}
