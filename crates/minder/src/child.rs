@@ -1,13 +1,14 @@
 //! One child: its number, its end, and how to kill it.
 
+use std::fmt;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::event::Exit;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
-use crate::sys::tree::{Blow, Tree};
-use crate::{Error, Result};
+use crate::sys::tree::{Blow, SIGNAL_MAX, Tree};
+use crate::{Error, ErrorKind, Result};
 
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
 ///
@@ -39,18 +40,42 @@ pub struct Child {
 /// A tree is the child's own process group (or job object) and those descendants outside it that can be found. On Unix a
 /// child that was started with [`Group::Inherit`](crate::Group::Inherit) has no group of its own:
 /// it is killed with those of its descendants that can be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// ```
+/// use minder::Kill;
+/// use std::time::Duration;
+/// // SIGINT, then SIGTERM after a second, and after one more the end.
+/// let second = Duration::from_secs(1);
+/// let how = Kill::sequence(&[(2, second), (15, second)])?;
+/// # let _ = how;
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Kill {
-    pub(crate) grace: Option<Duration>,
+    /// The first `len` of them are to be taken; the others are alike.
+    steps: [Step; Kill::STEPS_MAX],
+    len: usize,
+}
+
+/// A signal, and how long to wait behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) signal: i32,
+    pub(crate) pause: Duration,
 }
 
 /// The number of `SIGTERM`, on every system.
-pub(crate) const TERM: i32 = 15;
+const TERM: i32 = 15;
+/// No step.
+const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
 
 impl Kill {
     /// At once: `SIGSTOP`, then `SIGKILL`; on Windows the end of the job object, with code 1.
-    pub const NOW: Self = Self { grace: None };
+    pub const NOW: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
+
+    /// The most signals of a [`sequence`](Self::sequence).
+    pub const STEPS_MAX: usize = 8;
 
     /// Asks first (`SIGTERM`, then `SIGCONT` for those that are stopped) and insists after `grace`.
     ///
@@ -59,7 +84,52 @@ impl Kill {
     ///
     /// - Windows: there is nothing to ask a process with; it is killed at once.
     pub const fn after(grace: Duration) -> Self {
-        Self { grace: Some(grace) }
+        let mut how = Self::NOW;
+        how.steps[0] = Step { signal: TERM, pause: grace };
+        how.len = 1;
+        how
+    }
+
+    /// Sends each of these signals, by its number, and waits so long for the tree to end; then insists as [`NOW`](Self::NOW)
+    /// does, whatever the last signal was. Without signals it is `NOW`.
+    ///
+    /// `SIGCONT` follows each signal, so that those that are stopped take it, but for a signal that stops. A pause may last
+    /// some milliseconds longer, and is never shorter. A lone [`Child`] is sent the first signal only.
+    ///
+    /// - Windows: as [`after`](Self::after), killed at once.
+    ///
+    /// # Errors
+    /// `InvalidInput` for more than [`STEPS_MAX`](Self::STEPS_MAX) signals, and for a number that is no signal here.
+    pub fn sequence(signals: &[(i32, Duration)]) -> Result<Self> {
+        let invalid = |why| Err(Error::own(ErrorKind::InvalidInput, "make a sequence of signals", why));
+        if signals.len() > Self::STEPS_MAX {
+            return invalid("it has more than 8");
+        }
+        if signals.iter().any(|(signal, _)| !(1..=SIGNAL_MAX).contains(signal)) {
+            return invalid("one of the numbers is no signal of this system");
+        }
+        let mut how = Self::NOW;
+        for (step, &(signal, pause)) in how.steps.iter_mut().zip(signals) {
+            *step = Step { signal, pause };
+        }
+        how.len = signals.len();
+        Ok(how)
+    }
+
+    /// What comes before the end.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps[..self.len]
+    }
+
+    /// What comes first.
+    pub(crate) fn first(&self) -> Blow {
+        self.steps().first().map_or(Blow::Insist, |step| Blow::Signal(step.signal))
+    }
+}
+
+impl fmt::Debug for Kill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kill").field("steps", &self.steps()).finish()
     }
 }
 
@@ -121,7 +191,7 @@ impl Child {
         drop(self.stdin.take());
         match self.wait_until(None)? {
             Some(exit) => Ok(exit),
-            None => Err(Error::own(crate::ErrorKind::Other, "wait for", "the wait ended without a deadline")),
+            None => Err(Error::own(ErrorKind::Other, "wait for", "the wait ended without a deadline")),
         }
     }
 
@@ -161,9 +231,10 @@ impl Child {
         if self.process.reaped() {
             return Ok(());
         }
-        let blow = if how.grace.is_some() { Blow::Signal(TERM) } else { Blow::Insist };
         let id = self.id();
-        self.tree.strike(&self.process, blow).map_err(|error| Error::new("kill", error).on(id.to_string()))
+        self.tree
+            .strike(&self.process, how.first())
+            .map_err(|error| Error::new("kill", error).on(id.to_string()))
     }
 }
 

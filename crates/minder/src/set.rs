@@ -6,6 +6,7 @@
 
 mod ending;
 mod kid;
+mod killing;
 mod limits;
 mod live;
 mod output;
@@ -19,10 +20,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::kid::Kid;
+use self::killing::Killing;
 pub use self::limits::{Delivery, Limits, SpawnOptions, WhenFull};
 use self::slab::{Kind, Slab};
 use self::timers::{Due, Timers};
-use crate::child::{Kill, TERM};
+use crate::child::Kill;
 use crate::chunk::{Account, Budget, Chunk};
 use crate::command::Command;
 use crate::event::{Event, Stream, Token};
@@ -33,18 +35,12 @@ use crate::sys::wait::{Port, Report, WAKE};
 use crate::wait::Waker;
 use crate::{Error, ErrorKind, Result};
 
-/// How long a tree that was killed is looked for before it is given up: a process in an uninterruptible call.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
-/// The longest grace: a century, far from where adding to the clock would fail.
-const GRACE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// The smallest buffer that is read into.
 const BUFFER_MIN: usize = 64;
 /// The shortest time that repeats itself.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// How soon a spill file is tried again for which no descriptor was free.
 const SAVE_AGAIN: Duration = Duration::from_millis(50);
-/// How often a tree that is being killed is looked at.
-const KILL_LOOK: Duration = Duration::from_millis(10);
 
 /// Many children and one wait, on one thread.
 ///
@@ -248,15 +244,14 @@ impl ChildSet {
         // Whoever is asked has to go on to hear it.
         self.clock_goes_on(token, now);
         let kid = self.kids.get_mut(token).ok_or_else(gone)?;
-        let (blow, insist_at) = match how.grace {
-            Some(grace) => (Blow::Signal(TERM), now + grace.min(GRACE_MAX)),
-            None => (Blow::Insist, now),
-        };
         // A second, sharper order replaces the first; a softer one does not.
-        kid.killing = Some(kid.killing.map_or(insist_at, |before| before.min(insist_at)));
-        self.timers.push(now + KILL_LOOK, token, Due::Killing);
+        let killing = Killing::new(how, now);
+        if kid.killing.as_ref().is_none_or(|before| killing.insist_at() < before.insist_at()) {
+            kid.killing = Some(Box::new(killing));
+        }
+        self.timers.push(killing.look_at(now), token, Due::Killing);
         let id = kid.process.pid();
-        let struck = kid.tree.strike(&kid.process, blow);
+        let struck = kid.tree.strike(&kid.process, how.first());
         self.announce()?;
         struck.map_err(|error| Error::new("kill", error).on(id.to_string()))
     }

@@ -195,6 +195,41 @@ fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
 }
 
 #[test]
+fn a_sequence_goes_on_to_the_signal_that_ends() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let ms = Duration::from_millis;
+        let (one, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
+        let (other, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
+        let (term, hup) = (libc::SIGTERM, libc::SIGHUP);
+        let (asked, minute) = (Instant::now(), ms(60_000));
+        set.kill(one, Kill::sequence(&[(term, ms(100)), (hup, minute)]).expect("signals")).expect("a child");
+        set.kill(other, Kill::sequence(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
+            .expect("a child");
+        let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
+        let any = |ledger: &Ledger| ended(ledger, one) || ended(ledger, other);
+        assert!(ledger.hear_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
+        assert!(!ended(&ledger, other) || asked.elapsed() >= ms(150));
+        ledger.finish(&mut set);
+        assert!(asked.elapsed() >= ms(150));
+        assert!(matches!(ledger.outcome(one).exit.status, Status::Signaled { signal: 1, .. }));
+        assert!(matches!(ledger.outcome(other).exit.status, Status::Signaled { signal: 9, .. }));
+    });
+}
+
+#[test]
+fn a_sequence_is_bounded_and_of_signals() {
+    let step = (15, SECOND);
+    assert_eq!(Kill::sequence(&[]).expect("no signal"), Kill::NOW);
+    assert_eq!(Kill::sequence(&[step]).expect("one signal"), Kill::after(SECOND));
+    assert!(Kill::sequence(&[step; 8]).is_ok());
+    for bad in [&[step; 9][..], &[(0, SECOND)], &[(-9, SECOND)], &[(65, SECOND)]] {
+        let error = Kill::sequence(bad).expect_err("no sequence");
+        assert_eq!(error.kind(), minder::ErrorKind::InvalidInput, "{error}");
+    }
+}
+
+#[test]
 fn kill_all_ends_many_trees() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());

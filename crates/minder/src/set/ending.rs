@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use super::kid::Kid;
 use super::spill::Spill;
 use super::{
-    Blow, ChildSet, Due, Error, Event, Fresh, INTERVAL_MIN, KILL_LOOK, KILL_PATIENCE, Living, Notice, Report,
-    Result, Stream, Token,
+    Blow, ChildSet, Due, Error, Event, Fresh, INTERVAL_MIN, Living, Notice, Report, Result, Stream, Token,
 };
 use crate::event::Outcome;
 use crate::sys::pipe::Progress;
@@ -205,22 +204,22 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Looks at a tree that is being killed: insists when it is time, and lets go when nobody is left.
+    /// Looks at a tree that is being killed: strikes when it is time, and lets go when nobody is left.
     pub(super) fn kill_on(&mut self, token: Token, now: Instant, living: &mut Option<Living>) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
-        let Some(insist_at) = kid.killing else { return Ok(()) };
+        let Some(killing) = &mut kid.killing else { return Ok(()) };
         let alive = kid.exit.is_none() || kid.tree.is_alive(living.get_or_insert_with(Living::now));
-        if !alive || now > insist_at + KILL_PATIENCE {
+        if !alive || killing.is_hopeless(now) {
             kid.killing = None;
             self.check_over(token);
             return Ok(());
         }
-        self.timers.push(now + KILL_LOOK, token, Due::Killing);
-        if now >= insist_at {
+        if let Some(blow) = killing.due(now) {
             // Whom we may not kill any more, we wait for: that is no reason to end the wait for the others.
             kid.process.check();
-            let _ = kid.tree.strike(&kid.process, Blow::Insist);
+            let _ = kid.tree.strike(&kid.process, blow);
         }
+        self.timers.push(killing.look_at(now), token, Due::Killing);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::killing::Killing;
 use super::spill::Spill;
 use super::{Account, Chunk, SpawnOptions, Stream};
 use crate::event::Exit;
@@ -29,8 +30,8 @@ pub(super) struct Kid {
     pub(super) exit: Option<Exit>,
     /// When the last byte came, or the exit.
     pub(super) busy_at: Option<Instant>,
-    /// Since when the tree is being killed: when it is to be insisted.
-    pub(super) killing: Option<Instant>,
+    /// The order to kill its tree that is being carried out.
+    pub(super) killing: Option<Box<Killing>>,
     /// Since when it stands still, by our order; its deadline does not come nearer from here on.
     pub(super) suspended: Option<Instant>,
     /// The first timer for its deadline.

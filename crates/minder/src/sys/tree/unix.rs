@@ -8,6 +8,10 @@ use std::io;
 use super::Blow;
 use crate::sys::reap::Process;
 
+/// The highest number of a signal: with the real-time signals where there are any (asm-generic/signal.h), else those that
+/// every system has.
+pub(crate) const SIGNAL_MAX: i32 =
+    if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
 /// The signals that stop a process.
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// How often descendants are looked for that started while others were stopped.

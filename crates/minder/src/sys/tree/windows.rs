@@ -16,6 +16,8 @@ use windows_sys::Win32::System::JobObjects::{
 use super::Blow;
 use crate::sys::reap::Process;
 
+/// The highest number of a signal: all of them end.
+pub(crate) const SIGNAL_MAX: i32 = 64;
 /// The exit code of those who were killed.
 const KILLED: u32 = 1;
 
