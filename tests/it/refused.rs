@@ -9,8 +9,18 @@ const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
 /// Runs tests of this binary whose names begin like one of these, without the calls.
 fn rerun(calls: &str, tests: &[&str]) {
+    rerun_with(calls, tests, &[]);
+}
+
+fn rerun_with(calls: &str, tests: &[&str], options: &[&str]) {
     let own = std::env::current_exe().expect("this binary");
-    let output = Command::new(DENYKID).arg(calls).arg(own).args(tests).args(["--test-threads", "2"]).output();
+    let output = Command::new(DENYKID)
+        .arg(calls)
+        .arg(own)
+        .args(tests)
+        .args(options)
+        .args(["--test-threads", "2"])
+        .output();
     let output = output.expect("denykid runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "without {calls}:\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -33,6 +43,7 @@ const PLAIN: &[&str] = &[
     "set::feeds_ten_megabytes_through_cat",
     "set::kill::now_kills_the_group_and_the_stray_before_done_is_told",
     "set::kill::one_who_is_asked_may_end_by_itself",
+    "set::suspend::",
     "set::output::",
 ];
 
@@ -94,4 +105,9 @@ fn doctor_names_what_is_refused() {
     let output = minder("clone3,pidfd_open", &["doctor"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
+}
+
+#[test]
+fn without_clone3_a_niceness_is_refused() {
+    rerun_with("clone3", &["spawn::a_niceness_is_refused"], &["--ignored"]);
 }

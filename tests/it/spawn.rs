@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minder::{Command, ErrorKind, Group, Size, Status, Stdio};
+use minder::{Command, ErrorKind, Group, Kill, Size, Status, Stdio};
 
 use crate::kit::{TESTKID, alone, kid, read_all, said, silent};
 #[cfg(target_os = "linux")]
@@ -555,4 +555,48 @@ fn a_command_is_plain_data_and_can_be_started_again() {
     }
     assert_eq!(other.join().expect("the thread"), Status::Exited(3));
     assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TESTKID), 2));
+}
+
+/// What /proc says of the niceness of a process.
+#[cfg(target_os = "linux")]
+fn niceness(stat: &str) -> i32 {
+    let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
+    fields.split_ascii_whitespace().nth(16).and_then(|field| field.parse().ok()).expect("a niceness")
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[test]
+fn a_niceness_is_added_to_ours() {
+    let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
+    for (nice, expected) in [(0, own), (3, (own + 3).min(19)), (i32::MAX, 19), (-1, (own - 1).max(-20))] {
+        let mut command = kid("sleep-ms 600000");
+        command.nice(nice);
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                assert!(nice < 0, "{nice}: {error}");
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+                assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}");
+                continue;
+            }
+        };
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the child");
+        child.kill(Kill::NOW).expect("a child");
+        child.wait().expect("its end");
+        assert_eq!(niceness(&stat), expected, "{nice}");
+    }
+    let after = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
+    assert_eq!(after, own, "it was ours that changed");
+}
+
+/// Run from `refused`, where the mechanism is missing.
+#[test]
+#[ignore = "needs a system without clone3"]
+fn a_niceness_is_refused_rather_than_forgotten() {
+    let error = kid("exit 0").nice(3).spawn().expect_err("no mechanism");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(
+        kid("exit 0").nice(0).spawn().expect("a child").wait().expect("its end").status.code(),
+        Some(0)
+    );
 }

@@ -32,6 +32,7 @@ pub struct Command {
     pub(crate) stderr: Stdio,
     pub(crate) group: Group,
     pub(crate) die_with_parent: bool,
+    pub(crate) nice: i32,
 }
 
 /// Changes to the environment that the child inherits.
@@ -115,6 +116,7 @@ impl Command {
             stderr: Stdio::Inherit,
             group: Group::New,
             die_with_parent: false,
+            nice: 0,
         }
     }
 
@@ -186,6 +188,21 @@ impl Command {
     /// - Linux: `PR_SET_PDEATHSIG` with `SIGKILL`. Other Unix: no effect. Windows: always so, through the job object.
     pub fn die_with_parent(&mut self, yes: bool) -> &mut Self {
         self.die_with_parent = yes;
+        self
+    }
+
+    /// Adds this to our niceness for the child and what it starts: the higher, the less it is in the way of others. The sum
+    /// stays between -20 and 19. Zero, the default, changes nothing.
+    ///
+    /// A start fails with `PermissionDenied` for a sum that is lower than our niceness and lower than the limit for it
+    /// (`RLIMIT_NICE`), unless we have the privilege (`CAP_SYS_NICE`).
+    ///
+    /// - Linux by `clone3`: the niceness of the thread that starts the child counts as ours. Linux without it, and other Unix: a
+    ///   start with a niceness fails with `Unsupported`.
+    /// - Windows: a priority class, whatever ours is: idle from 10 on, below normal from 1 on, above normal from -1 down,
+    ///   high from -10 down.
+    pub fn nice(&mut self, nice: i32) -> &mut Self {
+        self.nice = nice;
         self
     }
 

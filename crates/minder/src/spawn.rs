@@ -11,7 +11,7 @@ impl Command {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) and `PermissionDenied` for the program or the folder,
-    /// `InvalidInput` for a NUL byte, `TooLong` for too large arguments, `Exhausted` when no descriptor, process or
+    /// `PermissionDenied` and `Unsupported` for a [niceness](Command::nice), `InvalidInput` for a NUL byte, `TooLong` for too large arguments, `Exhausted` when no descriptor, process or
     /// memory is free. No child is left behind by a call that fails.
     pub fn spawn(&self) -> Result<Child> {
         let spawned = Spawner::new().spawn(self).map_err(|failure| explain(self, failure))?;
@@ -50,6 +50,14 @@ pub(crate) fn explain(command: &Command, failure: Failure) -> Error {
             let folder = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
             Error::new("enter the folder", error).on(folder)
         }
+        (Step::Niceness, io::ErrorKind::PermissionDenied) => general(error).because(
+            ErrorKind::PermissionDenied,
+            "a niceness that low needs a privilege (CAP_SYS_NICE, or a higher `ulimit -e`)",
+        ),
+        (Step::Niceness, _) => general(error).because(
+            ErrorKind::Unsupported,
+            "no niceness can be set without clone3, which is not to be had here",
+        ),
         (Step::Streams | Step::Process, _) if crate::sys::is_exhausted(&error) => general(error),
         _ => general(error),
     }

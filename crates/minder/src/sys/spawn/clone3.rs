@@ -366,6 +366,12 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     if let Err(error) = restore(context) {
         return error;
     }
+    if context.request.command.nice != 0 {
+        context.step = Step::Niceness;
+        if let Err(error) = be_nice(context.request.command.nice) {
+            return error;
+        }
+    }
     // 3. The streams. No source is below 3, so that none is overwritten before it is copied.
     context.step = Step::Streams;
     for (place, &fd) in context.streams.iter().enumerate().filter(|&(_, &fd)| fd >= 0) {
@@ -434,6 +440,22 @@ fn restore(context: &Context<'_>) -> Result<(), i32> {
         }
     }
     Ok(())
+}
+
+/// Adds to the niceness that came from the parent's thread.
+fn be_nice(nice: i32) -> Result<(), i32> {
+    // SAFETY: numbers only; 0 is this process.
+    let before = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
+    if before < 0 {
+        return Err(errno());
+    }
+    // The call tells 20 less the niceness, so that no answer is negative (getpriority(2)).
+    let nice = (20 - before as i32).saturating_add(nice).clamp(-20, 19);
+    // SAFETY: as above.
+    match unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, nice) } {
+        0 => Ok(()),
+        _ => Err(errno()),
+    }
 }
 
 fn errno() -> i32 {

@@ -3,7 +3,7 @@
 //! | mechanism | where | what it cannot do |
 //! | --- | --- | --- |
 //! | `clone3` | Linux 5.5 on x86-64 and aarch64 | – |
-//! | `posix_spawn` | every Unix, and Linux where a sandbox refuses `clone3` | soft descriptor limit, parent-death signal |
+//! | `posix_spawn` | every Unix, and Linux where a sandbox refuses `clone3` | soft descriptor limit, parent-death signal, niceness |
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
 #[cfg(unix)]
@@ -63,6 +63,8 @@ pub(crate) enum Step {
     Process,
     /// Session, terminal, limits, in the child.
     Setup,
+    /// The niceness, in the child.
+    Niceness,
     /// The working directory, in the child.
     Folder,
     /// Loading the program.

@@ -21,6 +21,10 @@ const SETSID: i32 = 0;
 
 /// Starts a child.
 pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
+    if request.command.nice != 0 {
+        // Set from here it would come late, when the program runs already.
+        return Err(Step::Niceness.failed(io::ErrorKind::Unsupported));
+    }
     let setup = |error| Step::Setup.failed(error);
     let attributes = Attributes::new(request).map_err(setup)?;
     // A source below 3 would be overwritten by another stream before it is copied.

@@ -26,8 +26,9 @@ use windows_sys::Win32::Foundation::{
     ERROR_WORKING_SET_QUOTA, HANDLE,
 };
 use windows_sys::Win32::System::Threading::{
-    CREATE_NEW_PROCESS_GROUP, CREATE_UNICODE_ENVIRONMENT, CreateProcessW, DETACHED_PROCESS,
-    DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess,
+    ABOVE_NORMAL_PRIORITY_CLASS, BELOW_NORMAL_PRIORITY_CLASS, CREATE_NEW_PROCESS_GROUP,
+    CREATE_UNICODE_ENVIRONMENT, CreateProcessW, DETACHED_PROCESS, DeleteProcThreadAttributeList,
+    EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess, HIGH_PRIORITY_CLASS, IDLE_PRIORITY_CLASS,
     InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
     PROC_THREAD_ATTRIBUTE_JOB_LIST, PROCESS_INFORMATION, STARTF_USESTDHANDLES, STARTUPINFOEXW,
     UpdateProcThreadAttribute,
@@ -316,6 +317,14 @@ fn flags(command: &Command) -> u32 {
         flags |= DETACHED_PROCESS;
     }
     flags
+        | match command.nice {
+            ..=-10 => HIGH_PRIORITY_CLASS,
+            -9..=-1 => ABOVE_NORMAL_PRIORITY_CLASS,
+            // Ours, if that is below normal; else normal.
+            0 => 0,
+            1..=9 => BELOW_NORMAL_PRIORITY_CLASS,
+            10.. => IDLE_PRIORITY_CLASS,
+        }
 }
 
 /// A list of attributes for a new process. It points to the values that it was given.
