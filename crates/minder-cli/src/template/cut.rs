@@ -192,12 +192,12 @@ fn after_characters(value: &[u8], count: usize) -> usize {
     length
 }
 
-/// Where the last `count` extensions of the last path component begin, if it has so many that are not empty.
+/// Where the last `count` extensions of the last path component begin, if it has so many. They may be empty.
 fn extensions(path: &[u8], count: usize) -> Option<usize> {
     let mut end = path.len();
     for _ in 0..count {
         let dot = path[..end].iter().rposition(|&b| b == b'.' || b == b'/')?;
-        if path[dot] != b'.' || dot + 1 == end {
+        if path[dot] != b'.' {
             return None;
         }
         end = dot;
@@ -231,14 +231,16 @@ mod tests {
 
     #[test]
     fn cuts_paths_as_parallel_does() {
-        // Value, {.}, {/}, {//}, {/.}: what perl's `s:\.[^/.]+$::`, `s:.*/::` and `dirname` give.
+        // Value, {.}, {/}, {//}, {/.}: what GNU parallel 20221122 gives.
         for (value, no_extension, base, dir, base_no_extension) in [
             ("foo.jpg", "foo", "foo.jpg", ".", "foo"),
             ("sub.dir/foo.jpg", "sub.dir/foo", "foo.jpg", "sub.dir", "foo"),
             ("sub.dir/bar", "sub.dir/bar", "bar", "sub.dir", "bar"),
             ("a.tar.gz", "a.tar", "a.tar.gz", ".", "a.tar"),
             (".bashrc", "", ".bashrc", ".", ""),
-            ("x.", "x.", "x.", ".", "x."),
+            ("x.", "x", "x.", ".", "x"),
+            ("..", ".", "..", ".", "."),
+            ("a..b", "a.", "a..b", ".", "a."),
             ("a/b/", "a/b/", "", "a", ""),
             ("/a", "/a", "a", "/", "a"),
             ("a//b", "a//b", "b", "a", "b"),

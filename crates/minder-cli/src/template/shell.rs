@@ -103,7 +103,13 @@ impl Line {
     pub(super) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
         self.checks.of(count, |count| Scanner::scan(&self.written, &self.rules, count).map(drop))?;
-        let rendered = if count == 1 { Arc::clone(&self.one) } else { self.rendered(count) };
+        let other;
+        let rendered: &Rendered = if count == 1 {
+            &self.one
+        } else {
+            other = self.rendered(count);
+            &other
+        };
         let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
         argv.extend_from_slice(&self.head);
         argv.extend([rendered.line.clone(), self.shell.clone()]);

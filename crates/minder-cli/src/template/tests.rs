@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod plus;
 mod several;
 
 fn parse(line: &str) -> Result<Template, Error> {
