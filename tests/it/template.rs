@@ -12,6 +12,8 @@ use std::process::Command;
 
 use minder_cli::template::{ErrorKind, Job, Options, Template};
 
+mod several;
+
 /// Pairs of template and value that are tried on `sh`, and on every further shell.
 const PAIRS: usize = 10_000;
 const PAIRS_MORE: usize = 3_000;
@@ -458,6 +460,19 @@ _={}; echo $((_))   REPLY={}; echo $((REPLY))   echo "${x:-$(echo {})}"   trap -
 read x <<< {}; echo $((x))   while read x; do let x; done <<< {}
 "##;
 
+/// The commands of `WORDS`, each with a value.
+fn applied() -> impl Iterator<Item = String> {
+    let words = WORDS.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty());
+    words.flat_map(|word| {
+        let opened = word.bytes().take_while(|&b| b == b'[').count();
+        ["", " x"].map(|after| format!("{word} {{}}{after} {}", "]".repeat(opened)))
+    })
+}
+
+fn whole() -> impl Iterator<Item = &'static str> {
+    LINES.split("   ").flat_map(|part| part.split('\n')).filter(|line| !line.is_empty())
+}
+
 /// Every builtin, assignment and expansion that could evaluate its argument: refused, or harmless.
 #[test]
 fn whatever_is_accepted_never_runs_a_value() {
@@ -474,13 +489,7 @@ fn whatever_is_accepted_never_runs_a_value() {
         "1;touch C",
     ];
     let columns = values.map(|value| [OsString::from(value.replace('C', &canary))]);
-    let words = WORDS.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty());
-    let applied = words.flat_map(|word| {
-        let opened = word.bytes().take_while(|&b| b == b'[').count();
-        ["", " x"].map(|after| format!("{word} {{}}{after} {}", "]".repeat(opened)))
-    });
-    let whole = LINES.split("   ").flat_map(|part| part.split('\n')).filter(|line| !line.is_empty());
-    for line in applied.chain(whole.map(str::to_owned)) {
+    for line in applied().chain(whole().map(str::to_owned)) {
         for shell in shells() {
             let Ok(template) = Template::parse(&[OsString::from(&line)], &with_shell(&shell)) else {
                 continue;

@@ -43,6 +43,7 @@ mod expansion;
 mod builtins;
 mod evaluators;
 mod display;
+mod size;
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ use minder::os::os_str;
 use placeholder::{Placeholder, Source};
 
 pub use lexicon::{Builtin, Lexicon};
+pub use size::Size;
 
 /// A command with places for values, parsed once and expanded for every job.
 #[derive(Debug, Clone)]
@@ -196,25 +198,26 @@ impl Template {
         }
     }
 
+    /// The size of a job without any argument, to which arguments are added.
+    pub fn size(&self) -> Size {
+        let mut size = Size::default();
+        self.cost(None, &mut size);
+        size
+    }
+
     /// The bytes that the words of [`argv`](Self::argv) take at most, each with the byte that ends it.
     pub fn size_of(&self, columns: &[OsString]) -> usize {
-        let cost = |(nth, column): (usize, &OsString)| self.cost(nth, column);
-        self.base() + columns.iter().enumerate().map(cost).sum::<usize>()
-    }
-
-    /// What [`size_of`](Self::size_of) is without any argument.
-    pub fn base(&self) -> usize {
-        match &self.body {
-            Body::Direct(words) => words.base(),
-            Body::Shell(line) => line.base(),
+        let mut size = self.size();
+        for column in columns {
+            size.add(self, column);
         }
+        size.bytes()
     }
 
-    /// What a further argument, the `nth` from 0, adds to [`size_of`](Self::size_of).
-    pub fn cost(&self, nth: usize, argument: &OsStr) -> usize {
+    fn cost(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
         match &self.body {
-            Body::Direct(words) => words.cost(nth, argument),
-            Body::Shell(line) => line.cost(nth, argument),
+            Body::Direct(words) => words.cost(argument, size),
+            Body::Shell(line) => line.cost(argument, size),
         }
     }
 

@@ -238,7 +238,39 @@ pub(super) fn check_programs(words: &[Word]) -> Result<bool, Error> {
         }
     }
     check_unknown(words)?;
+    check_wrapped(words)?;
     Ok(expands)
+}
+
+/// Wrappers whose operands may well be several, whatever follows them.
+const GATHERERS: &[&str] = &["find", "fd", "fdfind", "gdb", "yes"];
+
+/// Several values where a wrapper wants one: the second would be the command that it runs. `env V={} cmd`, `timeout {} cmd`.
+fn check_wrapped(words: &[Word]) -> Result<(), Error> {
+    let program = name(&words[0]);
+    let first = words.iter().position(|word| word.several);
+    let (Some(first), true) = (first.filter(|&i| i > 0), WRAPPERS.contains(&program.as_str())) else {
+        return Ok(());
+    };
+    let assigns = |word: &Word| word.start().contains(&b'=');
+    let before = &words[1..first];
+    // Behind a first operand stands what the wrapped command takes.
+    if GATHERERS.contains(&program.as_str()) || before.iter().any(|w| !w.is_option() && !assigns(w)) {
+        return Ok(());
+    }
+    let run = &words[first..];
+    let length = run.iter().take_while(|word| word.several).count();
+    let split = (assigns(&run[0]) || run[0].is_option())
+        && run[1..length].iter().any(|w| w.start() != run[0].start());
+    let argument =
+        run[0].start().is_empty() && before.last().is_some_and(|word| word.is_option() && word.text != b"--");
+    let command = run[0].start().is_empty() && run[length..].iter().any(|word| !word.is_option());
+    match run[0].holds {
+        Some(placeholder) if split || argument || command => Err(Error::refused(format!(
+            "`{placeholder}` stands where `{program}` takes one value, and the next would be its command: give each job one value"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// What stands in a word's text for `<(…)`.

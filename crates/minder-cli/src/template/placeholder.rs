@@ -10,8 +10,8 @@ use super::{Error, ErrorKind, Job, os_str};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placeholder {
     written: &'static [u8],
-    source: Source,
-    cut: Cut,
+    pub(super) source: Source,
+    pub(super) cut: Cut,
 }
 
 /// What a placeholder takes.
@@ -123,30 +123,6 @@ impl Placeholder {
         Ok(())
     }
 
-    /// The most bytes that it takes without any argument.
-    pub(super) fn base(self) -> usize {
-        match (self.source, self.cut) {
-            (Source::Each | Source::Nth(_) | Source::Last(_), _) => 0,
-            _ => NUMBER_MAX,
-        }
-    }
-
-    /// The most bytes that it takes for the argument `nth`, from 0, blanks between words counted.
-    pub(super) fn cost(self, nth: usize, value: &OsStr) -> usize {
-        let takes = match self.source {
-            Source::Each => true,
-            Source::Nth(n) => n as usize - 1 == nth,
-            // Which one is the last is not known yet.
-            Source::Last(_) => true,
-            _ => false,
-        };
-        match self.cut {
-            _ if !takes => 0,
-            Cut::Own(pieces) => pieces.iter().map(|piece| piece.cost(nth, value)).sum::<usize>() + 1,
-            cut => cut.apply(value.as_encoded_bytes()).len() + 1,
-        }
-    }
-
     fn counted(self, job: &Job<'_>) -> Result<String, Error> {
         let total = || {
             let text = || format!("`{self}` asks how many jobs there are, which is not known");
@@ -196,21 +172,6 @@ impl Piece {
         }
     }
 
-    /// The most bytes that it takes for the argument `nth`; of a text, none.
-    pub(super) fn value_cost(&self, nth: usize, value: &OsStr) -> usize {
-        match self {
-            Piece::Text(_) => 0,
-            Piece::Value(placeholder) => placeholder.cost(nth, value),
-        }
-    }
-
-    fn cost(&self, nth: usize, value: &OsStr) -> usize {
-        match self {
-            Piece::Text(text) => text.len(),
-            Piece::Value(placeholder) => placeholder.base() + placeholder.cost(nth, value),
-        }
-    }
-
     pub(super) fn push(
         &self,
         job: &Job<'_>,
@@ -233,9 +194,6 @@ impl fmt::Display for Placeholder {
         f.write_str(&String::from_utf8_lossy(self.written))
     }
 }
-
-/// The digits of the largest number of a job.
-const NUMBER_MAX: usize = 20;
 
 fn digits(number: u64) -> usize {
     number.max(1).ilog10() as usize + 1

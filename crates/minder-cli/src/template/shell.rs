@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::lexicon::Lexicon;
+use super::placeholder::Source;
 use super::scan::{Quote, Rules, Scanner, Seen};
-use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, display, os_str};
+use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Size, display, os_str};
 
 /// A shell line and what it is started with.
 #[derive(Debug, Clone)]
@@ -230,22 +231,25 @@ impl Line {
         out
     }
 
-    pub(super) fn base(&self) -> usize {
-        let head: usize = self.head.iter().map(|word| word.len() + 1).sum();
-        let values: usize = self.seen.iter().map(|seen| seen.placeholder.base() + 1 + REFERENCE_MAX).sum();
-        head + self.shell.len() + 1 + self.written.len() + 1 + values
-    }
-
-    pub(super) fn cost(&self, nth: usize, value: &OsStr) -> usize {
-        let repeated = self.spans.iter().map(|span| span.len() + 1).sum::<usize>();
-        let values = self.seen.iter().map(|seen| match seen.placeholder.repeats() {
-            true => seen.placeholder.cost(nth, value) + REFERENCE_MAX,
-            // In a repeated word it is written once more.
-            false => {
-                seen.placeholder.cost(nth, value) + if self.spans.is_empty() { 0 } else { REFERENCE_MAX }
-            }
-        });
-        repeated + values.sum::<usize>()
+    /// See [`super::Size`].
+    pub(super) fn cost(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
+        // The values are there once, however often the line refers to them.
+        for (placeholder, _) in &self.one.parameters {
+            placeholder.cost(argument, false, Source::Each, size);
+        }
+        if argument.is_some() {
+            return;
+        }
+        size.once += self.head.iter().map(|word| word.len() + 1).sum::<usize>();
+        size.once += self.shell.len() + 1 + self.written.len() + 1 + self.one.parameters.len();
+        size.each += self.spans.iter().map(|span| span.len() + 1).sum::<usize>();
+        for seen in &self.seen {
+            let repeated =
+                seen.placeholder.repeats() || self.spans.iter().any(|span| span.contains(&seen.at));
+            size.constant(repeated, REFERENCE_MAX);
+            // Without any argument, quotes stand there.
+            size.once += 2;
+        }
     }
 }
 

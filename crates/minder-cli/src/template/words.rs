@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 
 use super::evaluators::{self, Word};
 use super::lexicon::Lexicon;
-use super::placeholder::Piece;
-use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Repeat, display, os_str};
+use super::placeholder::{Piece, Source};
+use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Repeat, Size, display, os_str};
 
 /// The words of a command that is run without a shell.
 #[derive(Debug, Clone)]
@@ -154,26 +154,18 @@ impl Words {
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The bytes that the arguments take without a value, and with one more; see [`super::Template::cost`].
-    pub(super) fn base(&self) -> usize {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.len(),
-            Piece::Value(placeholder) => placeholder.base(),
-        };
-        self.words.iter().map(|word| word.iter().map(piece).sum::<usize>() + 1).sum()
-    }
-
-    pub(super) fn cost(&self, nth: usize, value: &OsStr) -> usize {
-        let context = |word: &[Piece]| self.repeat == Repeat::Context && word.iter().any(Piece::repeats);
-        let literal = |piece: &Piece| match piece {
-            Piece::Text(text) => text.len(),
-            Piece::Value(_) => 0,
-        };
-        let word = |word: &Vec<Piece>| {
-            let around = if context(word) { word.iter().map(literal).sum::<usize>() + 1 } else { 0 };
-            around + word.iter().map(|piece| piece.value_cost(nth, value)).sum::<usize>()
-        };
-        self.words.iter().map(word).sum()
+    /// See [`super::Size`].
+    pub(super) fn cost(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
+        for word in &self.words {
+            let repeated = self.repeat == Repeat::Context && word.iter().any(Piece::repeats);
+            for piece in word {
+                piece.cost(argument, repeated, Source::Each, size);
+            }
+            if argument.is_none() {
+                size.once += 1;
+                size.each += usize::from(repeated);
+            }
+        }
     }
 }
 

@@ -140,6 +140,73 @@ fn several_values_are_refused_where_they_would_become_code() {
 }
 
 #[test]
+fn several_values_are_no_command_of_a_wrapper() {
+    for (line, joined, context) in [
+        ("env V={} cmd", false, true),
+        ("env V={}", false, true),
+        ("env -i V={} cmd", false, true),
+        ("timeout {} cmd", false, false),
+        ("nice -n {} cmd", false, false),
+        ("nice -n{} cmd", false, true),
+        ("sudo -u {} cmd", false, false),
+        ("chroot {} ls", false, false),
+        ("sudo rm {}", true, true),
+        ("sudo rm -f -- {} x", true, true),
+        ("timeout 5 gzip {}", true, true),
+        ("env A=1 gzip -9 {}", true, true),
+        ("find {} -name x", true, true),
+        ("nice {}", true, true),
+        ("xargs rm {}", true, true),
+    ] {
+        for (repeat, accepted) in [(Repeat::Joined, joined), (Repeat::Context, context)] {
+            let line = OsString::from(line);
+            let words: Vec<OsString> = line.to_str().unwrap().split(' ').map(OsString::from).collect();
+            for words in [&[line.clone()][..], &words] {
+                let template = Template::parse(words, &options(repeat)).unwrap();
+                assert!(argv(&template, &["a"]).is_ok());
+                assert_eq!(argv(&template, &["a", "b"]).is_ok(), accepted, "{words:?} {repeat:?}");
+                assert_eq!(
+                    argv(&template, &["a", "b", "c", "d", "e"]).is_ok(),
+                    accepted,
+                    "{words:?} {repeat:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_size_is_never_less_than_what_is_started() {
+    let lexicon = Lexicon::default().plus(true).own("{own}", "{/.}-{#}{1}").unwrap();
+    for repeat in [Repeat::Joined, Repeat::Context] {
+        let options =
+            Options { lexicon: lexicon.clone(), repeat, missing_is_empty: true, ..Options::default() };
+        for words in [
+            &["a"][..],
+            &["a", "x{}y", "{1}", "{-1}"],
+            &["a", "{own}-{#}{.}", "{2:-default}", "{//}"],
+            &["a {}"],
+            &["a 'x{}y' \"{.} {1}\" {own} {#} | b '{}' {%}"],
+            &["a 'p'{}{1}{2/a/bbbb}'{#}' {-1}"],
+        ] {
+            let template = parse_as(words, &options).unwrap();
+            for count in [0, 1, 2, 3, 10, 100, 1000] {
+                let columns: Vec<OsString> = (0..count).map(|n| format!("dir/value {n}.c").into()).collect();
+                let job =
+                    Job { columns: &columns, number: u64::MAX, slot: u32::MAX, total: None, slots: None };
+                let argv = template.argv(&job).unwrap();
+                let size: usize = argv.iter().map(|word| word.len() + 1).sum();
+                let said = template.size_of(&columns);
+                assert!(size <= said, "{words:?} {repeat:?} {count}: {size} > {said}");
+                // Nor much more: a limit should be used.
+                assert!(said <= 3 * size + 400, "{words:?} {repeat:?} {count}: {size}, not {said}");
+            }
+        }
+    }
+    assert_eq!(parse_as(&["a", "{3}", "{2.}{-7}"], &Options::default()).unwrap().max_column(), 3);
+}
+
+#[test]
 fn all_words_are_a_line_if_that_is_wished() {
     let line = Options { form: Form::Line, ..Options::default() };
     assert_eq!(becomes(&["a", "b", "c|d"], &line, &["v"]), ["a b c|d \"$1\"", "v"]);
