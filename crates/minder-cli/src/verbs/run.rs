@@ -8,13 +8,14 @@ mod batch;
 mod book;
 mod control;
 mod desk;
-#[allow(dead_code, unused_imports, reason = "wired next")]
 mod gates;
 mod hand;
 mod input;
 mod job;
 mod lines;
 mod output;
+#[allow(dead_code, reason = "wired next")]
+mod pipe;
 mod results;
 mod roster;
 mod screen;

@@ -1,0 +1,64 @@
+//! The header: what stands before all records, and is given to each job.
+
+use regex::bytes::Regex;
+
+use super::pattern;
+
+/// Which bytes are the header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum Header {
+    /// The first lines.
+    Lines(u64),
+    /// What a regular expression matches at the beginning.
+    Pattern(Vec<u8>),
+}
+
+/// A header to be found.
+#[derive(Debug)]
+pub(super) enum Finder {
+    Lines(u64),
+    Pattern(Regex),
+}
+
+/// Where a header ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    At(usize),
+    /// There is none.
+    Nowhere,
+    /// More has to be read.
+    Later,
+}
+
+impl Finder {
+    pub(super) fn new(header: &Header) -> Result<Self, String> {
+        Ok(match header {
+            Header::Lines(count) => Self::Lines(*count),
+            Header::Pattern(text) => {
+                // Alone first, for the error.
+                pattern("--header", text)?;
+                let text = format!(r"\A(?:{})", String::from_utf8_lossy(text));
+                Self::Pattern(pattern("--header", text.as_bytes())?)
+            }
+        })
+    }
+
+    /// Looks at the first bytes, which are all if `whole`.
+    pub(super) fn find(&self, bytes: &[u8], whole: bool) -> Found {
+        let none = if whole { Found::Nowhere } else { Found::Later };
+        match self {
+            Self::Lines(0) => Found::At(0),
+            Self::Lines(count) => {
+                let last = usize::try_from(*count - 1).unwrap_or(usize::MAX);
+                memchr::memchr_iter(b'\n', bytes).nth(last).map_or(none, |at| Found::At(at + 1))
+            }
+            Self::Pattern(regex) => match regex.find(bytes) {
+                // With a line behind it, it will not get longer.
+                Some(found) if whole || memchr::memchr(b'\n', &bytes[found.end()..]).is_some() => {
+                    Found::At(found.end())
+                }
+                _ => none,
+            },
+        }
+    }
+}

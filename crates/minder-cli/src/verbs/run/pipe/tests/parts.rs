@@ -1,0 +1,227 @@
+//! A job for each chunk of a stream of bytes.
+
+use super::*;
+
+#[test]
+fn a_block_ends_with_its_last_whole_record() {
+    let twelve = seq(12);
+    assert_eq!(jobs(&block(10), &twelve), ["1\n2\n3\n4\n5\n", "6\n7\n8\n9\n", "10\n11\n12\n"]);
+    assert_eq!(
+        jobs(&block(4), &twelve),
+        ["1\n2\n", "3\n4\n", "5\n6\n", "7\n8\n", "9\n", "10\n", "11\n", "12\n"]
+    );
+    assert_eq!(jobs(&block(5), &twelve), ["1\n2\n", "3\n4\n", "5\n6\n", "7\n8\n", "9\n10\n", "11\n", "12\n"]);
+    assert_eq!(jobs(&plan(), ""), [""; 0]);
+    assert_eq!(jobs(&plan(), "no end"), ["no end"]);
+}
+
+#[test]
+fn a_block_grows_until_it_has_a_record() {
+    let input = "aaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nc\nd";
+    assert_eq!(jobs(&block(5), input), ["aaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nc\n", "d"]);
+}
+
+#[test]
+fn records_are_counted() {
+    assert_eq!(jobs(&records(2), "a\nb\nc\nd"), ["a\nb\n", "c\nd"]);
+    assert_eq!(jobs(&records(3), "a\nb\nc\nd"), ["a\nb\nc\n", "d"]);
+    assert_eq!(jobs(&records(4), &seq(6)), ["1\n2\n3\n4\n", "5\n6\n"]);
+    let small = PipePlan { block: Block::Bytes(3), ..records(4) };
+    assert_eq!(jobs(&small, &seq(7)), ["1\n2\n3\n4\n", "5\n6\n7\n"]);
+}
+
+#[test]
+fn without_a_separator_each_byte_is_a_record() {
+    let plan = PipePlan { end: some(""), ..block(5) };
+    assert_eq!(jobs(&plan, &seq(12)), ["1\n2\n3", "\n4\n5\n", "6\n7\n8", "\n9\n10", "\n11\n1", "2\n"]);
+    let plan = PipePlan { records: NonZeroU64::new(2), ..plan };
+    assert_eq!(jobs(&plan, "abcde"), ["ab", "cd", "e"]);
+}
+
+#[test]
+fn a_record_may_have_a_start() {
+    let input = ">a\nx\n>b\ny\nz\n>c\n";
+    let plan = PipePlan { start: some(">"), ..records(1) };
+    assert_eq!(jobs(&plan, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
+    assert_eq!(jobs(&plan, "junk\n>a\n>b\n"), ["junk\n", ">a\n", ">b\n"]);
+    let two = PipePlan { records: NonZeroU64::new(2), ..plan };
+    assert_eq!(jobs(&two, input), [">a\nx\n>b\ny\nz\n", ">c\n"]);
+    let blocks = PipePlan { start: some(">"), ..block(6) };
+    assert_eq!(jobs(&blocks, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
+    let both = PipePlan { start: some(">"), end: some("\n"), ..records(1) };
+    assert_eq!(jobs(&both, ">a>b\n>c\n"), [">a>b\n", ">c\n"]);
+    let ones = PipePlan { start: some("1"), end: some(""), ..block(4) };
+    assert_eq!(jobs(&ones, &seq(12)), ["1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n", "11\n12\n"]);
+    let ends = PipePlan { end: some("1\n"), ..block(4) };
+    assert_eq!(jobs(&ends, &seq(12)), ["1\n", "2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n", "12\n"]);
+}
+
+#[test]
+fn separators_that_overlap() {
+    let input = "aXXXbXXcXX";
+    let ends = |plan| PipePlan { end: some("XX"), ..plan };
+    assert_eq!(jobs(&ends(records(1)), input), ["aXX", "XbXX", "cXX"]);
+    assert_eq!(jobs(&ends(block(3)), input), ["aXX", "XbXX", "cXX"]);
+    assert_eq!(jobs(&ends(block(4)), input), ["aXXX", "bXX", "cXX"]);
+    let both = PipePlan { start: some("X"), ..ends(records(1)) };
+    assert_eq!(jobs(&both, input), ["aXX", "XbXXcXX"]);
+}
+
+#[test]
+fn separators_are_taken_out() {
+    let rrs = |plan| PipePlan { remove_separator: true, ..plan };
+    assert_eq!(jobs(&rrs(block(4)), &seq(12)), ["12", "34", "56", "78", "9", "10", "11", "12"]);
+    assert_eq!(jobs(&rrs(records(2)), &seq(5)), ["12", "34", "5"]);
+    let input = ">a\nx\n>b\ny\nz\n>c\n";
+    let start = PipePlan { start: some(">"), ..records(1) };
+    assert_eq!(jobs(&rrs(start.clone()), input), ["a\nx\n", "b\ny\nz\n", "c\n"]);
+    assert_eq!(jobs(&rrs(PipePlan { end: some("\n"), ..start }), input), ["a\nx", "b\ny\nz", "c"]);
+    let both = rrs(PipePlan { end: some("--"), start: some("+"), ..plan() });
+    assert_eq!(jobs(&both, "+a--+b--+c--"), ["abc"]);
+    assert_eq!(jobs(&both, "+a--+b--c--"), ["ab--c"]);
+    assert_eq!(jobs(&rrs(PipePlan { end: some(">>"), ..plan() }), "a>>b>>>c"), ["ab>c"]);
+    assert_eq!(jobs(&rrs(PipePlan { start: some(">>"), ..plan() }), ">>a>>b>>>c"), ["ab>c"]);
+    // No job for nothing.
+    assert_eq!(jobs(&rrs(records(1)), "\n\na\n\n"), ["a"]);
+}
+
+#[test]
+fn regular_expressions() {
+    let regexp = |plan| PipePlan { regexp: true, ..plan };
+    let ends = |text: &str, plan| regexp(PipePlan { end: some(text), ..plan });
+    let starts = |text: &str, plan| regexp(PipePlan { start: some(text), ..plan });
+    let input = "aXbYcXdYe";
+    assert_eq!(jobs(&ends("[XY]", records(1)), input), ["aX", "bY", "cX", "dY", "e"]);
+    assert_eq!(jobs(&ends("[XY]", block(5)), input), ["aXbY", "cXdY", "e"]);
+    assert_eq!(jobs(&starts("[XY]", block(5)), input), ["aXb", "YcXd", "Ye"]);
+    assert_eq!(jobs(&starts("[XY]", records(1)), input), ["a", "Xb", "Yc", "Xd", "Ye"]);
+    let both = PipePlan { start: some("[a-c]"), ..ends("X", records(1)) };
+    assert_eq!(jobs(&both, input), ["aX", "bYcXdYe"]);
+    assert_eq!(jobs(&ends("X+", records(1)), "aXXXbXXcXX"), ["aXXX", "bXX", "cXX"]);
+    assert_eq!(jobs(&ends("X+", block(3)), "aXXXbXXcXX"), ["aXX", "XbX", "XcX", "X"]);
+    assert_eq!(jobs(&starts("^>", records(1)), ">a\n>b\n>c>\n"), [">a\n", ">b\n", ">c>\n"]);
+    assert_eq!(jobs(&starts("^>", block(4)), ">a\n>b\n>c>\n"), [">a\n", ">b\n", ">c>\n"]);
+    assert_eq!(jobs(&ends(".*\n", records(1)), "a\nb\nc\n"), ["a\n", "b\n", "c\n"]);
+    let rrs = PipePlan { remove_separator: true, ..ends("[XY]", block(5)) };
+    assert_eq!(jobs(&rrs, input), ["ab", "cd", "e"]);
+    let rrs = PipePlan { remove_separator: true, ..starts("[XY]", records(1)) };
+    assert_eq!(jobs(&rrs, input), ["a", "b", "c", "d", "e"]);
+}
+
+#[test]
+fn each_job_has_the_header() {
+    let lines = |count, plan| PipePlan { header: Some(Header::Lines(count)), ..plan };
+    let matched = |text: &str, plan| PipePlan { header: Some(Header::Pattern(text.into())), ..plan };
+    let twelve = seq(12);
+    let expected = ["1\n2\n3\n", "1\n4\n5\n", "1\n6\n7\n", "1\n8\n9\n", "1\n10\n", "1\n11\n", "1\n12\n"];
+    assert_eq!(jobs(&lines(1, block(4)), &twelve), expected);
+    assert_eq!(jobs(&matched(".*\n", block(4)), &twelve), expected);
+    let expected = [
+        "1\n2\n3\n4\n",
+        "1\n2\n5\n6\n",
+        "1\n2\n7\n8\n",
+        "1\n2\n9\n",
+        "1\n2\n10\n",
+        "1\n2\n11\n",
+        "1\n2\n12\n",
+    ];
+    assert_eq!(jobs(&lines(2, block(4)), &twelve), expected);
+    assert_eq!(jobs(&matched(".*\n.*\n", block(4)), &twelve), expected);
+    let table = "h1 h2\na 1\nb 2\n";
+    assert_eq!(jobs(&lines(1, records(1)), table), ["h1 h2\na 1\n", "h1 h2\nb 2\n"]);
+    for none in [matched("nope", records(1)), matched("h2", records(1)), lines(9, records(1))] {
+        assert_eq!(jobs(&none, table), ["h1 h2\n", "a 1\n", "b 2\n"]);
+    }
+    assert_eq!(jobs(&lines(1, plan()), "h1 h2\n"), [""; 0]);
+    assert_eq!(jobs(&lines(1, plan()), "h1 h2"), ["h1 h2"]);
+    let rrs = PipePlan { remove_separator: true, ..lines(1, plan()) };
+    assert_eq!(jobs(&rrs, &seq(5)), ["1\n2345"]);
+}
+
+#[test]
+fn a_header_of_any_length_is_found_whatever_the_reads() {
+    let header = "#c\n".repeat(1000);
+    let plan = PipePlan { header: Some(Header::Pattern(b"(#.*\n)*".to_vec())), ..block(10) };
+    let input = format!("{header}a\nb\n");
+    for size in [1, 7, 4096] {
+        let got = texts(spread(&plan, 1, input.as_bytes(), &[size]).unwrap());
+        assert_eq!(got.concat().replace(&header, ""), "a\nb\n");
+        assert!(got.iter().all(|job| job.starts_with(&header)));
+    }
+}
+
+#[test]
+fn lines_with_the_same_value_stay_together() {
+    let input = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
+    let group = |column, plan| PipePlan { group_by: Some(column), colsep: Some(" ".into()), ..plan };
+    let first = || Column::Number(1);
+    assert_eq!(jobs(&group(first(), records(1)), input), ["a 1\na 2\n", "b 3\nb 4\nb 5\n", "c 6\n"]);
+    assert_eq!(jobs(&group(first(), records(2)), input), ["a 1\na 2\nb 3\nb 4\nb 5\n", "c 6\n"]);
+    assert_eq!(jobs(&group(first(), plan()), input), [input]);
+    let cut = jobs(&group(first(), block(13)), input);
+    assert_eq!(cut, ["a 1\na 2\n", "b 3\nb 4\nb 5\nc 6\n"]);
+    let last = format!("{input}c 7");
+    assert_eq!(jobs(&group(first(), records(1)), &last)[2], "c 6\nc 7");
+    let last = format!("{input}d");
+    assert_eq!(jobs(&group(Column::Number(2), records(1)), &last)[5..], ["c 6\n", "d"]);
+    let named = group(Column::Name("k".into()), records(1));
+    let table = format!("k v\n{input}");
+    assert_eq!(jobs(&named, &table), ["k v\na 1\na 2\n", "k v\nb 3\nb 4\nb 5\n", "k v\nc 6\n"]);
+    let why = spread(&group(Column::Name("x".into()), plan()), 1, table.as_bytes(), &[]).unwrap_err();
+    assert_eq!(why, "no column is named `x`: the header is `k v`");
+}
+
+#[test]
+fn what_came_in_time_is_given_out() {
+    let plan = PipePlan { block_timeout: Some(Duration::from_secs(3600)), ..plan() };
+    let mut sizes = vec![3, 0];
+    sizes.extend([1000; 9]);
+    assert_eq!(texts(spread(&plan, 1, b"a\nbc\nd\n", &sizes).unwrap()), ["a\n", "bc\nd\n"]);
+    // Nothing whole came.
+    sizes[0] = 1;
+    assert_eq!(texts(spread(&plan, 1, b"bc\nd\n", &sizes).unwrap()), ["bc\nd\n"]);
+}
+
+#[test]
+fn a_pipe_that_is_slow_does_not_keep_records_back() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let plan = PipePlan { block_timeout: Some(Duration::from_millis(1)), ..plan() };
+    let file = File::from(std::os::fd::OwnedFd::from(reader));
+    let pipe = Pipe::open(plan, PipeSource::Reader(file), 1).unwrap();
+    let (told, news) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| pipe.read(move || told.send(()).unwrap_or_default()));
+        for _ in 0..3 {
+            writer.write_all(b"whole\npart").unwrap();
+            let mut part = loop {
+                match pipe.next() {
+                    Supply::Job(part) => break part,
+                    Supply::Later => news.recv().unwrap(),
+                    Supply::End => panic!("it goes on"),
+                }
+            };
+            assert!(drain(&pipe, &mut part).ends_with(b"whole\n"));
+        }
+        drop(writer);
+    });
+}
+
+#[test]
+fn a_retry_has_the_same_bytes() {
+    let pipe = Pipe::open(PipePlan { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1).unwrap();
+    pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true).unwrap();
+    let Supply::Job(mut part) = pipe.next() else { panic!("there is one") };
+    assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
+    assert!(pipe.again(&mut part));
+    assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
+    assert!(pipe.again(&mut part));
+    pipe.give_up(&mut part);
+    assert_eq!(drain(&pipe, &mut part), b"");
+    assert!(pipe.again(&mut part));
+    assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
+}
+
+#[test]
+fn escapes() {
+    assert_eq!(unescape(br"a\n\t\r\0\\n\x41\xzz\q\"), b"a\n\t\r\0\\nA\\xzz\\q\\");
+}

@@ -1,0 +1,168 @@
+//! A fixed number of jobs.
+
+use super::*;
+
+fn by(spread: Spread, plan: PipePlan) -> PipePlan {
+    PipePlan { spread, colsep: Some(" ".into()), ..plan }
+}
+
+#[test]
+fn chunks_go_round() {
+    let robin = |plan| by(Spread::RoundRobin, plan);
+    let three = |plan: PipePlan, input: &str| texts(spread(&plan, 3, input.as_bytes(), &[]).unwrap());
+    let all = three(robin(records(1)), &seq(8));
+    assert_eq!(all.len(), 3);
+    let mut lines: Vec<_> = all.concat().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["1", "2", "3", "4", "5", "6", "7", "8"]);
+    assert_eq!(all.iter().map(|job| &job[..2]).collect::<Vec<_>>(), ["1\n", "2\n", "3\n"]);
+    assert_eq!(three(robin(block(4)), &seq(2)), ["1\n2\n"]);
+    assert_eq!(three(robin(block(4)), ""), [""; 0]);
+    let header = PipePlan { header: Some(Header::Lines(1)), ..robin(records(1)) };
+    let all = three(header, &seq(8));
+    assert!(all.iter().all(|job| job.starts_with("1\n") && job.matches("1\n").count() == 1), "{all:?}");
+}
+
+#[test]
+fn all_have_all() {
+    for plan in [plan(), records(2), PipePlan { header: Some(Header::Lines(1)), ..plan() }] {
+        let all = spread(&by(Spread::Tee, plan), 3, seq(8).as_bytes(), &[3]).unwrap();
+        assert_eq!(texts(all), [seq(8), seq(8), seq(8)]);
+    }
+    assert_eq!(spread(&by(Spread::Tee, plan()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
+}
+
+#[test]
+fn a_number_names_the_stream() {
+    let bin = |column, plan| by(Spread::Bin(column), plan);
+    let three = |plan: &PipePlan, input: &str| texts(spread(plan, 3, input.as_bytes(), &[2]).unwrap());
+    let input = "a 1\nb 2\na 3\nc 4\nd 0\nx y\nf -1\ng 1.5";
+    let expected = ["a 1\nc 4\ng 1.5", "b 2\nf -1\n", "a 3\nd 0\nx y\n"];
+    assert_eq!(three(&bin(Column::Number(2), plan()), input), expected);
+    assert_eq!(three(&bin(Column::Number(7), plan()), "a 1\n"), ["", "", "a 1\n"]);
+    let named = bin(Column::Name("v".into()), PipePlan { header: Some(Header::Lines(1)), ..plan() });
+    assert_eq!(three(&named, "k v\na 1\nb 2\n"), ["k v\na 1\n", "k v\nb 2\n", "k v\n"]);
+    assert_eq!(three(&bin(Column::Name("v".into()), plan()), "k v\na 1\n")[1], "k v\n");
+    assert_eq!(three(&bin(Column::Number(1), plan()), ""), ["", "", ""]);
+}
+
+#[test]
+fn the_same_value_goes_to_the_same_stream() {
+    let plan = by(Spread::Shard(Column::Number(1)), plan());
+    let input: String = (0..1000).map(|at| format!("{} {at}\n", at % 17)).collect();
+    let all = texts(spread(&plan, 4, input.as_bytes(), &[100]).unwrap());
+    let mut homes = std::collections::BTreeMap::new();
+    for (place, job) in all.iter().enumerate() {
+        for line in job.lines() {
+            let value = line.split(' ').next().unwrap().to_owned();
+            assert_eq!(*homes.entry(value).or_insert(place), place);
+        }
+    }
+    assert_eq!((homes.len(), all.concat().lines().count()), (17, 1000));
+    assert!(all.iter().filter(|job| !job.is_empty()).count() > 1);
+}
+
+#[test]
+fn columns_are_separated_by_an_expression() {
+    let colsep =
+        |text: &str| PipePlan { colsep: Some(text.into()), ..by(Spread::Bin(Column::Number(2)), plan()) };
+    for plan in [colsep(" +"), colsep("[ ,]+")] {
+        let plan = PipePlan { colsep: plan.colsep, ..by(Spread::Bin(Column::Number(2)), super::plan()) };
+        assert_eq!(texts(spread(&plan, 2, b"a   1\nb  2\n", &[]).unwrap()), ["a   1\n", "b  2\n"]);
+    }
+    let plan = PipePlan { colsep: Some("::".into()), ..by(Spread::Bin(Column::Number(2)), plan()) };
+    assert_eq!(texts(spread(&plan, 2, b"a::1\nb::2\n", &[]).unwrap()), ["a::1\n", "b::2\n"]);
+    let plan = PipePlan { colsep: None, ..plan };
+    assert_eq!(texts(spread(&plan, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
+}
+
+/// Starts three streams; the first gives up after its first piece, and the last never takes anything and gives up then.
+fn with_quitters(spread: Spread) {
+    let pipe = Pipe::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
+    let input = seq(400_000);
+    let (told, news) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
+        scope.spawn(move || {
+            reader.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
+            let result = reader.take_in(&mut Script::new(bytes, &[]), true);
+            reader.finish(result);
+        });
+        let mut parts = Vec::new();
+        while parts.len() < 3 {
+            match pipe.next() {
+                Supply::Job(part) => parts.push(part),
+                Supply::Later => news.recv().unwrap(),
+                Supply::End => panic!("three begin"),
+            }
+        }
+        let mut last = parts.pop().unwrap();
+        pipe.more(&mut parts[0]);
+        pipe.give_up(&mut parts[0]);
+        pipe.give_up(&mut last);
+        let mut got = 0;
+        loop {
+            match pipe.more(&mut parts[1]) {
+                More::Bytes(piece) => got += piece.len(),
+                More::Later => news.recv().unwrap(),
+                More::End => break,
+            }
+        }
+        match pipe.plan.spread {
+            Spread::Tee => assert_eq!(got, input.len()),
+            _ => assert!(got > 100_000, "{got}"),
+        }
+        assert!(!pipe.again(&mut parts[0]));
+    });
+    assert_eq!(pipe.pool.live(), 0);
+}
+
+#[test]
+fn nobody_waits_for_who_gave_up() {
+    for spread in
+        [Spread::RoundRobin, Spread::Tee, Spread::Shard(Column::Number(1)), Spread::Bin(Column::Number(1))]
+    {
+        with_quitters(spread);
+    }
+}
+
+#[test]
+fn reading_ends_when_all_gave_up() {
+    for spread in [Spread::RoundRobin, Spread::Tee, Spread::Shard(Column::Number(1))] {
+        for close in [false, true] {
+            let pipe = Pipe::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
+            let input = seq(400_000);
+            thread::scope(|scope| {
+                let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
+                scope.spawn(move || reader.take_in(&mut Script::new(bytes, &[]), true).unwrap());
+                let mut begun = 0;
+                // With one that never began, too.
+                while begun < 2 - usize::from(close) {
+                    begun += usize::from(matches!(pipe.next(), Supply::Job(_)));
+                    thread::yield_now();
+                }
+                if close {
+                    pipe.close();
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn what_waits_goes_to_those_that_run() {
+    let pipe = Pipe::open(by(Spread::RoundRobin, records(1)), nothing(), 4).unwrap();
+    pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true).unwrap();
+    let Supply::Job(mut part) = pipe.next() else { panic!("there is one") };
+    assert!(matches!(pipe.more(&mut part), More::Bytes(_)));
+    assert!(matches!(pipe.more(&mut part), More::Later));
+    let woken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&woken);
+    pipe.lock().wake = Some(Arc::new(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    }));
+    pipe.close();
+    assert_eq!(woken.load(Ordering::Relaxed), 1);
+    pipe.finish(Ok(()));
+    assert_eq!(drain(&pipe, &mut part), b"2\n3\n");
+}
