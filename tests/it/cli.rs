@@ -15,6 +15,7 @@ mod record;
 mod log;
 mod faults;
 mod help;
+mod oracle;
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
