@@ -50,7 +50,6 @@ pub(super) const CASES: &[Case] = &[
     case("-k --xapply echo {1}-{2} ::: 1 2 3 ::: a b c"),
     case("-k --link echo {2} ::: 1 2 3 ::: a"),
     case("-k --link echo ::: a b c"),
-    case("-k --link echo ::: 1 2 ::: "),
     case("-k --link echo :::: one two").files(AB),
     // Files.
     case("-k echo :::: one").files(AB),

@@ -236,7 +236,7 @@ fn seen(text: &str, see: See) -> String {
     }
 }
 
-fn sorted(text: &str) -> String {
+pub(super) fn sorted(text: &str) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     lines.sort_unstable();
     lines.concat()
@@ -302,7 +302,8 @@ impl Result {
         part("stderr", self.err.as_deref().unwrap_or_default(), ours.err.as_deref().unwrap_or_default());
         let names: std::collections::BTreeSet<&String> = self.tree.keys().chain(ours.tree.keys()).collect();
         for name in names {
-            let of = |tree: &BTreeMap<String, String>| tree.get(name).map_or("(not there)".into(), Clone::clone);
+            let of =
+                |tree: &BTreeMap<String, String>| tree.get(name).map_or("(not there)".into(), Clone::clone);
             part(name, &of(&self.tree), &of(&ours.tree));
         }
         let said: String = ours.said.0.chars().take(300).collect();
