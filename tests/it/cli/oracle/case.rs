@@ -16,6 +16,8 @@ pub(super) struct Case {
     pub(super) errors: bool,
     /// Whether the files that are there afterwards are compared, too.
     pub(super) tree: bool,
+    /// A module of Perl that GNU parallel needs for it, and may not have.
+    pub(super) needs: Option<&'static str>,
     /// Why our result is another one, in words that `docs/from-parallel.md` has, too.
     pub(super) differs: Option<&'static str>,
 }
@@ -44,6 +46,7 @@ pub(super) const fn case(line: &'static str) -> Case {
         see: See::All,
         errors: false,
         tree: false,
+        needs: None,
         differs: None,
     }
 }
@@ -89,6 +92,10 @@ impl Case {
 
     pub(super) const fn tree(self) -> Self {
         Self { tree: true, ..self }
+    }
+
+    pub(super) const fn needs(self, module: &'static str) -> Self {
+        Self { needs: Some(module), ..self }
     }
 
     pub(super) const fn differs(self, why: &'static str) -> Self {

@@ -86,10 +86,12 @@ pub(super) const CASES: &[Case] = &[
     case("-k --limit 'mem 1' echo ::: a b"),
     script("touch stop; (sleep 2; rm stop) & parallel -j1 --limit 'test ! -e stop' 'test -e stop && echo early; echo {}' ::: a b"),
     // Signals.
-    script("parallel -j1 'echo {}; sleep 0.7' ::: a b c > out & sleep 1; kill -HUP $!; wait $!; echo $?; cat out"),
-    script("parallel -j1 'echo {}; sleep 0.7' ::: a b c > out & sleep 1; kill -TERM $!; wait $!; cat out"),
-    script("parallel -j1 'echo {}; sleep 20' ::: a b > out & sleep 1; kill -INT $!; kill -TERM $!; kill -TERM $!; wait $!; cat out"),
-    script("parallel -j1 'sleep 3; echo {}' ::: a 2> err & sleep 2; kill -USR1 $!; wait $!; grep -c sleep err"),
+    script("parallel -j1 'echo {} >> started; sleep 1; echo {}' ::: a b c > out & until test -s started; do sleep 0.1; done; kill -HUP $!; wait $!; echo $?; cat out"),
+    script("parallel -j1 'echo {} >> started; sleep 1; echo {}' ::: a b c > out & until test -s started; do sleep 0.1; done; kill -TERM $!; wait $!; cat out"),
+    script("parallel -j1 'echo {} >> started; sleep 20' ::: a b > out & until test -s started; do sleep 0.1; done; kill -TERM $!; kill -TERM $!; wait $!; cat out started"),
+    script("parallel -j1 'echo {} >> started; sleep 20' ::: a b > out & until test -s started; do sleep 0.1; done; kill -TERM $!; sleep 0.5; kill -TERM $!; wait $!; echo $?"),
+    script("parallel -j1 'echo {} >> started; sleep 20' ::: a b > out & until test -s started; do sleep 0.1; done; kill -INT $!; sleep 1; kill -TERM $!; kill -TERM $!; wait $!; cat out").status(),
+    script("parallel -j1 'echo {} >> started; sleep 2; echo {}' ::: a 2> err & until test -s started; do sleep 0.1; done; kill -USR1 $!; wait $!; grep -c sleep err"),
     script("parallel -j2 'kill -HUP $PARALLEL_PID; sleep 1; echo {}' ::: a b c d").count(),
     script("parallel -j1 'kill -0 $PARALLEL_PID && echo there' ::: a"),
     // Asking first: a terminal is there.

@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --joblog log nosuchcommand ::: a").tree(),
     case("-j1 --joblog log echo ::: ä '€'").tree(),
     case("-j1 --joblog log 'echo {};' 'echo two' ::: a").tree(),
-    case("-j1 --joblog /nosuch/folder/log echo ::: a"),
+    case("-j1 --joblog nosuch/folder/log echo ::: a").tree(),
     // Going on.
     case("-j1 --joblog log --resume echo ::: a b c").files(LOGGED).tree(),
     case("-j1 --joblog log --resume-failed echo ::: a b c").files(LOGGED).tree(),

@@ -110,5 +110,5 @@ pub(super) const CASES: &[Case] = &[
     case("'--shebang-wrap -k /bin/sh' s a b").files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k /bin/sh\necho got $1\n")]),
     case("'--shebang-wrap -k /bin/sh' s").files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k /bin/sh\necho got $1\n")]).input("a\nb\n"),
     case("'--shebang-wrap -k -j1 --pipe -N1 /bin/sh' s").files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k -j1 --pipe -N1 /bin/sh\ncat -n\n")]).input("a\nb\n"),
-    case("'--hashbang-wrap -k /bin/sh' s a b").files(&[("s", "#!/usr/bin/parallel --hashbang-wrap -k /bin/sh\necho got $1\n")]),
+    case("'--hashbang-wrap -k /bin/sh' s a b").files(&[("s", "#!/usr/bin/parallel --hashbang-wrap -k /bin/sh\necho got $1\n")]).status(),
 ];

@@ -15,6 +15,9 @@ use crate::cli::MINDER;
 /// When a run is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The end of a command that refuses its words.
+const REFUSED: &str = "exit 255";
+
 /// How much of a long stream or file a report shows.
 const SHOWN: usize = 700;
 
@@ -60,6 +63,14 @@ pub(super) fn lacks_parallel() -> Option<String> {
     (!named.starts_with("GNU parallel")).then(|| format!("`{}` is not GNU parallel: {named}", path.display()))
 }
 
+/// Whether Perl has this module.
+pub(super) fn has_module(name: &str) -> bool {
+    let mut command = Command::new("perl");
+    command.arg(format!("-M{name}")).arg("-e1").stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+    let exit = command.spawn().and_then(|mut child| child.wait());
+    exit.is_ok_and(|exit| exit.status.success())
+}
+
 /// The program of this name in `PATH`.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
@@ -93,7 +104,14 @@ impl Scene {
             command.env(name, value);
         }
         let input = temporary(case.input.as_bytes());
-        let (status, out, err) = play(&command, input);
+        let (mut status, mut out, err) = play(&command, input);
+        if out.starts_with("Usage:\n") {
+            // GNU parallel shows its help where it does not understand; what we say then is our own.
+            out.clear();
+        }
+        if player == Player::Gnu && has_broken(&err) {
+            (status, out) = (REFUSED.to_owned(), String::new());
+        }
         Result {
             status,
             out: seen(&out, case.see),
@@ -103,13 +121,18 @@ impl Scene {
         }
     }
 
-    /// Plays these words alone.
-    pub(super) fn play_words(&self, player: Player, words: &[String], input: &[u8]) -> (String, Vec<u8>) {
+    /// Plays these words alone: the status and both outputs.
+    pub(super) fn play_words(
+        &self,
+        player: Player,
+        words: &[String],
+        input: &[u8],
+    ) -> (String, Vec<u8>, String) {
         let mut command = self.program(player);
         command.args(words);
         let (out, err) = (temporary(b""), temporary(b""));
         let status = ended(self.dress(&mut command, player), temporary(input), &out, &err);
-        (status, content(out))
+        (status, content(out), String::from_utf8_lossy(&content(err)).into_owned())
     }
 
     /// Files for the cases to come: they stay until the next `play`.
@@ -173,8 +196,12 @@ impl Scene {
 
     fn dress<'a>(&self, command: &'a mut Command, player: Player) -> &'a mut Command {
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.links(player).display());
+        command.env_clear();
+        // Where the modules of GNU parallel are, if they are not where Debian has them.
+        if let Some(folders) = std::env::var_os("PERL5LIB") {
+            command.env("PERL5LIB", folders);
+        }
         command
-            .env_clear()
             .env("PATH", path)
             .env("HOME", self.at("home"))
             .env("TMPDIR", self.at("tmp"))
@@ -184,6 +211,11 @@ impl Scene {
             .current_dir(self.at("work"))
             .group(Group::Session)
     }
+}
+
+/// Whether Perl says that the program itself has failed. No result of that is a model: we refuse such words.
+pub(super) fn has_broken(errors: &str) -> bool {
+    errors.contains("/parallel line ")
 }
 
 /// A file of its own that holds these bytes, to be read from the start.
