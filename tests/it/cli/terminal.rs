@@ -9,9 +9,14 @@ use crate::kit::TESTKID;
 
 /// The command with all of its streams on a terminal of its own.
 fn on_terminal(line: &str) -> Command {
+    on_terminal_of(100, line)
+}
+
+/// The same on a terminal so wide.
+fn on_terminal_of(columns: u16, line: &str) -> Command {
     let mut command = minder(line);
     command
-        .group(Group::Terminal(Size { rows: 24, columns: 100 }))
+        .group(Group::Terminal(Size { rows: 24, columns }))
         .stdin(Stdio::Inherit)
         .env("TERM", "xterm")
         .env_remove("NO_COLOR");
@@ -51,6 +56,40 @@ fn the_bar_is_drawn_and_taken_away() {
         );
     }
     assert!(screen.contains("minder: 3 jobs · 0 failed"), "{screen}");
+}
+
+#[test]
+fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
+    let folder = folder();
+    let [wait, half] = ["wait", "half"].map(|name| folder.path().join(name));
+    let line = format!("run -j2 --bar --lb KID await {} {{}} ::: one two three", path(&wait));
+    let mut live = Live::start(&on_terminal_of(30, &line));
+    live.until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done"));
+    std::fs::write(&wait, "").expect("a file");
+    let ended = live.finish().code(0);
+    for drawn in ended.text().split('\r').filter(|drawn| drawn.contains("done")) {
+        let drawn = drawn.split('\x1b').next().unwrap_or_default().trim_start();
+        assert!(drawn.chars().count() < 30, "{drawn:?}");
+    }
+    // A line without an end is not written over.
+    let mut command = on_terminal_of(60, "run -j1 --bar");
+    command.arg(format!("printf begun; {TESTKID} await {{}}")).args([":::", path(&half)]);
+    let mut live = Live::start(&command);
+    live.until("the bar", |record| super::text(&record.outs[0]).contains("0/1 done"));
+    live.until("the bar below the line", |record| {
+        let screen = screen(&super::text(&record.outs[0]));
+        let mut lines = screen.lines();
+        lines.next() == Some("begun") && lines.next().is_some_and(|line| line.contains("0/1 done"))
+    });
+    std::fs::write(&half, "").expect("a file");
+    let ended = live.finish().code(0);
+    assert!(screen(&ended.text()).starts_with("begun\n"), "{:?}", ended.text());
+}
+
+#[test]
+fn failures_are_red_where_colours_are_seen() {
+    let ended = shown(&on_terminal("run -j1 KID exit ::: 0 1")).code(1);
+    assert!(ended.text().contains("\x1b[31m1 failed\x1b[0m"), "{:?}", ended.text());
 }
 
 /// What is left to see: carriage returns, erased lines and the cursor's way up are carried out.

@@ -16,6 +16,7 @@ pub(crate) use slow::Slow;
 
 use std::fmt;
 use std::io::{Write, stderr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -91,6 +92,8 @@ pub(crate) struct Progress(Option<Arc<Inner>>);
 struct Inner {
     wish: Wish,
     paint: Paint,
+    /// When something is to be done again, in nanoseconds of the run. It is known without the lock.
+    next: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -98,8 +101,7 @@ struct Inner {
 struct State {
     sink: Box<dyn Sink>,
     estimate: Estimate,
-    /// When something is to be done again, and when a log is to be told again.
-    next: Duration,
+    /// When a log was told last.
     told: Duration,
     pictures: usize,
     /// The last picture; empty before the first and after the last.
@@ -177,7 +179,6 @@ impl Progress {
         let state = State {
             sink,
             estimate: Estimate::default(),
-            next: Duration::ZERO,
             told: Duration::ZERO,
             pictures: 0,
             lines: Vec::new(),
@@ -185,32 +186,28 @@ impl Progress {
             drawn_at: None,
             torn: None,
         };
-        Self(Some(Arc::new(Inner { wish, paint, state: Mutex::new(state) })))
+        Self(Some(Arc::new(Inner { wish, paint, next: AtomicU64::new(0), state: Mutex::new(state) })))
     }
 
     /// After how long [`Self::draw`] has something to do, if ever.
     pub(crate) fn due(&self, elapsed: Duration) -> Option<Duration> {
         let inner = self.0.as_ref()?;
-        Some(inner.lock().next.saturating_sub(elapsed))
+        Some(inner.next().saturating_sub(elapsed))
     }
 
     /// Draws the state of the run, if it is time to; only then is it asked for.
     pub(crate) fn draw<'a>(&self, elapsed: Duration, view: impl FnOnce() -> View) {
         let Some(inner) = &self.0 else { return };
-        let mut state = match inner.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(state)) => state.into_inner(),
-            // Somebody writes, maybe to a terminal that takes nothing; whoever draws has signals to take.
-            Err(TryLockError::WouldBlock) => return,
-        };
-        if elapsed < state.next {
+        if elapsed < inner.next() {
             return;
         }
+        // Somebody writes, maybe to a terminal that takes nothing; whoever draws has signals to take.
+        let Some(mut state) = inner.try_lock() else { return inner.set_next(elapsed + DRAWN_EVERY) };
         let view = view();
         let rest = inner.look_at(&mut state, &view);
         match state.sink.size() {
             Some(size) => {
-                state.next = elapsed + DRAWN_EVERY;
+                inner.set_next(elapsed + DRAWN_EVERY);
                 state.lines = inner.picture(&view, &rest, size, state.pictures);
                 state.pictures += 1;
                 if state.sink.is_ready() {
@@ -218,7 +215,7 @@ impl Progress {
                 }
             }
             None => {
-                state.next = elapsed + LOOKED_EVERY;
+                inner.set_next(elapsed + LOOKED_EVERY);
                 if elapsed >= state.told + TOLD_EVERY {
                     state.told = elapsed;
                     let look = Look { width: None, graph: inner.wish.bar, turn: None, paint: Paint::PLAIN };
@@ -250,18 +247,42 @@ impl Progress {
         result
     }
 
+    /// Takes the picture away while somebody does something who must not wait for those that write.
+    pub(crate) fn aside_at_once<T>(&self, act: impl FnOnce() -> T) -> T {
+        let state = self.0.as_ref().and_then(|inner| inner.try_lock());
+        let Some(mut state) = state.filter(|state| state.sink.is_ready()) else { return act() };
+        state.hide();
+        act()
+    }
+
     /// Takes the picture away for good.
     pub(crate) fn clear(&self) {
         if let Some(inner) = &self.0 {
             let mut state = inner.lock();
             state.hide();
             state.lines.clear();
-            state.next = Duration::MAX;
+            inner.set_next(Duration::MAX);
         }
     }
 }
 
 impl Inner {
+    fn next(&self) -> Duration {
+        Duration::from_nanos(self.next.load(Ordering::Relaxed))
+    }
+
+    fn set_next(&self, next: Duration) {
+        self.next.store(u64::try_from(next.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -274,7 +274,16 @@ fn a_terminal_that_takes_nothing_is_not_waited_for() {
     assert_eq!(end.look(|screen| screen.writes), 0);
     // Nor is whoever writes to it.
     end.look(|screen| screen.ready = true);
-    progress.aside(|| progress.draw(Duration::from_secs(2), || panic!("it is looked at within a write")));
+    progress.aside(|| {
+        progress.draw(Duration::from_secs(2), || panic!("it is looked at within a write"));
+        assert_eq!(
+            progress.due(Duration::from_secs(2)),
+            Some(DRAWN_EVERY),
+            "whoever draws is busy with waiting"
+        );
+        assert_eq!(progress.aside_at_once(|| 3), 3);
+    });
+    progress.aside_at_once(|| assert_eq!(end.text(), ""));
     progress.draw(Duration::from_secs(3), || view(0, 0, 1, None, 1));
     assert!(end.text().contains("0 done"));
 }

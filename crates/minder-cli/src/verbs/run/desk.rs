@@ -179,7 +179,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress,
             shared.crew.cancel();
             if !shared.plan.quiet {
                 let jobs = count(running, "running job");
-                shared.stage.screen.aside(|| {
+                shared.stage.screen.aside_at_once(|| {
                     say_if_heard(&format!("{}: asked {jobs} to end; once more kills", name(signal)))
                 });
             }
@@ -192,7 +192,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress,
         }
         Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => give_up(wishes),
         // A shell's prompt does not stand within the picture.
-        Signal::Stop => shared.stage.screen.aside(|| guard.stop_self()),
+        Signal::Stop => shared.stage.screen.aside_at_once(|| guard.stop_self()),
         _ => (),
     }
 }

@@ -62,6 +62,11 @@ impl Screen {
         self.progress.aside(write)
     }
 
+    /// As [`Self::aside`], for whoever must not wait for those that write.
+    pub(super) fn aside_at_once<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.progress.aside_at_once(act)
+    }
+
     /// Whether bytes may pass to standard output without us.
     pub(super) fn may_forward(&self, streams: &Streams) -> bool {
         !streams.out.is_terminal()
