@@ -27,6 +27,8 @@ struct Site {
     gate: Mutex<()>,
     /// How many loops are at the gate.
     at_gate: AtomicUsize,
+    /// How many run at most, by the workers' own judgement.
+    admitted: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +65,7 @@ impl Site {
             bell: Condvar::new(),
             gate: Mutex::default(),
             at_gate: AtomicUsize::new(0),
+            admitted: AtomicUsize::new(usize::MAX),
         }
     }
 
@@ -159,6 +162,10 @@ impl Worker for Hand<'_> {
 
     fn supply(&mut self) -> Supply<Command> {
         self.site.queue.lock().expect("a queue").pop_front().map_or(Supply::End, Supply::Job)
+    }
+
+    fn admit(&mut self, _start: Start, running: u64) -> bool {
+        (running as usize) < self.site.admitted.load(Ordering::SeqCst)
     }
 
     fn launch(&mut self, _start: Start, job: &Command) -> Result<Launch, Verdict> {

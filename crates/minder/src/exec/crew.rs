@@ -45,9 +45,10 @@ pub trait Worker {
 
     /// The next job. Called with the schedule locked: it must not block.
     fn supply(&mut self) -> Supply<Self::Job>;
-    /// Whether one more job may start now, when so many others run. Called with the schedule locked: it must not block. After
-    /// a `false`, whoever changes its mind calls [`Crew::wake`].
-    fn admit(&mut self, _running: u64) -> bool {
+    /// Whether a job may start now, when so many others run. Called with the schedule locked, right before each start: it
+    /// must not block. After a no the job is first in line, and whoever said so calls [`Crew::wake`] when it may be
+    /// otherwise; the end of a job asks anew, too. A yes is followed by `launch`.
+    fn admit(&mut self, _start: Start, _running: u64) -> bool {
         true
     }
     /// What to start; an `Err` says that the job failed without being started.
@@ -153,8 +154,7 @@ pub struct Crew<J> {
     loops: Mutex<Loops>,
     /// Rung when a loop obeyed, began or ended.
     obeyed: Condvar,
-    /// How jobs are asked to end.
-    ask: Kill,
+    grace: Duration,
     /// How many jobs may run at once, for the loops' shares.
     degree: AtomicUsize,
     /// Loops that sleep without a reason of their own to wake up.
@@ -201,17 +201,10 @@ impl<J: Send> Crew<J> {
             still: AtomicU64::new(0),
             loops: Mutex::default(),
             obeyed: Condvar::new(),
-            ask: Kill::after(grace),
+            grace,
             degree,
             sleepers: AtomicUsize::new(0),
         }
-    }
-
-    /// Ends jobs in this way when they are asked to, instead of by [`Kill::after`] with the grace.
-    #[must_use]
-    pub fn ask_by(mut self, how: Kill) -> Self {
-        self.ask = how;
-        self
     }
 
     /// The numbers so far.
@@ -527,7 +520,7 @@ impl<W: Worker> Loop<'_, W> {
         let until = loop {
             match state.schedule.next(Instant::now()) {
                 Next::Start(start, job) => {
-                    if self.worker.admit(state.schedule.counts().running - 1) {
+                    if self.worker.admit(start, state.schedule.counts().running - 1) {
                         return Ok((start, job));
                     }
                     state.schedule.put_back(start, job);
@@ -592,7 +585,7 @@ impl<W: Worker> Loop<'_, W> {
         let order = self.crew.order.load(Ordering::SeqCst);
         if order > self.order {
             self.order = order;
-            let how = if order == 1 { self.crew.ask } else { Kill::NOW };
+            let how = if order == 1 { Kill::after(self.crew.grace) } else { Kill::NOW };
             ignore_denied(self.set.kill_all(how))?;
         }
         let still = self.crew.still.load(Ordering::SeqCst);

@@ -426,6 +426,8 @@ impl<J> Schedule<J> {
     pub fn put_back(&mut self, start: Start, job: J) {
         self.free(start);
         self.counts.retried -= u64::from(start.attempt > 1);
+        // What has not started delays nothing; what delayed it is past.
+        self.not_before = None;
         if !self.halted {
             self.given.push_front(Pending { number: start.job, attempt: start.attempt, cost: 0, job });
         }

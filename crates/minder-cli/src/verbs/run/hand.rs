@@ -103,7 +103,7 @@ impl Worker for Hand<'_> {
         self.shared.input.supply()
     }
 
-    fn admit(&mut self, running: u64) -> bool {
+    fn admit(&mut self, _start: Start, running: u64) -> bool {
         self.permit = self.shared.admission.admit(usize::try_from(running).unwrap_or(usize::MAX));
         self.permit.is_some()
     }
