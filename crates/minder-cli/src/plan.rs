@@ -12,9 +12,11 @@ use minder::Kill;
 
 mod control;
 mod input;
+mod pipe;
 
 pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
+pub(crate) use self::pipe::{PipePlan, Way};
 use crate::flags::{Colour, Flags, Leak, OutputFlags, RunFlags, Verb};
 use crate::input::Opened;
 use crate::journal::folder;
@@ -42,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) total: Option<u64>,
     /// What a job is called by what it reads: names of columns, for `--results`.
     pub(crate) names: Vec<OsString>,
+    /// How the input is given out, if jobs read parts of it.
+    pub(crate) pipe: Option<PipePlan>,
     pub(crate) control: Control,
     /// Variables that jobs get otherwise than we got them.
     pub(crate) environment: Vec<(&'static str, OsString)>,
@@ -215,6 +219,7 @@ impl Plan {
         let jobs = flags.jobs.as_deref().unwrap_or(if flags.control.tty { one } else { OsStr::new("100%") });
         let slots = Slots::parse(jobs)?;
         let read = input::Read::new(&flags, manner, stdin)?;
+        let pipe = PipePlan::new(&flags, read.parts)?;
         let order = OrderPlan::new(&flags.input, new_seed);
         let mut typed = typed;
         if let (OrderPlan::Random(seed), None) = (order, flags.input.seed) {
@@ -237,6 +242,7 @@ impl Plan {
             order,
             total: input.total_jobs,
             names: opened.names.clone(),
+            pipe,
             control,
             environment: Vec::new(),
             parallel_env: manner == Manner::Parallel,
@@ -307,11 +313,9 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
 }
 
 impl Plan {
-    /// Whether a job that was started may be started again.
-    pub(crate) fn may_run_again(&self) -> bool {
-        self.control.attempts > 1
-            || self.control.conditions.memfree.is_some()
-            || self.control.conditions.limit.is_some()
+    /// Whether a job that runs may be ended to run again later.
+    pub(crate) fn may_put_back(&self) -> bool {
+        self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
     }
 
     /// How a job is ended.

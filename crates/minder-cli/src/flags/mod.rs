@@ -16,6 +16,7 @@ pub(crate) use self::{
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
     output::OutputFlags,
+    pipe::PipeFlags,
     run::{Leak, RunFlags},
 };
 

@@ -82,4 +82,17 @@ impl PipeFlags {
             || self.bin.is_some()
             || self.group_by.is_some()
     }
+
+    /// A flag that says nothing without one that asks for parts.
+    pub(crate) fn lone(&self) -> Option<&'static str> {
+        let Self { block_timeout, recstart, recend, remove_rec_sep, .. } = self;
+        [
+            (block_timeout.is_some(), "--block-timeout"),
+            (recstart.is_some(), "--recstart"),
+            (recend.is_some(), "--recend"),
+            (*remove_rec_sep, "--remove-rec-sep"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
 }

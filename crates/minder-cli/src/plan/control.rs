@@ -65,7 +65,10 @@ impl Control {
             },
             retry_delay: control.retry_delay.unwrap_or_default(),
             halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
-            kill: control.termseq.as_deref().map(termseq).transpose()?.map(|_steps| Kill::NOW),
+            kill: match control.termseq.as_deref().map(termseq).transpose()? {
+                Some(steps) => Some(Kill::sequence(&steps)?),
+                None => None,
+            },
             delay: control.delay.unwrap_or_default(),
             conditions: Conditions {
                 load: control.load.as_deref().map(conditions::load).transpose()?,

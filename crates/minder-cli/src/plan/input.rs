@@ -57,7 +57,8 @@ pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> R
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
-        append: !flags.pipe.is_wanted(),
+        append: !flags.pipe.is_wanted()
+            || flags.words.iter().any(|word| mark(word, &flags.input).is_some_and(|mark| !mark.files)),
     })
 }
 
@@ -107,6 +108,8 @@ pub(super) struct Read {
     pub(super) behind: Vec<OsString>,
     pub(super) files: Vec<PathBuf>,
     pub(super) stdin: bool,
+    /// Files of which jobs read parts.
+    pub(super) parts: Vec<PathBuf>,
 }
 
 impl Read {
@@ -121,11 +124,25 @@ impl Read {
             );
         }
         let mut sources = sources(input, &behind)?;
-        if sources.is_empty() {
-            sources.push(Source { kind: Kind::Stdin, linked: false });
-        }
         let mut files = Vec::new();
         let mut reads_stdin = false;
+        let mut parts = Vec::new();
+        if flags.pipe.is_wanted() {
+            // Files are cut into parts; words are arguments still.
+            let is_file = |source: &Source| !matches!(source.kind, Kind::Words(_));
+            for source in sources.iter().filter(|source| is_file(source)) {
+                match &source.kind {
+                    Kind::File(path) => parts.push(path.clone()),
+                    _ => reads_stdin = true,
+                }
+            }
+            sources.retain(|source| !is_file(source));
+            files.clone_from(&parts);
+            reads_stdin |= parts.is_empty();
+            parts.extend(stdin.iter().filter(|_| reads_stdin).cloned());
+        } else if sources.is_empty() {
+            sources.push(Source { kind: Kind::Stdin, linked: false });
+        }
         for source in &mut sources {
             match &source.kind {
                 Kind::Stdin if reads_stdin => bail!("standard input is read twice: name it as `-` once"),
@@ -157,9 +174,9 @@ impl Read {
             skip_blank: input.no_run_if_empty,
             skip_first: input.skip_first_line,
             link: input.link,
-            arity: arity_of(arity),
+            arity: if flags.pipe.is_wanted() { Arity::default() } else { arity_of(arity) },
         };
-        Ok(Self { plan, words, behind, files, stdin: reads_stdin })
+        Ok(Self { plan, words, behind, files, stdin: reads_stdin, parts })
     }
 }
 

@@ -14,12 +14,12 @@ mod input;
 mod job;
 mod lines;
 mod output;
-#[allow(dead_code, reason = "wired next")]
 mod pipe;
 mod results;
 mod roster;
 mod screen;
 mod shared;
+mod spread;
 mod stage;
 mod tags;
 
@@ -104,7 +104,7 @@ enum End {
 fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     plan.record.keep = false;
     let left = Left::read(&plan)?;
-    let input = Input::open(source(&plan, opened)?, left.again, plan.total);
+    let input = Input::open(source(&plan, opened, 1)?, left.again, plan.total);
     data(|out| {
         input.each(|task| {
             let number = task.number;
@@ -130,10 +130,15 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     let (_, descriptors) = guard.raise_descriptors()?;
     let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
+    let mut degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
+    if let (Some(pipe), Some(jobs)) = (&plan.pipe, opened.total())
+        && pipe.flags.tee
+    {
+        degree = degree.max(usize::try_from(jobs).unwrap_or(most)).min(most);
+    }
     let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
     let (book, left) = Book::open(plan, opened.total())?;
-    let input = Input::open(source(plan, opened)?, Arc::clone(&left.again), plan.total);
+    let input = Input::open(source(plan, opened, degree)?, Arc::clone(&left.again), plan.total);
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
@@ -219,7 +224,13 @@ fn rules(control: &Control, degree: usize) -> Rules {
 }
 
 /// Where jobs come from: in another order than the input's all of it is read first.
-fn source(plan: &Plan, mut opened: Opened) -> Result<Source> {
+fn source(plan: &Plan, mut opened: Opened, degree: usize) -> Result<Source> {
+    if let Some(pipe) = &plan.pipe {
+        // Each argument is a job that reads all, and they run all at once.
+        let jobs = opened.total().filter(|jobs| *jobs > 0);
+        let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
+        return Ok(Source::Parts(spread::open(pipe, slots)?, jobs.map(|_| Box::new(opened))));
+    }
     let order = match plan.order {
         OrderPlan::Given => return Ok(Source::Lazy(Box::new(opened))),
         OrderPlan::Random(seed) => InputOrder::Random(seed),

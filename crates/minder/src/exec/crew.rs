@@ -53,6 +53,9 @@ pub trait Worker {
     }
     /// What to start; an `Err` says that the job failed without being started.
     fn launch(&mut self, start: Start, job: &Self::Job) -> std::result::Result<Launch, Verdict>;
+    /// A job that was launched could not be started now, for want of descriptors, processes or memory. It is launched again
+    /// later, perhaps by another loop.
+    fn postponed(&mut self, _start: Start, _job: &Self::Job) {}
     /// A job was started. `outputs` may change how its output is handed over, and write to its input.
     fn started(&mut self, _start: Start, _job: &Self::Job, _token: Token, _outputs: &mut Outputs<'_>) {}
     /// Takes an event of a running job: output, the end of a stream, room in its input, a stop. A `Some` ends the job.
@@ -476,6 +479,7 @@ impl<W: Worker> Loop<'_, W> {
                     self.remember(token, start, job);
                 }
                 Err(error) if error.kind() == ErrorKind::Exhausted => {
+                    self.worker.postponed(start, &job);
                     return self.put_back(start, job, error);
                 }
                 Err(error) => {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Guard, Interest, Poller, Signal, Token};
 
-use super::gates::Gates;
+use super::gates::{Gates, Tokens};
 use super::roster::Entry;
 use super::shared::Shared;
 use crate::exit;
@@ -86,7 +86,7 @@ impl Desk {
                 take(signal, guard, shared, progress, &mut wishes);
             }
             if self.give_up_at(&wishes).is_some_and(|at| Instant::now() >= at) {
-                give_up(&wishes);
+                give_up(shared, &wishes);
             }
             let elapsed = begun.elapsed();
             progress.draw(elapsed, || view(shared, elapsed));
@@ -190,7 +190,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress,
             wishes.give_up_at = Some(Instant::now() + LATE);
             shared.crew.kill();
         }
-        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => give_up(wishes),
+        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => give_up(shared, wishes),
         // A shell's prompt does not stand within the picture.
         Signal::Stop => shared.stage.screen.aside_at_once(|| guard.stop_self()),
         _ => (),
@@ -209,7 +209,9 @@ fn stop(guard: &Guard, shared: &Shared<'_>, progress: &Progress) {
 }
 
 /// Ends without order: the guardians sweep whatever is left, and name what they cannot end.
-fn give_up(wishes: &Wishes) -> ! {
+fn give_up(shared: &Shared<'_>, wishes: &Wishes) -> ! {
+    // Nothing is dropped here, and the build wants its tokens back.
+    shared.admission.tokens.iter().for_each(Tokens::give_back);
     std::process::exit(i32::from(match wishes.first {
         Some(Signal::Terminate) => exit::TERMINATED,
         _ => exit::INTERRUPTED,

@@ -110,6 +110,8 @@ impl Worker for Hand<'_> {
 
     fn launch(&mut self, start: Start, task: &Task) -> Result<Launch, Verdict> {
         let plan = self.shared.plan;
+        // Dropped wherever the job does not start.
+        let permit = self.permit.take();
         if let Arguments::TooLong(len) = &task.item {
             return Err(self.give_up(start, task, &format!("job {}", task.number), &too_long(*len)));
         }
@@ -129,8 +131,9 @@ impl Worker for Hand<'_> {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         let mut running = Running::new(task.number);
-        running.permit = self.permit.take();
-        running.last = !plan.may_run_again() || self.shared.is_last(start);
+        running.permit = permit;
+        running.last = self.shared.is_last(start);
+        running.may_live = running.last && !plan.may_put_back();
         running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(self.shared, task, start)));
         let options = match self.prepare(&mut command, &mut running, task, start) {
             Ok(options) => options,
@@ -152,6 +155,13 @@ impl Worker for Hand<'_> {
         Ok(Launch { command, options })
     }
 
+    fn postponed(&mut self, start: Start, task: &Task) {
+        if let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
+            self.forget(&mut running, task);
+            self.shared.roster.leave(task.number, None);
+        }
+    }
+
     fn started(&mut self, start: Start, _task: &Task, token: Token, outputs: &mut Outputs<'_>) {
         let shared = self.shared;
         let Some(running) = self.at(start) else { return };
@@ -161,10 +171,12 @@ impl Worker for Hand<'_> {
             shared.stage.show(Stream::Stdout, &head, None);
             forward(shared, running, token, outputs);
         }
+        self.feed(start, outputs);
     }
 
-    fn event(&mut self, start: Start, task: &Task, event: Event, _outputs: &mut Outputs<'_>) -> Option<Kill> {
+    fn event(&mut self, start: Start, task: &Task, event: Event, outputs: &mut Outputs<'_>) -> Option<Kill> {
         match event {
+            Event::Writable(_) => self.feed(start, outputs),
             Event::Output(_, stream, chunk) => self.heard(start, stream, chunk),
             Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
@@ -206,10 +218,13 @@ impl Worker for Hand<'_> {
                 _ => None,
             };
             if let Some(verdict) = again {
-                self.forget(&mut running);
+                self.forget(&mut running, task);
                 self.tally.add_attempt(cause, outcome.exit, wall);
                 return verdict;
             }
+        }
+        if let (Some(pipe), Some(meal)) = (shared.input.pipe(), &mut running.meal) {
+            meal.end(pipe);
         }
         self.conclude(start, task, &mut running, &outcome, cause);
         let mut tally = std::mem::take(&mut self.tally);
@@ -222,12 +237,20 @@ impl Worker for Hand<'_> {
             return Verdict::Succeeded;
         }
         shared.note_failure(status);
+        if let Some(pipe) = shared.input.pipe()
+            && shared.crew.is_cancelled()
+        {
+            pipe.close();
+        }
         Verdict::Failed
     }
 
     fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
         if let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
             running.spool.into_iter().for_each(Own::remove);
+            if let (Some(pipe), Some(mut meal)) = (self.shared.input.pipe(), running.meal) {
+                meal.end(pipe);
+            }
             self.shared.roster.leave(task.number, None);
         }
         let why = error.reason();
@@ -270,6 +293,7 @@ impl Worker for Hand<'_> {
             }
         }
         self.promote(outputs);
+        self.feed_hungry(outputs);
         self.obey(outputs);
         self.limit(outputs);
         if self.shared.stage.screen.is_broken() {

@@ -16,6 +16,7 @@ use minder::exec::{Crew, Supply};
 use minder::os::read_at;
 
 use super::again::Again;
+use super::pipe::{Part, Pipe};
 use crate::input::{Arguments, Opened, Ordered};
 use crate::report::explain;
 
@@ -34,9 +35,20 @@ pub(super) fn too_long(len: usize) -> String {
 pub(super) struct Task {
     pub(super) number: u64,
     pub(super) item: Arguments,
+    /// What it reads, until it is started.
+    pub(super) part: Mutex<Option<Part>>,
 }
 
 impl Task {
+    pub(super) fn new(number: u64, item: Arguments) -> Self {
+        Self { number, item, part: Mutex::new(None) }
+    }
+
+    /// Takes what it reads, or puts it back.
+    pub(super) fn part(&self) -> MutexGuard<'_, Option<Part>> {
+        self.part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Its arguments; none if they are too long.
     pub(super) fn columns(&self) -> &[OsString] {
         match &self.item {
@@ -53,6 +65,8 @@ pub(super) enum Source {
     Lazy(Box<Opened>),
     /// From what was read to its end.
     Ordered(Box<Ordered>),
+    /// Parts of the input; with each, the next arguments, if there are any.
+    Parts(Arc<Pipe>, Option<Box<Opened>>),
 }
 
 impl Source {
@@ -60,9 +74,10 @@ impl Source {
         match self {
             Self::Lazy(opened) => Ok(opened.next()?.map(|item| {
                 *made += 1;
-                Task { number: *made, item }
+                Task::new(*made, item)
             })),
-            Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task { number, item })),
+            Self::Parts(..) => Ok(None),
+            Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
         }
     }
 }
@@ -79,6 +94,8 @@ pub(super) struct Input {
     /// What a thread is to read, and a file whose records are to be counted.
     source: Mutex<Option<Source>>,
     countable: Mutex<Option<(File, u8)>>,
+    /// What gives parts out.
+    pipe: Option<Arc<Pipe>>,
 }
 
 #[derive(Debug)]
@@ -106,6 +123,13 @@ impl Input {
         let (total, blocks, countable) = match &mut source {
             Source::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
             Source::Ordered(ordered) => (Some(ordered.total()), false, None),
+            Source::Parts(_, arguments) => {
+                (arguments.as_ref().and_then(|opened| opened.total()), false, None)
+            }
+        };
+        let pipe = match &source {
+            Source::Parts(pipe, _) => Some(Arc::clone(pipe)),
+            _ => None,
         };
         let total = told.or(total.map(|total| total - again.skipped(total)));
         let (here, there) = if blocks { (None, Some(source)) } else { (Some(source), None) };
@@ -127,6 +151,7 @@ impl Input {
             again,
             source: Mutex::new(there),
             countable: Mutex::new(countable),
+            pipe,
         })
     }
 
@@ -138,6 +163,12 @@ impl Input {
     /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block for ever, and ends with
     /// the process.
     pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
+        if let Some(pipe) = &self.pipe {
+            let (pipe, crew) = (Arc::clone(pipe), Arc::clone(crew));
+            let reader = thread::Builder::new().name("minder-input".to_owned()).stack_size(256 << 10);
+            let read = move || pipe.read(move || crew.wake());
+            reader.spawn(read).context("cannot start a thread for the input")?;
+        }
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
@@ -235,7 +266,13 @@ impl Input {
 
     /// What kept the input from being read to its end.
     pub(super) fn error(&self) -> Option<String> {
-        self.lock().error.take()
+        let error = self.lock().error.take();
+        error.or_else(|| self.pipe.as_ref().and_then(|pipe| pipe.error()))
+    }
+
+    /// What gives parts of the input out.
+    pub(super) fn pipe(&self) -> Option<&Arc<Pipe>> {
+        self.pipe.as_ref()
     }
 
     fn read(&self, source: &mut Source, crew: &Crew<Task>) {
@@ -283,6 +320,22 @@ impl State {
     /// Makes the next job, if jobs are made here.
     fn make(&mut self) {
         let Some(source) = self.made_here.as_mut().filter(|_| !self.ended) else { return };
+        if let Source::Parts(pipe, arguments) = source {
+            return match pipe.next() {
+                Supply::Job(part) => {
+                    let item = match arguments.as_mut().map_or(Ok(None), |opened| opened.next()) {
+                        Ok(Some(item)) => item,
+                        _ => Arguments::Columns(Vec::new()),
+                    };
+                    self.made += 1;
+                    let task = Task::new(self.made, item);
+                    *task.part() = Some(part);
+                    self.ready.push_back(task);
+                }
+                Supply::Later => (),
+                Supply::End => self.ended = true,
+            };
+        }
         match source.next(&mut self.made) {
             Ok(Some(task)) => self.ready.push_back(task),
             Ok(None) => self.ended = true,

@@ -8,6 +8,7 @@ use super::gates::Permit;
 use super::lines::Lines;
 use super::output::Own;
 use super::results::Results;
+use super::spread::Meal;
 use super::tags::Tagger;
 use crate::journal::row::{Ended, Piece, TAIL_MAX, Text, since_1970};
 use crate::report::Cause;
@@ -33,15 +34,18 @@ pub(super) struct Running {
     pub(super) spool: Vec<Own>,
     pub(super) results: Option<Results>,
     pub(super) lines: Lines,
-    /// Whether a failure of this attempt is the job's last word, and nobody puts it back: only then may it be seen as it
-    /// writes.
+    /// Whether a failure of this attempt is the job's last word.
     pub(super) last: bool,
+    /// Whether it may be seen as it writes: nobody puts it back.
+    pub(super) may_live: bool,
     /// How long it has.
     pub(super) timeout: Option<Duration>,
     /// Whether it was ended to run again later.
     pub(super) put_back: bool,
     /// What is printed before its output.
     pub(super) head: Vec<u8>,
+    /// What it reads.
+    pub(super) meal: Option<Meal>,
     /// Given back at its end.
     pub(super) permit: Option<Permit>,
 }
@@ -63,9 +67,11 @@ impl Running {
             results: None,
             lines: Lines::default(),
             last: true,
+            may_live: true,
             timeout: None,
             put_back: false,
             head: Vec::new(),
+            meal: None,
             permit: None,
         }
     }

@@ -174,7 +174,7 @@ mod tests {
         for number in 1..=3 {
             schedule.offer(number, &[], 0);
             let minder::exec::Next::Start(start, number) = schedule.next(Instant::now()) else { panic!() };
-            roster.enter(&Task { number, item: Arguments::Columns(Vec::new()) }, start);
+            roster.enter(&Task::new(number, Arguments::Columns(Vec::new())), start);
         }
         roster
     }

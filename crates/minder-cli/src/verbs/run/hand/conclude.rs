@@ -149,8 +149,11 @@ impl Hand<'_> {
     }
 
     /// Drops what an attempt left after which the job runs again.
-    pub(super) fn forget(&mut self, running: &mut Running) {
+    pub(super) fn forget(&mut self, running: &mut Running, task: &Task) {
         running.spool.drain(..).for_each(Own::remove);
+        if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), running.meal.take()) {
+            *task.part() = meal.again(pipe);
+        }
         self.batch.discard();
     }
 

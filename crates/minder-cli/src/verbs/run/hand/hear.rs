@@ -28,7 +28,7 @@ impl Hand<'_> {
                 counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
             });
         let mut is_here = false;
-        for running in self.running.iter_mut().flatten().filter(|running| !running.live && running.last) {
+        for running in self.running.iter_mut().flatten().filter(|running| !running.live && running.may_live) {
             // Without a token it was put back, and is another loop's by now.
             let Some(token) = running.token else { continue };
             is_here = true;

@@ -11,6 +11,7 @@ use super::super::job::Running;
 use super::super::output::Own;
 use super::super::results::Results;
 use super::super::shared::Shared;
+use super::super::spread::Meal;
 use super::{Hand, cannot_write};
 use crate::plan::{Timeout, View};
 use crate::report::reason;
@@ -31,6 +32,10 @@ impl Hand<'_> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
         self.surround(command, task, start)?;
+        if let Some(part) = task.part().take() {
+            running.meal = Some(Meal::new(part));
+            command.stdin(Stdio::Piped);
+        }
         if plan.print {
             running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
             running.head.push(b'\n');
@@ -60,8 +65,8 @@ impl Hand<'_> {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
         }
         running.live = match plan.view {
-            View::Ordered => self.shared.stage.start(running.number) && running.last,
-            View::Grouped if !running.last => false,
+            View::Ordered => self.shared.stage.start(running.number) && running.may_live,
+            View::Grouped if !running.may_live => false,
             View::Grouped => {
                 let alone = self.shared.degree == 1 || self.shared.input.total() == Some(1);
                 alone && self.shared.stage.claim(running.number)
@@ -83,6 +88,7 @@ impl Hand<'_> {
         for (name, value) in &control.env {
             command.env(name, value);
         }
+        command.nice(control.nice);
         if let Some(name) = &control.slot_var {
             // As GNU parallel counts them here, from 0.
             command.env(name, (start.slot - 1).to_string());

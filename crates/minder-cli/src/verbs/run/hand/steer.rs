@@ -2,13 +2,41 @@
 
 use std::time::Duration;
 
-use minder::exec::Outputs;
+use minder::exec::{Outputs, Start};
 
 use super::super::roster::Order;
 use super::Hand;
 use crate::plan::Timeout;
 
 impl Hand<'_> {
+    /// Gives a job more of what it reads.
+    pub(super) fn feed(&mut self, start: Start, outputs: &mut Outputs<'_>) {
+        let shared = self.shared;
+        let Some(pipe) = shared.input.pipe() else { return };
+        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if let (Some(meal), Some(token)) = (&mut running.meal, running.token)
+            && meal.feed(pipe, token, outputs)
+        {
+            shared.crew.wake();
+        }
+    }
+
+    /// Gives more to the jobs for which there was nothing.
+    pub(super) fn feed_hungry(&mut self, outputs: &mut Outputs<'_>) {
+        let shared = self.shared;
+        let Some(pipe) = shared.input.pipe() else { return };
+        for running in self.running.iter_mut().flatten() {
+            if let (Some(meal), Some(token)) = (&mut running.meal, running.token)
+                && meal.hungry
+                && meal.feed(pipe, token, outputs)
+            {
+                shared.crew.wake();
+            }
+        }
+    }
+
     /// Carries out what was ordered for jobs of this loop.
     pub(super) fn obey(&mut self, outputs: &mut Outputs<'_>) {
         let roster = self.shared.roster;

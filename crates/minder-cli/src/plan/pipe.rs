@@ -1,0 +1,69 @@
+//! The flags about parts of the input.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::flags::{PipeFlags, RunFlags};
+
+/// How the input is given out in parts, as it was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct PipePlan {
+    pub(crate) flags: PipeFlags,
+    /// Records a part: `-N`, `-L`, `-n`.
+    pub(crate) records: Option<u64>,
+    pub(crate) lines: Option<u64>,
+    pub(crate) header: Option<String>,
+    pub(crate) colsep: Option<String>,
+    /// The files whose parts are given out; none for standard input.
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) way: Way,
+}
+
+/// How a job gets its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Stdin,
+    /// As a file, by its name.
+    File,
+    /// As a named pipe, by its name.
+    Fifo,
+}
+
+impl PipePlan {
+    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name.
+    pub(super) fn new(flags: &RunFlags, files: Vec<PathBuf>) -> Result<Option<Self>> {
+        let pipe = &flags.pipe;
+        if !pipe.is_wanted() {
+            if let Some(flag) = pipe.lone() {
+                bail!("{flag} is about parts of the input: it goes with --pipe or --pipe-part");
+            }
+            return Ok(None);
+        }
+        if pipe.pipe_part && files.is_empty() {
+            bail!("--pipe-part cuts regular files: name them with -a FILE or :::: FILE");
+        }
+        let way = match pipe {
+            PipeFlags { cat: true, .. } => Way::File,
+            PipeFlags { fifo: true, .. } => Way::Fifo,
+            _ => Way::Stdin,
+        };
+        if way != Way::Stdin
+            && (pipe.tee || pipe.round_robin || pipe.shard.is_some() || pipe.bin.is_some())
+            && way == Way::File
+        {
+            bail!(
+                "--cat makes a file of a whole part: it does not go with jobs that get theirs bit by bit (--fifo does)"
+            );
+        }
+        Ok(Some(Self {
+            flags: pipe.clone(),
+            records: flags.arity.max_replace_args.or(flags.arity.max_args),
+            lines: flags.arity.lines,
+            header: flags.input.header.clone(),
+            colsep: flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned())),
+            files,
+            way,
+        }))
+    }
+}

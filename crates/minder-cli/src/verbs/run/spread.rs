@@ -1,0 +1,178 @@
+//! From what was asked for to the engine that gives the input out in parts, and what a job is fed with.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use minder::Token;
+use minder::exec::Outputs;
+use minder::os::{Standard, standard};
+
+use super::pipe::{self, Block, Bytes, Column, Header, More, Part, Pipe, PipeSource, Spread, unescape};
+use crate::plan::PipePlan;
+use crate::units;
+
+/// Opens what gives the input out. `slots`: how many jobs run at once.
+pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
+    let flags = &asked.flags;
+    let block = block(flags.block.as_deref())?;
+    let number = |count: Option<u64>| count.and_then(NonZeroU64::new);
+    let records = match (number(asked.records), number(asked.lines)) {
+        (Some(records), Some(lines)) => Some(records.saturating_mul(lines)),
+        (records, lines) => records.or(lines),
+    };
+    let text =
+        |text: &Option<std::ffi::OsString>| text.as_ref().map(|text| unescape(text.as_encoded_bytes()));
+    let plan = pipe::PipePlan {
+        spread: spread(asked),
+        block,
+        records,
+        start: if flags.regexp {
+            flags.recstart.as_ref().map(|text| text.as_encoded_bytes().to_vec())
+        } else {
+            text(&flags.recstart)
+        },
+        end: if flags.regexp {
+            flags.recend.as_ref().map(|text| text.as_encoded_bytes().to_vec())
+        } else {
+            text(&flags.recend)
+        },
+        regexp: flags.regexp,
+        remove_separator: flags.remove_rec_sep,
+        header: asked.header.as_deref().map(header),
+        group_by: flags.group_by.as_deref().map(column),
+        colsep: asked.colsep.clone(),
+        block_timeout: flags.block_timeout,
+    };
+    let source = match asked.files.as_slice() {
+        [] => PipeSource::Reader(standard(Standard::Input).context("cannot read standard input")?),
+        files => PipeSource::Files(files.to_vec()),
+    };
+    Pipe::open(plan, source, slots)
+}
+
+fn spread(asked: &PipePlan) -> Spread {
+    let flags = &asked.flags;
+    match (&flags.shard, &flags.bin) {
+        _ if flags.tee => Spread::Tee,
+        (Some(text), _) => Spread::Shard(column(text)),
+        (None, Some(text)) => Spread::Bin(column(text)),
+        _ if flags.round_robin => Spread::RoundRobin,
+        _ => Spread::Blocks,
+    }
+}
+
+fn block(text: Option<&str>) -> Result<Block> {
+    let Some(text) = text else { return Ok(Block::Bytes(pipe::BLOCK)) };
+    let (shares, number) = match text.strip_prefix('-') {
+        Some(number) => (true, number),
+        None => (false, text),
+    };
+    let count = units::positive(number).map_err(|why| anyhow::anyhow!("--block: {why}"))?;
+    match NonZeroU64::new(count) {
+        Some(count) if shares => Ok(Block::Shares(count)),
+        Some(count) => Ok(Block::Bytes(count.get())),
+        None => bail!("--block: `{text}` is too little: at least 1"),
+    }
+}
+
+fn header(text: &str) -> Header {
+    match text.parse() {
+        _ if text == ":" => Header::Lines(1),
+        Ok(lines) => Header::Lines(lines),
+        Err(_) => Header::Pattern(text.as_bytes().to_vec()),
+    }
+}
+
+fn column(text: &str) -> Column {
+    match text.parse() {
+        Ok(number) => Column::Number(number),
+        Err(_) => Column::Name(text.to_owned()),
+    }
+}
+
+/// How many pieces a job gets before others have their turn.
+const PIECES: usize = 16;
+
+/// A job's part, on its way into its standard input.
+#[derive(Debug)]
+pub(super) struct Meal {
+    part: Part,
+    /// What was taken from the part and not written yet.
+    left: Option<(Bytes, usize)>,
+    /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is woken.
+    pub(super) hungry: bool,
+    over: bool,
+}
+
+impl Meal {
+    pub(super) fn new(part: Part) -> Self {
+        Self { part, left: None, hungry: false, over: false }
+    }
+
+    /// Writes as much as the job takes. Says whether others had their turn in between, so that the loop has to come again.
+    pub(super) fn feed(&mut self, pipe: &Pipe, token: Token, outputs: &mut Outputs<'_>) -> bool {
+        self.hungry = false;
+        for _ in 0..PIECES {
+            if self.over {
+                return false;
+            }
+            let (bytes, from) = match self.left.take() {
+                Some(left) => left,
+                None => match pipe.more(&mut self.part) {
+                    More::Bytes(bytes) => (bytes, 0),
+                    More::Later => {
+                        self.hungry = true;
+                        return false;
+                    }
+                    More::End => {
+                        self.end(pipe);
+                        // It fails only for a child that is over.
+                        let _ = outputs.close_stdin(token);
+                        return false;
+                    }
+                },
+            };
+            match outputs.write(token, &bytes[from..]) {
+                Ok(count) if from + count == bytes.len() => (),
+                // The job is told of when it takes more.
+                Ok(count) => {
+                    self.left = Some((bytes, from + count));
+                    return false;
+                }
+                // It closed its input, as `head` does.
+                Err(_) => {
+                    self.end(pipe);
+                    return false;
+                }
+            }
+        }
+        self.hungry = true;
+        true
+    }
+
+    /// The job takes nothing more.
+    pub(super) fn end(&mut self, pipe: &Pipe) {
+        self.over = true;
+        self.left = None;
+        pipe.give_up(&mut self.part);
+    }
+
+    /// The part, for the job to run again, if it can be had from the start.
+    pub(super) fn again(mut self, pipe: &Pipe) -> Option<Part> {
+        pipe.again(&mut self.part).then_some(self.part)
+    }
+
+    /// All of the part, piece by piece.
+    pub(super) fn pour<E>(
+        &mut self,
+        pipe: &Pipe,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let More::Bytes(bytes) = pipe.more(&mut self.part) {
+            take(&bytes)?;
+        }
+        self.over = true;
+        Ok(())
+    }
+}
