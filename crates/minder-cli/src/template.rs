@@ -13,10 +13,20 @@
 //! be empty, here they would silently pick up or replace values. Inside a function they are the function's
 //! own, so there they stay, and placeholders are refused instead.
 //!
+//! A job may have several values. A placeholder without a number stands for each of them: outside of quotes as a word of its own,
+//! `"$1" "$2"`, inside of quotes with blanks between, `"${1} ${2}"`. Words then move, and what was an option's argument may become a
+//! program's text, or a command: `awk -v x={} f`, `v={} cmd`, `env V={} cmd`. So a template is read anew for each number of values up
+//! to four, and refused for those where a value could become code. With more than four it is as with four.
+//!
+//! The user may choose the texts of placeholders, letters too. One that begins within a reserved word, a variable's name or anything
+//! else that the shell reads as its own is refused, and so is one directly behind a `$` or a backslash.
+//!
 //! # What this cannot see
 //!
 //! - A program that evaluates its own arguments or input: a script of the user's that calls `eval`, a
 //!   sourced file that calls `shift`, `printf '%s' {} | sh`, `make X={}`, SQL.
+//! - A program of the user's own that runs its arguments: with several values, `my-env V={} cmd` runs the second. The programs
+//!   that do so and are known are in `evaluators`.
 //! - A value that begins with `-` may be taken for an option: write `--` before it, or `./{}`.
 //! - A command's name that is an unquoted `$v` or `$(…)`: its words are run, as in any shell.
 //! - `{2}` in a regular expression such as `[a-z]{2}`: it is the second column. Write `[a-z][a-z]`.
@@ -201,7 +211,7 @@ impl Template {
     /// The size of a job without any argument, to which arguments are added.
     pub fn size(&self) -> Size {
         let mut size = Size::default();
-        self.cost(None, &mut size);
+        self.reckon(None, &mut size);
         size
     }
 
@@ -214,10 +224,23 @@ impl Template {
         size.bytes()
     }
 
-    fn cost(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
+    /// The bytes of a job without any argument; with [`cost`](Self::cost), a plain reckoning in place of a [`Size`].
+    pub fn base(&self) -> usize {
+        self.size().bytes()
+    }
+
+    /// What one more argument adds at most, whichever column it is. Where a word is repeated and also asks for a column by its number,
+    /// that column counts once.
+    pub fn cost(&self, argument: &OsStr) -> usize {
+        let mut cost = Size::default();
+        self.reckon(Some((size::ANY, argument)), &mut cost);
+        self.size().each + cost.sum()
+    }
+
+    fn reckon(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
         match &self.body {
-            Body::Direct(words) => words.cost(argument, size),
-            Body::Shell(line) => line.cost(argument, size),
+            Body::Direct(words) => words.reckon(argument, size),
+            Body::Shell(line) => line.reckon(argument, size),
         }
     }
 

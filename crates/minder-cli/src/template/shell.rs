@@ -232,10 +232,10 @@ impl Line {
     }
 
     /// See [`super::Size`].
-    pub(super) fn cost(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
+    pub(super) fn reckon(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
         // The values are there once, however often the line refers to them.
         for (placeholder, _) in &self.one.parameters {
-            placeholder.cost(argument, false, Source::Each, size);
+            placeholder.reckon(argument, false, Source::Each, size);
         }
         if argument.is_some() {
             return;

@@ -19,7 +19,7 @@ use super::placeholder::{Piece, Placeholder, Source};
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
-    pub(super) count: usize,
+    count: usize,
     /// What is there once, and what is there for each argument.
     pub(super) once: usize,
     pub(super) each: usize,
@@ -32,7 +32,7 @@ impl Size {
     /// Adds an argument.
     pub fn add(&mut self, template: &Template, argument: &OsStr) {
         let mut cost = Size::default();
-        template.cost(Some((self.count, argument)), &mut cost);
+        template.reckon(Some((self.count, argument)), &mut cost);
         self.count += 1;
         self.once += cost.once;
         self.each += cost.each;
@@ -46,10 +46,17 @@ impl Size {
         self.once + self.last + self.count.max(1) * (self.each + self.last_each)
     }
 
+    pub(super) fn sum(&self) -> usize {
+        self.once + self.each + self.last + self.last_each
+    }
+
     pub(super) fn constant(&mut self, repeated: bool, bytes: usize) {
         if repeated { self.each += bytes } else { self.once += bytes }
     }
 }
+
+/// The place of an argument that may be any column.
+pub(super) const ANY: usize = usize::MAX;
 
 /// The digits of the largest number of a job.
 const NUMBER_MAX: usize = 20;
@@ -57,7 +64,7 @@ const NUMBER_MAX: usize = 20;
 impl Piece {
     /// Adds what an argument and its place, from 0, cost here; without one, what is there anyway. `outer`: what a placeholder
     /// without a number takes.
-    pub(super) fn cost(
+    pub(super) fn reckon(
         &self,
         argument: Option<(usize, &OsStr)>,
         repeated: bool,
@@ -67,14 +74,14 @@ impl Piece {
         match self {
             Piece::Text(text) if argument.is_none() => size.constant(repeated, text.len()),
             Piece::Text(_) => {}
-            Piece::Value(placeholder) => placeholder.cost(argument, repeated, outer, size),
+            Piece::Value(placeholder) => placeholder.reckon(argument, repeated, outer, size),
         }
     }
 }
 
 impl Placeholder {
-    /// See [`Piece::cost`].
-    pub(super) fn cost(
+    /// See [`Piece::reckon`].
+    pub(super) fn reckon(
         self,
         argument: Option<(usize, &OsStr)>,
         repeated: bool,
@@ -88,14 +95,14 @@ impl Placeholder {
                 size.each += 1;
             }
             for piece in pieces {
-                piece.cost(argument, repeated || each, source, size);
+                piece.reckon(argument, repeated || each, source, size);
             }
             return;
         }
         let bytes = |value: &OsStr| self.cut.apply(value.as_encoded_bytes()).len();
         match (source, argument) {
             (Source::Each, Some((_, value))) => size.once += bytes(value) + 1,
-            (Source::Nth(n), Some((nth, value))) if n as usize - 1 == nth => {
+            (Source::Nth(n), Some((nth, value))) if nth == ANY || n as usize - 1 == nth => {
                 size.constant(repeated, bytes(value))
             }
             (Source::Last(_), Some((_, value))) if repeated => size.last_each += bytes(value),

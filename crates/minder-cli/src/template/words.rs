@@ -155,11 +155,11 @@ impl Words {
     }
 
     /// See [`super::Size`].
-    pub(super) fn cost(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
+    pub(super) fn reckon(&self, argument: Option<(usize, &OsStr)>, size: &mut Size) {
         for word in &self.words {
             let repeated = self.repeat == Repeat::Context && word.iter().any(Piece::repeats);
             for piece in word {
-                piece.cost(argument, repeated, Source::Each, size);
+                piece.reckon(argument, repeated, Source::Each, size);
             }
             if argument.is_none() {
                 size.once += 1;

@@ -198,6 +198,9 @@ fn the_size_is_never_less_than_what_is_started() {
                 let size: usize = argv.iter().map(|word| word.len() + 1).sum();
                 let said = template.size_of(&columns);
                 assert!(size <= said, "{words:?} {repeat:?} {count}: {size} > {said}");
+                let numbered = repeat == Repeat::Context && words.concat().contains("own");
+                let plain = template.base() + columns.iter().map(|c| template.cost(c)).sum::<usize>();
+                assert!(numbered || said <= plain, "{words:?} {repeat:?} {count}: {said} > {plain}");
                 // Nor much more: a limit should be used.
                 assert!(said <= 3 * size + 400, "{words:?} {repeat:?} {count}: {size}, not {said}");
             }
