@@ -201,9 +201,31 @@ fn the_line_knows_only_how_many_arguments_there_are() {
 fn whatever_is_accepted_for_several_never_runs_a_value() {
     let place = Place::new();
     let canary = place.canary();
-    let values = ["a[$(touch C)]", "-va[$(touch C)]", "$(touch C)", "1;touch C"];
+    let values = [
+        "a[$(touch C)]",
+        "-va[$(touch C)]",
+        "$(touch C)",
+        "1;touch C",
+        "v",
+        "a[$(touch C)]",
+        "eq",
+        "a[$(touch C)]",
+    ];
     let values = values.map(|value| OsString::from(value.replace('C', &canary)));
-    let lines: Vec<String> = applied().chain(whole().map(str::to_owned)).collect();
+    // What a value and the next one make together: an operator and its operand, an option and its argument.
+    let pairs = [
+        "[ -{} ]",
+        "[ -{} -a x ]",
+        "test -{}",
+        "[ x -{} ]",
+        "printf -{}",
+        "declare -{}",
+        "wait -{}",
+        "cd -{}",
+        "kill -{}",
+    ];
+    let lines = applied().chain(whole().chain(pairs).map(str::to_owned));
+    let lines: Vec<String> = lines.collect();
     for (at, line) in lines.iter().enumerate() {
         for shell in shells() {
             let mark = MARKS[at % 4];
@@ -213,7 +235,7 @@ fn whatever_is_accepted_for_several_never_runs_a_value() {
                 let Ok(template) = Template::parse(&[line.replace("{}", mark).into()], &options) else {
                     continue;
                 };
-                for columns in [&values[..2], &values[1..4]] {
+                for columns in [&values[..2], &values[1..4], &values[4..6], &values[6..]] {
                     let Ok(argv) = template.argv(&Job { columns, ..Job::default() }) else { continue };
                     if let Err(why) = place.run(&argv) {
                         panic!("{}, {repeat:?}: {line}: {why}: {}", shell.display(), argv[2].display());

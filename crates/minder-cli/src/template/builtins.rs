@@ -230,7 +230,7 @@ fn printf(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(), Err
 }
 
 fn test(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(), Error> {
-    let open = |w: &Word| w.gap == Some(0) || w.text == b"-v" || w.text == b"-R";
+    let open = |w: &Word| w.gap == Some(0) || can_be(w, &[b"-v", b"-R"]);
     // `[ -v 'a[$(cmd)]' ]` runs cmd in bash; two values side by side can be that.
     if rest.windows(2).any(|pair| open(&pair[0]) && pair[1].holds.is_some()) {
         return Err(Error::refused(format!(
@@ -245,7 +245,16 @@ fn test(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(), Error
     Ok(())
 }
 
-/// An operator of `test` or `[[` that compares numbers.
+/// An operator of `test` or `[[` that compares numbers, or a word that a value can make one: `-{}`.
 pub(super) fn numeric(word: &Word) -> bool {
-    matches!(word.text.as_slice(), b"-eq" | b"-ne" | b"-lt" | b"-le" | b"-gt" | b"-ge")
+    can_be(word, &[b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge"])
+}
+
+/// Says whether the word is one of these, or begins like one of them before its first value.
+fn can_be(word: &Word, operators: &[&[u8]]) -> bool {
+    operators.iter().any(|operator| match word.gap {
+        None => word.text == *operator,
+        Some(0) => false,
+        Some(gap) => operator.starts_with(&word.text[..gap]),
+    })
 }

@@ -203,6 +203,8 @@ fn a_value_is_refused_where_it_would_be_evaluated() {
         ("printf \"{}\\n\" x", "`printf`"),
         ("[ -v {} ]", "put an operator"),
         ("test {} {2}", "put an operator"),
+        ("[ -{} {2} ]", "put an operator"),
+        ("test -{1}{1} {2} -a x", "put an operator"),
         ("command eval \"echo {}\"", "program text of `eval`"),
         ("trap 'rm {}' EXIT", "`trap`"),
         ("alias x='echo {}'", "`alias`"),
@@ -214,6 +216,7 @@ fn a_value_is_refused_where_it_would_be_evaluated() {
     for (template, part) in [
         ("[[ {} -eq 1 ]]", "arithmetic"),
         ("[[ -v {} ]]", "arithmetic"),
+        ("[[ a -{} {2} ]]", "arithmetic"),
         ("[[ $(wc -l < {}) -gt 3 ]]", "arithmetic"),
         ("x={}; [[ $x -gt 3 ]]", "evaluates variables"),
     ] {

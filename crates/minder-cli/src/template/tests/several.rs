@@ -110,6 +110,7 @@ fn several_values_are_refused_where_they_would_become_code() {
         "awk -v x={} f",
         "export x={}",
         "[ {} = a ]",
+        "[ -{} -a x ]",
     ] {
         for repeat in [Repeat::Joined, Repeat::Context] {
             let template =
