@@ -10,6 +10,7 @@ mod bad_days;
 mod signals;
 mod terminal;
 mod daemons;
+mod jobserver;
 mod resume;
 mod record;
 mod log;

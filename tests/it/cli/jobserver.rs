@@ -1,0 +1,122 @@
+//! A run inside of a build of make: it takes part in what the build shares.
+#![cfg(target_os = "linux")]
+
+use std::ops::Range;
+use std::path::Path;
+
+use minder::{Command, Stdio};
+use tempfile::TempDir;
+
+use super::{Ended, Live, MINDER, STATE, file, folder, path};
+use crate::kit::TESTKID;
+
+/// What make says at its end when tokens are missing.
+const LOST: &str = "INTERNAL";
+
+/// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the programs. Nothing where
+/// there is no make.
+fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
+    let folder = folder();
+    let rule = rule.replace("MINDER", MINDER).replace("KID", TESTKID);
+    std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("a makefile");
+    let mut command = Command::new("make");
+    command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(folder.path())]);
+    command.env("MINDER_STATE_DIR", STATE).env("LC_ALL", "C.UTF-8").env_remove("MINDER_BACKEND");
+    // Tests may themselves run inside of a build.
+    for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS"] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    let there = Command::new("make").arg("--version").stdout(Stdio::Null).spawn();
+    match there {
+        Ok(mut child) => drop(child.wait()),
+        Err(_) => return None,
+    }
+    Some((Live::start(&command).finish(), folder))
+}
+
+/// How many jobs of a joblog ran at the same time.
+fn peak(joblog: &Path) -> usize {
+    let log = file(joblog);
+    let spans: Vec<Range<f64>> = log.lines().skip(1).filter_map(span).collect();
+    let at_once = |begin: f64| spans.iter().filter(|span| span.contains(&begin)).count();
+    spans.iter().map(|span| at_once(span.start)).max().unwrap_or(0)
+}
+
+/// Columns: Seq, Host, Starttime, JobRuntime. The times are rounded to milliseconds.
+fn span(line: &str) -> Option<Range<f64>> {
+    let mut columns = line.split('\t').skip(2);
+    let begin: f64 = columns.next()?.trim().parse().ok()?;
+    let lasted: f64 = columns.next()?.trim().parse().ok()?;
+    Some(begin..begin + lasted - 0.01)
+}
+
+#[test]
+#[ignore = "runs do not take part yet"]
+fn jobs_run_in_the_slots_that_make_lends() {
+    let rule =
+        "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 201 202 203 204 205 206 207 208 209";
+    let Some((ended, folder)) = make("-j3", rule) else { return };
+    let ended = ended.code(0);
+    assert!(!ended.err.contains(LOST), "{}", ended.err);
+    let peak = peak(&folder.path().join("log"));
+    assert!((2..=3).contains(&peak), "{peak} at once: {}", file(&folder.path().join("log")));
+}
+
+#[test]
+#[ignore = "runs do not take part yet"]
+fn a_build_of_two_slots_lends_one() {
+    let rule = "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 51 52 53 54";
+    let Some((ended, folder)) = make("-j2", rule) else { return };
+    assert!(!ended.code(0).err.contains(LOST));
+    assert!(peak(&folder.path().join("log")) <= 2);
+}
+
+#[test]
+fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
+    for jobs in
+        ["KID exit {} ::: 1 2 3 4 5 6", "KID kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
+    {
+        let Some((ended, _folder)) = make("-j3", &format!("+MINDER run --no-record -q -j8 {jobs}")) else {
+            return;
+        };
+        assert!(!ended.code(2).err.contains(LOST), "{jobs}");
+    }
+}
+
+#[test]
+#[ignore = "runs do not take part yet"]
+fn a_jobserver_out_of_reach_is_said_once() {
+    let rule = "MINDER run --no-record --joblog log -j4 KID sleep-ms {} ::: 101 102 103 104 105 106";
+    let Some((ended, folder)) = make("-j3", rule) else { return };
+    let ended = ended.code(0).mentions("jobserver `3,4` cannot be reached");
+    assert_eq!(ended.err.matches("jobserver").count(), 2, "{}", ended.err);
+    assert!((2..=4).contains(&peak(&folder.path().join("log"))));
+}
+
+#[test]
+fn a_run_may_stay_out_of_it() {
+    let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
+    let Some((ended, _folder)) = make("-j3", rule) else { return };
+    assert_eq!(ended.code(0).err, "");
+    let rule =
+        "+MINDER run --no-record --no-jobserver --joblog log -j6 KID sleep-ms {} ::: 301 302 303 304 305 306";
+    let Some((ended, folder)) = make("-j2", rule) else { return };
+    assert!(!ended.code(0).err.contains(LOST));
+    assert!(peak(&folder.path().join("log")) > 2);
+}
+
+#[test]
+#[ignore = "runs do not take part yet"]
+fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
+    let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
+    let Some((ended, _folder)) = make("-k -j3", rule) else { return };
+    let text = ended.code(0).text();
+    assert!(!text.contains("jobserver"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
+    // A make within a job runs, and has nothing to complain about.
+    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record make -s -f inner.mk {} ::: a b";
+    let Some((ended, _folder)) = make("-j3", rule) else { return };
+    let ended = ended.code(0);
+    assert_eq!((ended.text().as_str(), ended.err.as_str()), ("inner\ninner\n", ""));
+}
