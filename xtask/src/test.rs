@@ -118,13 +118,15 @@ fn build() -> Result<LeftOut> {
 fn test() -> Result<LeftOut> {
     // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests send it.
     const DEFAULT: &str = "--default-signal=INT,QUIT";
+    // GNU parallel, with which our compatible face is compared, and what it needs for `--csv`.
+    let lacks = install::apt(&["parallel", "libtext-csv-perl"]).err();
     let mut cmd = run::cargo();
     if run::succeeds(run::command("env").args([DEFAULT, "true"])) {
         let cargo = cmd.get_program().to_owned();
         cmd = run::command("env");
         cmd.arg(DEFAULT).arg(cargo);
     }
-    run::run(cmd.args(["test", "--workspace"])).map(|()| Vec::new())
+    run::run(cmd.args(["test", "--workspace"])).map(|()| lacks.into_iter().collect())
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each other's pages.

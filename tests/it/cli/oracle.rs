@@ -23,6 +23,7 @@ mod info;
 mod shell;
 mod errors;
 mod semaphore;
+mod names;
 mod random;
 mod manual;
 
@@ -50,6 +51,7 @@ const TABLES: &[(&str, &[Case])] = &[
     ("shell", shell::CASES),
     ("errors", errors::CASES),
     ("semaphore", semaphore::CASES),
+    ("names", names::CASES),
 ];
 
 /// How many cases of a table run at once. Most of their time is GNU parallel's start.
@@ -156,6 +158,7 @@ tables!(
     shell,
     errors,
     semaphore,
+    names,
 );
 
 /// Says which cases are no good as cases: GNU parallel itself must give one result. With `MINDER_ORACLE_SHOW` in the
