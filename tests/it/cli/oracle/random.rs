@@ -2,6 +2,8 @@
 //!
 //! 60 a run; 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made smaller before it is shown.
 
+mod piped;
+
 use std::sync::Mutex;
 
 use proptest::prelude::*;
@@ -351,18 +353,24 @@ impl Source {
 
 #[test]
 fn random_invocations() {
-    try_them(Player::Ours);
+    try_them(&invocation(), Player::Ours);
+}
+
+#[test]
+fn random_inputs_in_parts() {
+    try_them(&piped::invocation(), Player::Ours);
 }
 
 /// Says whether the generator is any good: GNU parallel itself must give one result.
 #[test]
 #[ignore = "a check of the generator, not of us"]
 fn gnu_agrees_with_itself_at_random() {
-    try_them(Player::Gnu);
+    try_them(&invocation(), Player::Gnu);
+    try_them(&piped::invocation(), Player::Gnu);
 }
 
 /// Tries as many as asked for, on a few threads; what fails is made smaller.
-fn try_them(right: Player) {
+fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player) {
     if !super::is_there() {
         return;
     }
@@ -381,7 +389,7 @@ fn try_them(right: Player) {
                     if faults.lock().expect("no panic in here").len() >= SHOWN {
                         return;
                     }
-                    let tree = invocation().new_tree(&mut runner).expect("a random invocation");
+                    let tree = strategy.new_tree(&mut runner).expect("a random invocation");
                     if let Some(fault) = smallest(tree, right) {
                         faults.lock().expect("no panic in here").push(fault);
                     }
