@@ -52,7 +52,7 @@ impl Cutter {
                 Extent::Open => (Vec::new(), 0),
                 Extent::Last => (Vec::from_iter((!bytes.is_empty()).then_some(whole)), bytes.len()),
                 Extent::Full => match self.splitter.last(bytes) {
-                    Some(end) => (Vec::from_iter([0..end]), end),
+                    Some(end) => (Vec::from_iter(Some(0..end)), end),
                     None => (Vec::new(), 0),
                 },
             },

@@ -142,7 +142,7 @@ impl Splitter {
             Self::Pattern(pattern) => pattern.separators(chunk),
         };
         let (mut kept, mut at) = (0, 0);
-        for range in found.into_iter().chain([chunk.len()..chunk.len()]) {
+        for range in found.into_iter().chain(Some(chunk.len()..chunk.len())) {
             let begin = range.start.max(at);
             chunk.copy_within(at..begin, kept);
             kept += begin - at;

@@ -1,4 +1,4 @@
-//! What gets into which job. The results of the small cases are those of GNU parallel 20221122.
+//! What gets into which job. The results of the small cases are those of GNU parallel 20221122, or it is said why not.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +16,8 @@ mod limits;
 mod parts;
 mod random;
 mod streams;
+#[cfg(unix)]
+mod unix;
 
 /// Input that comes in reads of certain sizes, and lets wait in between where the size is 0.
 pub(super) struct Script {
