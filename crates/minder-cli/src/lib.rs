@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "wired next")]
 mod conditions;
 mod exit;
+mod face;
 mod flags;
 mod ready;
 mod input;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
+use crate::face::Face;
 use crate::flags::habits::{self, Loose};
 use crate::flags::{Flags, Verb};
 use crate::plan::Manner;
@@ -32,15 +34,28 @@ use crate::report::table::escape;
 /// Runs the command with these arguments, of which the first is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args: Vec<OsString> = args.into_iter().collect();
-    let manner = if args.get(1).is_some_and(|verb| verb == "run") { Manner::Own } else { Manner::Parallel };
-    if manner == Manner::Own {
+    let mut manner = Manner::Own;
+    if let Some((called, skipped)) = face::called(&args) {
+        match face::take(called, &args[skipped..]) {
+            Ok(Face::Run(words)) => {
+                manner = Manner::Parallel;
+                args = ["minder", "run"].into_iter().map(OsString::from).chain(words).collect();
+            }
+            Ok(Face::Verb(words)) => {
+                args = std::iter::once("minder".into()).chain(words).collect();
+            }
+            Ok(Face::Sem(sem)) => return ended(verbs::sem::run(sem)),
+            Ok(Face::Said(code)) => return code,
+            Err(error) => return ended(Err(error)),
+        }
+    } else if args.get(1).is_some_and(|verb| verb == "run") {
         rewrite(&mut args, Loose::Attached);
     }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
         Err(error) => return refuse(&error, args.get(1)),
     };
-    let result = match flags.verb {
+    ended(match flags.verb {
         Verb::Run(flags) => {
             // Before anything is opened: a build may have left us descriptors by their numbers.
             let jobserver = verbs::run::find_jobserver();
@@ -49,7 +64,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),
-    };
+    })
+}
+
+/// The status of what was done; says what kept it from being done.
+fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {

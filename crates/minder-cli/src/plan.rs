@@ -228,7 +228,12 @@ impl Plan {
         }
         let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
         let options = input::options(&flags, manner, &opened.names)?;
-        let template = Template::parse(&read.words, &options)?;
+        let is_script =
+            flags.script || (manner == Manner::Parallel && read.words.is_empty() && pipe.is_none());
+        let template = match is_script {
+            true => Template::script(options.shell.as_deref()),
+            false => Template::parse(&read.words, &options)?,
+        };
         let control = Control::new(&flags, &options)?;
         let times = template.occurrences().max(1);
         let base = input::length(&read.words);
@@ -245,7 +250,7 @@ impl Plan {
             pipe,
             control,
             environment: Vec::new(),
-            parallel_env: manner == Manner::Parallel,
+            parallel_env: flags.parallel_env,
             shell: options.shell.clone().unwrap_or_else(|| "/bin/sh".into()),
             leak_after: (leak == Leak::Close).then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(grace),

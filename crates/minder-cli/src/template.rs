@@ -62,6 +62,7 @@ use minder::os::os_str;
 use placeholder::{Placeholder, Source};
 
 pub use lexicon::{Builtin, Lexicon};
+pub(crate) use shell::is_known as is_known_shell;
 pub use size::Size;
 
 /// A command with places for values, parsed once and expanded for every job.
@@ -74,6 +75,8 @@ pub struct Template {
 enum Body {
     Direct(words::Words),
     Shell(shell::Line),
+    /// The job's arguments are the line, for this shell.
+    Script(OsString),
 }
 
 /// How a template is read.
@@ -187,6 +190,11 @@ impl Template {
         Ok(Template { body })
     }
 
+    /// A template without a command: each job's arguments are a line for the shell, as whoever asks for this knows.
+    pub fn script(shell: Option<&OsStr>) -> Template {
+        Template { body: Body::Script(shell.unwrap_or(OsStr::new("/bin/sh")).to_owned()) }
+    }
+
     /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text, several values joined by
     /// a blank.
     pub fn text(word: &OsString, options: &Options) -> Template {
@@ -205,6 +213,7 @@ impl Template {
         match &self.body {
             Body::Direct(words) => words.argv(job),
             Body::Shell(line) => line.argv(job),
+            Body::Script(shell) => script(shell, job),
         }
     }
 
@@ -241,6 +250,7 @@ impl Template {
         match &self.body {
             Body::Direct(words) => words.reckon(argument, size),
             Body::Shell(line) => line.reckon(argument, size),
+            Body::Script(_) => (),
         }
     }
 
@@ -264,19 +274,20 @@ impl Template {
         match &self.body {
             Body::Direct(words) => Box::new(words.placeholders()),
             Body::Shell(line) => Box::new(line.placeholders()),
+            Body::Script(_) => Box::new(std::iter::empty()),
         }
     }
 
     /// Says whether a shell runs the command.
     pub fn is_shell(&self) -> bool {
-        matches!(self.body, Body::Shell(_))
+        matches!(self.body, Body::Shell(_) | Body::Script(_))
     }
 
     /// Says whether every job runs the same program.
     pub fn has_fixed_program(&self) -> bool {
         match &self.body {
             Body::Direct(words) => words.has_fixed_program(),
-            Body::Shell(_) => true,
+            Body::Shell(_) | Body::Script(_) => true,
         }
     }
 
@@ -285,6 +296,11 @@ impl Template {
         match &self.body {
             Body::Direct(words) => words.display(job),
             Body::Shell(line) => line.display(job),
+            Body::Script(_) => {
+                let mut out = String::new();
+                display::text(job.columns.join(OsStr::new(" ")).as_encoded_bytes(), &mut out);
+                out
+            }
         }
     }
 }
@@ -309,6 +325,14 @@ impl Checks {
             }
         }
     }
+}
+
+fn script(shell: &OsStr, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
+    if job.columns.iter().any(|column| column.as_encoded_bytes().contains(&0)) {
+        let text = format!("the line of job {} holds a NUL byte, which no argument can", job.number);
+        return Err(Error::new(ErrorKind::Nul, text));
+    }
+    Ok(vec![shell.to_owned(), "-c".into(), job.columns.join(OsStr::new(" "))])
 }
 
 /// Why a template or a job's values were not accepted.

@@ -106,7 +106,8 @@ fn meant(out: &mut Vec<OsString>, value: Option<OsString>, with: &str, without: 
     }
 }
 
-fn takes_value(arg: &clap::Arg) -> bool {
+/// Whether a flag has a value that may not be left out.
+pub(crate) fn takes_value(arg: &clap::Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
         && arg.get_num_args().is_none_or(|range| range.min_values() > 0)
 }

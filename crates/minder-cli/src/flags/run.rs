@@ -61,6 +61,18 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
+    /// The command is a line for the shell, also if it is one plain word.
+    #[arg(long, hide = true)]
+    pub(crate) line: bool,
+
+    /// Each argument is a line for the shell: the command is the argument alone.
+    #[arg(long, hide = true, conflicts_with = "line")]
+    pub(crate) script: bool,
+
+    /// Give jobs what GNU parallel gives them in the environment: PARALLEL_SEQ, PARALLEL_JOBSLOT, PARALLEL_PID.
+    #[arg(long, hide = true)]
+    pub(crate) parallel_env: bool,
+
     /// What to do when a job has ended but something that it started holds its output open.
     #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Running")]
     pub(crate) leak: Leak,

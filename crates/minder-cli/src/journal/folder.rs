@@ -82,7 +82,8 @@ pub(super) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn make_folders(path: &Path) -> io::Result<()> {
+/// Makes a folder for its owner alone, and what is missing above it.
+pub(crate) fn make_folders(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }

@@ -49,6 +49,12 @@ const POSIX: [&str; 7] = ["sh", "dash", "ash", "bash", "rbash", "busybox", "posh
 /// Not yash: it drops bytes that are no text in its locale.
 const KORN: [&str; 7] = ["ksh", "mksh", "oksh", "lksh", "pdksh", "rksh", "zsh"];
 
+/// Whether this shell is known to quote as POSIX shells do.
+pub(crate) fn is_known(shell: &OsStr) -> bool {
+    let name = base_name(shell);
+    KORN.contains(&name.as_str()) || POSIX.contains(&name.as_str())
+}
+
 impl Line {
     pub(super) fn parse(line: &OsStr, options: &Options) -> Result<Line, Error> {
         let shell = options.shell.as_deref().unwrap_or(OsStr::new("/bin/sh"));

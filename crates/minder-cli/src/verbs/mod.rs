@@ -3,3 +3,4 @@
 pub(crate) mod doctor;
 pub(crate) mod log;
 pub(crate) mod run;
+pub(crate) mod sem;

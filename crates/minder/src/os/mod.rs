@@ -154,6 +154,13 @@ pub fn path_of_input() -> Option<PathBuf> {
     system::path_of_input()
 }
 
+/// The name of the terminal that standard input, or else another standard stream, is.
+///
+/// - Windows: `None`, consoles have no names.
+pub fn terminal_name() -> Option<OsString> {
+    system::terminal_name()
+}
+
 /// The size of the terminal that standard error or standard output is, if one of them is a terminal.
 pub fn terminal_size() -> Option<Size> {
     system::terminal_size()

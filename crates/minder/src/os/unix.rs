@@ -110,6 +110,14 @@ pub(super) fn path_of_input() -> Option<PathBuf> {
     std::fs::read_link("/proc/self/fd/0").ok().filter(|path| path.is_file())
 }
 
+/// See [`super::terminal_name`].
+pub(super) fn terminal_name() -> Option<OsString> {
+    let name = rustix::termios::ttyname(io::stdin(), Vec::new())
+        .or_else(|_| rustix::termios::ttyname(io::stdout(), Vec::new()))
+        .or_else(|_| rustix::termios::ttyname(io::stderr(), Vec::new()));
+    name.ok().map(|name| argument(name.into_bytes()))
+}
+
 /// See [`super::terminal_size`].
 pub(super) fn terminal_size() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(io::stderr())

@@ -95,6 +95,11 @@ pub(super) fn path_of_input() -> Option<PathBuf> {
     None
 }
 
+/// See [`super::terminal_name`].
+pub(super) fn terminal_name() -> Option<OsString> {
+    None
+}
+
 /// See [`super::terminal_size`].
 pub(super) fn terminal_size() -> Option<Size> {
     None

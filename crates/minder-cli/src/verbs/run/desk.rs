@@ -83,7 +83,7 @@ impl Desk {
                 break;
             }
             while let Some(signal) = guard.next_signal() {
-                take(signal, guard, shared, progress, &mut wishes);
+                take(signal, guard, shared, &mut wishes);
             }
             if self.give_up_at(&wishes).is_some_and(|at| Instant::now() >= at) {
                 give_up(shared, &wishes);
@@ -170,7 +170,7 @@ struct Wishes {
 }
 
 /// The first wish to end asks the jobs, the second kills them, the third no longer waits for those that cannot be killed.
-fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress, wishes: &mut Wishes) {
+fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes) {
     match signal {
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if wishes.first.is_none() => {
             wishes.first = Some(signal);
@@ -191,8 +191,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress,
             shared.crew.kill();
         }
         Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => give_up(shared, wishes),
-        // A shell's prompt does not stand within the picture.
-        Signal::Stop => shared.stage.screen.aside_at_once(|| guard.stop_self()),
+        Signal::Stop => stop(guard, shared),
         _ => (),
     }
 }
@@ -201,10 +200,11 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, progress: &Progress,
 const STOPPING: Duration = Duration::from_secs(1);
 
 /// Ctrl-Z: the jobs stand still, then we do, and when we are let go on so are they.
-fn stop(guard: &Guard, shared: &Shared<'_>, progress: &Progress) {
+fn stop(guard: &Guard, shared: &Shared<'_>) {
     shared.crew.suspend();
     shared.crew.suspended(Instant::now() + STOPPING);
-    progress.aside(|| guard.stop_self());
+    // A shell's prompt does not stand within the picture.
+    shared.stage.screen.aside_at_once(|| guard.stop_self());
     shared.crew.go_on();
 }
 

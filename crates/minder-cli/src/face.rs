@@ -1,0 +1,266 @@
+//! The compatible face: GNU parallel's command line, and that of its `sem`, in the words of `minder run`.
+//!
+//! minder wears it when it is called as `parallel` or `sem`, by a link of that name or by the word behind its own. What
+//! comes out are the flags, command and arguments of a run like any other; nothing else of minder knows of it. What has no
+//! counterpart is refused with the flag's name, never passed over in silence, unless it would change nothing.
+
+mod table;
+mod getopt;
+mod profile;
+mod words;
+mod about;
+mod quote;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use self::getopt::Given;
+use self::table::{Does, Takes, Wish};
+use crate::report::say;
+use crate::verbs::sem::Sem;
+
+/// Whose command line it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Called {
+    Parallel,
+    Sem,
+}
+
+/// What a command line comes to.
+#[derive(Debug)]
+pub(crate) enum Face {
+    /// A run: the words behind `minder run`, flags first.
+    Run(Vec<OsString>),
+    /// Another verb of ours, with its words.
+    Verb(Vec<OsString>),
+    /// A command that waits for its turn.
+    Sem(Sem),
+    /// It was printed, and that was all.
+    Said(ExitCode),
+}
+
+/// Whether these arguments of minder, its name first, are GNU parallel's; and how many words to pass over.
+pub(crate) fn called(args: &[OsString]) -> Option<(Called, usize)> {
+    let known = |name: &OsStr| match name.as_encoded_bytes() {
+        b"parallel" => Some(Called::Parallel),
+        b"sem" => Some(Called::Sem),
+        _ => None,
+    };
+    let own = args.first().and_then(|name| Path::new(name).file_stem()).and_then(known);
+    let verb = || args.get(1).and_then(|word| known(word)).map(|called| (called, 2));
+    own.map(|called| (called, 1)).or_else(verb)
+}
+
+/// Takes the words behind the name.
+///
+/// # Errors
+/// One line that names the flag.
+pub(crate) fn take(called: Called, args: &[OsString]) -> Result<Face> {
+    let wishes = Wishes::read(called, args)?;
+    if let Some(face) = about::said(&wishes)? {
+        return Ok(face);
+    }
+    if wishes.has(Wish::ShellQuote) {
+        return quote::print(&wishes).map(Face::Said);
+    }
+    if wishes.is_sem() {
+        return wishes.sem().map(Face::Sem);
+    }
+    words::run(&wishes).map(Face::Run)
+}
+
+/// What is wanted, from everywhere that options come from.
+#[derive(Debug, Default)]
+struct Wishes {
+    /// Flags of `minder run`, in their order.
+    passed: Vec<OsString>,
+    /// The names of those.
+    names: Vec<&'static str>,
+    /// What is looked at together, with every value that was given.
+    here: BTreeMap<Wish, Vec<OsString>>,
+    /// The command and what stands behind it.
+    words: Vec<OsString>,
+}
+
+/// A semaphore is meant wherever one of these is.
+const OF_SEM: [Wish; 6] =
+    [Wish::Semaphore, Wish::Background, Wish::Foreground, Wish::Wait, Wish::Name, Wish::Patience];
+
+impl Wishes {
+    fn read(called: Called, args: &[OsString]) -> Result<Self> {
+        let mut typed = Self::default();
+        typed.add(args)?;
+        let mut all = Self::default();
+        if called == Called::Sem {
+            all.here.insert(Wish::Semaphore, vec![OsString::new()]);
+        }
+        if !typed.has(Wish::Plain) {
+            // Each is read to its first other word; those words stand before the command.
+            all.add(&profile::words(typed.values(Wish::Profile))?)?;
+            all.add(&profile::environment()?)?;
+        }
+        all.add(args)?;
+        all.check()?;
+        Ok(all)
+    }
+
+    /// Adds options, and the words behind them.
+    fn add(&mut self, words: &[OsString]) -> Result<()> {
+        let (given, rest) = getopt::parse(words)?;
+        for given in given {
+            let (known, value) = match given {
+                Given::Known(known, value) => (known, value),
+                Given::Own(word) => {
+                    self.passed.push(word);
+                    continue;
+                }
+            };
+            let name = known.names[0];
+            let value = value.or(match known.takes {
+                Takes::Maybe(default) | Takes::MaybeNumber(default) => default.map(OsString::from),
+                Takes::Nothing | Takes::Value => None,
+            });
+            match (known.does, value) {
+                (Does::Nothing, _) => (),
+                (Does::Refuse(why), _) => bail!("`{}` is not supported: {why}", dashed(name)),
+                (Does::Here(wish), value) => {
+                    self.here.entry(wish).or_default().push(value.unwrap_or_default());
+                }
+                (Does::Pass(flag), Some(value)) => self.pass(flag, &value),
+                (Does::Pass(flag), None) if known.takes == Takes::Nothing => {
+                    self.passed.push(flag.into());
+                    self.names.push(flag);
+                }
+                // An end of input that is not given is none.
+                (Does::Pass(_), None) => (),
+            }
+        }
+        self.words.extend(rest);
+        Ok(())
+    }
+
+    fn pass(&mut self, flag: &'static str, value: &OsStr) {
+        let mut word = OsString::from(flag);
+        word.push("=");
+        word.push(value);
+        self.passed.push(word);
+        self.names.push(flag);
+    }
+
+    fn has(&self, wish: Wish) -> bool {
+        self.here.contains_key(&wish)
+    }
+
+    fn has_passed(&self, flag: &str) -> bool {
+        self.names.contains(&flag)
+    }
+
+    /// Every value that was given, in their order.
+    fn values(&self, wish: Wish) -> &[OsString] {
+        self.here.get(&wish).map_or(&[], Vec::as_slice)
+    }
+
+    /// The last value that was given.
+    fn value(&self, wish: Wish) -> Option<&OsString> {
+        self.values(wish).last()
+    }
+
+    fn is_sem(&self) -> bool {
+        OF_SEM.iter().any(|wish| self.has(*wish))
+    }
+
+    /// The shell for the jobs.
+    fn shell(&self) -> OsString {
+        self.value(Wish::Shell).cloned().unwrap_or_else(profile::shell)
+    }
+
+    /// What is neither a run nor a semaphore of ours, whatever else is wanted.
+    fn check(&self) -> Result<()> {
+        if let Some(login) = self.values(Wish::Login).iter().find(|login| *login != ":") {
+            bail!("`--sshlogin {}` is not supported: jobs run on this machine only", login.display());
+        }
+        for text in self.values(Wish::Placeholder) {
+            if is_perl(text.as_encoded_bytes()) {
+                bail!(
+                    "`--rpl {}` is not supported: it is Perl, which is not run here; a name and placeholders are \
+                     known, as in --rpl '{{thumb}} {{/.}}-thumb.png'",
+                    text.display()
+                );
+            }
+        }
+        let texts = [Wish::TagString, Wish::ColourTagString, Wish::Results];
+        let mut texts = texts.iter().flat_map(|wish| self.values(*wish)).chain(&self.passed);
+        texts.try_for_each(without_perl)
+    }
+
+    /// The semaphore that is wanted.
+    fn sem(&self) -> Result<Sem> {
+        const WITHOUT_EFFECT: [&str; 3] = ["--bar", "--eta", "--progress"];
+        // How the output of several jobs is seen: here is one, with our own.
+        if let Some(flag) = self
+            .names
+            .iter()
+            .find(|flag| !WITHOUT_EFFECT.contains(flag) && **flag != "--pipe" && **flag != "--verbose")
+        {
+            bail!("`{flag}` does not go with sem, which runs the command as it is");
+        }
+        if let Some(mark) = self.words.iter().find(|word| *word == ":::" || *word == "::::") {
+            bail!("`{}`: sem reads no arguments; the command is run as it is", mark.display());
+        }
+        if self.has(Wish::Foreground) && self.has(Wish::Background) {
+            bail!("`--fg` and `--bg` do not go together");
+        }
+        Ok(Sem {
+            name: self.value(Wish::Name).cloned(),
+            jobs: self.value(Wish::Jobs).cloned(),
+            patience: self.value(Wish::Patience).cloned(),
+            foreground: self.has(Wish::Foreground),
+            wait: self.has(Wish::Wait),
+            print: self.has(Wish::Print) && !self.has(Wish::Silent),
+            say: self.has_passed("--verbose"),
+            quote: self.has(Wish::Quote),
+            shell: self.shell(),
+            started: self.value(Wish::Started).map(Into::into),
+            words: self.words.clone(),
+        })
+    }
+}
+
+fn dashed(name: &str) -> String {
+    if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }
+}
+
+/// Refuses a text that has a placeholder in Perl.
+fn without_perl(text: &OsString) -> Result<()> {
+    let bytes = text.as_encoded_bytes();
+    let opens = bytes.windows(2).position(|pair| pair == b"{=");
+    if opens.is_some_and(|at| bytes[at + 2..].windows(2).any(|pair| pair == b"=}")) {
+        bail!(
+            "`{}` is not supported: {{= =}} holds Perl, which is not run here; --plus knows more placeholders",
+            text.display()
+        );
+    }
+    Ok(())
+}
+
+/// Whether what stands behind a placeholder's name is Perl, and not a text with placeholders.
+fn is_perl(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let Some((_, body)) = text.trim_start().split_once(char::is_whitespace) else { return false };
+    let body = body.trim();
+    let operator = ["s", "tr", "y", "m"].iter().any(|name| {
+        let next = body.strip_prefix(name).and_then(|rest| rest.chars().next());
+        next.is_some_and(|next| next.is_ascii_punctuation() && !matches!(next, '{' | '.' | '-' | '_'))
+    });
+    let braces = ["s{", "tr{", "y{"].iter().any(|begin| body.starts_with(begin)) && body.contains("}{");
+    operator || braces || body.contains("$_") || body.contains(';') || !body.contains('{')
+}
+
+/// Says that something is done otherwise than asked.
+fn note(line: &str) {
+    say(&crate::report::table::escape(line.as_bytes()));
+}

@@ -1,0 +1,134 @@
+//! Options that are not typed: files of them, and `$PARALLEL`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use minder::os::argument;
+
+use crate::report::table::escape;
+use crate::report::{reason, say};
+
+/// What GNU parallel reads for every user.
+const SYSTEM: &str = "/etc/parallel/config";
+
+/// The words of the profiles of these names; without any, of the files that are always read.
+pub(super) fn words(names: &[OsString]) -> Result<Vec<OsString>> {
+    let mut words = Vec::new();
+    if names.is_empty() {
+        let own = home().map(|home| home.join("config"));
+        for path in [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten() {
+            words.extend(of_file(&path)?.unwrap_or_default());
+        }
+    }
+    for name in names {
+        let path = match name.as_encoded_bytes() {
+            [b'/', ..] | [b'.', b'/', ..] => PathBuf::from(name),
+            _ => home().context("there is no home for profiles: HOME is not set")?.join(name),
+        };
+        match of_file(&path)? {
+            Some(more) => words.extend(more),
+            // GNU parallel goes on, too.
+            None => say(&escape(format!("there is no profile `{}`", path.display()).as_bytes())),
+        }
+    }
+    Ok(words)
+}
+
+/// The words of `$PARALLEL`.
+pub(super) fn environment() -> Result<Vec<OsString>> {
+    let Some(text) = std::env::var_os("PARALLEL") else { return Ok(Vec::new()) };
+    split(text.as_encoded_bytes()).context("$PARALLEL has a quote that does not end")
+}
+
+fn home() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("PARALLEL_HOME").or_else(|| set("HOME").map(|home| home.join(".parallel")))
+}
+
+/// The words of a file; nothing if there is none.
+fn of_file(path: &Path) -> Result<Option<Vec<OsString>>> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => bail!("cannot read the profile `{}`: {}", path.display(), reason(&error)),
+    };
+    let comment = |line: &&[u8]| line.trim_ascii_start().starts_with(b"#");
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').filter(|line| !comment(line)).collect();
+    let words = split(&lines.join(&b'\n'));
+    words.map(Some).with_context(|| format!("the profile `{}` has a quote that does not end", path.display()))
+}
+
+/// The words of a text as a shell takes it apart, with nothing in it expanded; nothing if a quote does not end.
+///
+/// Not with a crate: those at hand know UTF-8 only, and take `#` for the beginning of a comment.
+fn split(text: &[u8]) -> Option<Vec<OsString>> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => words.extend(word.take().map(argument)),
+            b'\\' => word.get_or_insert_default().extend(bytes.next()),
+            b'\'' | b'"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match bytes.next()? {
+                        quote if quote == byte => break,
+                        b'\\' if byte == b'"' => word.push(bytes.next()?),
+                        other => word.push(other),
+                    }
+                }
+            }
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word.map(argument));
+    Some(words)
+}
+
+/// The shell for the jobs: the one that is asked for; else the user's, if values can be handed to it; else the system's.
+///
+/// GNU parallel also looks for the shell that called it: which that is depends on how it was called.
+pub(super) fn shell() -> OsString {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let quotes = |shell: &OsString| crate::template::is_known_shell(shell.as_os_str());
+    set("PARALLEL_SHELL")
+        .or_else(|| set("SHELL").filter(quotes))
+        .unwrap_or_else(|| OsStr::new("/bin/sh").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_taken_apart_as_a_shell_does() {
+        let said = |text: &str| {
+            split(text.as_bytes()).map(|words| {
+                words.iter().map(|word| format!("[{}]", word.display())).collect::<Vec<_>>().join("")
+            })
+        };
+        for (text, words) in [
+            ("", ""),
+            (" -k\t-j1\n--tag ", "[-k][-j1][--tag]"),
+            (r"--tagstring a\ b", "[--tagstring][a b]"),
+            (r#"-x"a b"c 'd e' '' "f\"g" '\h'"#, r#"[-xa bc][d e][][f"g][\h]"#),
+            ("# no $comment ~/*", "[#][no][$comment][~/*]"),
+        ] {
+            assert_eq!(said(text).as_deref(), Some(words), "{text}");
+        }
+        assert_eq!((said("-v \""), said("'")), (None, None));
+    }
+
+    #[test]
+    fn comments_in_files_are_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("p");
+        std::fs::write(&path, "-v\n# foo \"bar\n  # more\n\n--tagstring \"x y\" # z\n").expect("a profile");
+        let words = of_file(&path).expect("words").expect("a file");
+        assert_eq!(words, ["-v", "--tagstring", "x y", "#", "z"].map(OsString::from));
+        assert!(of_file(&folder.path().join("q")).expect("no error").is_none());
+    }
+}

@@ -1,0 +1,305 @@
+//! The words of `minder run` for what GNU parallel was asked.
+
+use std::ffi::{OsStr, OsString};
+
+use anyhow::{Result, bail};
+use minder::os::argument;
+
+use super::{Wish, Wishes, note, without_perl};
+
+/// The words of the run, flags first.
+///
+/// # Errors
+/// What GNU parallel refuses, too, and what only Perl could do.
+pub(super) fn run(wishes: &Wishes) -> Result<Vec<OsString>> {
+    let mut out = wishes.passed.clone();
+    view(wishes, &mut out)?;
+    record(wishes, &mut out)?;
+    for (wish, flag) in
+        [(Wish::Jobs, "--jobs"), (Wish::ArgSep, "--arg-sep"), (Wish::ArgFileSep, "--arg-file-sep")]
+    {
+        if let Some(value) = wishes.value(wish) {
+            out.push(with(flag, value));
+        }
+    }
+    out.extend(wishes.values(Wish::Placeholder).iter().map(|text| with("--rpl", text)));
+    match (wishes.has(Wish::Cat), wishes.has(Wish::Fifo)) {
+        (true, true) => bail!("`--cat` and `--fifo` do not go together"),
+        (false, true) => out.push("--fifo".into()),
+        (true, false) => out.push("--cat".into()),
+        _ => (),
+    }
+    // Jobs know their numbers by GNU parallel's variables.
+    out.push("--parallel-env".into());
+    out.push(with("--shell", &wishes.shell()));
+    command(wishes, &mut out)?;
+    Ok(out)
+}
+
+/// How output is seen. Where GNU parallel takes several of these, the one that it follows.
+fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
+    let has = |wish| wishes.has(wish);
+    for (one, other) in
+        [(Wish::Ungroup, Wish::LineBuffer), (Wish::Group, Wish::Ungroup), (Wish::Group, Wish::LineBuffer)]
+    {
+        if has(one) && has(other) {
+            bail!("`{}` and `{}` do not go together", name(one), name(other));
+        }
+    }
+    let ordered = has(Wish::KeepOrder) && !has(Wish::NoKeepOrder);
+    let tty = has(Wish::Tty);
+    let files = has(Wish::Results);
+    let straight =
+        has(Wish::Ungroup) || tty && !(ordered || has(Wish::LineBuffer) || has(Wish::Group) || files);
+    match (straight, files) {
+        (true, true) => note("--ungroup is left out: with --results, output goes through minder"),
+        (true, false) => out.push("--ungroup".into()),
+        _ => (),
+    }
+    if !straight || files {
+        match (ordered, has(Wish::LineBuffer)) {
+            // In the order of the input, the first that is not over is seen as it writes, which is what both ask for.
+            (true, _) => out.push("--keep-order".into()),
+            (false, true) => out.push("--line-buffer".into()),
+            _ => (),
+        }
+        tags(wishes, out);
+    }
+    if let Some(results) = wishes.value(Wish::Results) {
+        out.push(with("--results", results));
+    }
+    if has(Wish::Print) && !has(Wish::Silent) {
+        out.push("-v".into());
+    }
+    if tty {
+        out.push("--tty".into());
+        if !has(Wish::Jobs) {
+            out.push("--jobs=1".into());
+        }
+    }
+    Ok(())
+}
+
+/// What lines begin with. Nothing is put before what jobs write for themselves.
+fn tags(wishes: &Wishes, out: &mut Vec<OsString>) {
+    if wishes.has(Wish::ColourTag) || wishes.has(Wish::ColourTagString) {
+        out.push("--color".into());
+    }
+    match wishes.value(Wish::TagString).or(wishes.value(Wish::ColourTagString)) {
+        Some(text) => out.push(with("--tagstring", text)),
+        None if wishes.has(Wish::Tag) || wishes.has(Wish::ColourTag) => out.push("--tag".into()),
+        None => (),
+    }
+}
+
+fn name(wish: Wish) -> &'static str {
+    match wish {
+        Wish::Ungroup => "--ungroup",
+        Wish::LineBuffer => "--line-buffer",
+        _ => "--group",
+    }
+}
+
+/// What was run before.
+fn record(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
+    let joblog = wishes.value(Wish::Joblog);
+    if let Some(joblog) = joblog {
+        out.push(with("--joblog", joblog));
+    }
+    let modes = [
+        (Wish::RetryFailed, "--retry-failed"),
+        (Wish::ResumeFailed, "--resume-failed"),
+        (Wish::Resume, "--resume"),
+    ];
+    let Some((_, flag)) = modes.into_iter().find(|(wish, _)| wishes.has(*wish)) else { return Ok(()) };
+    if joblog.is_none() {
+        bail!(
+            "`{flag}` wants `--joblog FILE` (a run of minder's own is taken up by `minder run {flag} RUN`)"
+        );
+    }
+    if flag == "--retry-failed" && wishes.words.is_empty() {
+        bail!("`--retry-failed` wants the command and its arguments again: a joblog is not run");
+    }
+    out.push(flag.into());
+    Ok(())
+}
+
+/// The command as one line for the shell; each line of the input is one where there is no command.
+fn command(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
+    let separators = [(Wish::ArgFileSep, "::::"), (Wish::ArgSep, ":::")].map(|(wish, default)| {
+        wishes.value(wish).map_or(default.as_bytes(), |text| text.as_encoded_bytes()).to_vec()
+    });
+    let marks = |word: &OsString| {
+        let word = word.as_encoded_bytes();
+        separators
+            .iter()
+            .any(|mark| word.strip_prefix(mark.as_slice()).is_some_and(|rest| matches!(rest, b"" | b"+")))
+    };
+    let end = wishes.words.iter().position(marks).unwrap_or(wishes.words.len());
+    let (words, behind) = wishes.words.split_at(end);
+    if words.is_empty() && wishes.reads_parts() && behind.is_empty() {
+        bail!("`--pipe` wants a command to pipe into, such as cat");
+    }
+    let words = match words {
+        [] => {
+            out.push("--script".into());
+            vec![OsString::from("{}")]
+        }
+        [word] if wishes.is_argument(word) => {
+            out.push("--script".into());
+            words.to_vec()
+        }
+        words if wishes.has(Wish::Quote) => {
+            out.push("--quote".into());
+            words.to_vec()
+        }
+        words => {
+            out.push("--line".into());
+            let line = line(words);
+            without_perl(&line)?;
+            vec![line]
+        }
+    };
+    out.push("--".into());
+    out.extend(words);
+    out.extend_from_slice(behind);
+    Ok(())
+}
+
+/// The words as one line for the shell.
+fn line(words: &[OsString]) -> OsString {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_encoded_bytes()).collect();
+    argument(words.join(&b' '))
+}
+
+/// A flag with its value in one word, so that the value may look like a flag.
+fn with(flag: &str, value: &OsStr) -> OsString {
+    let mut word = OsString::from(flag);
+    word.push("=");
+    word.push(value);
+    word
+}
+
+impl Wishes {
+    /// Whether jobs read parts of the input.
+    fn reads_parts(&self) -> bool {
+        const PARTS: [&str; 7] =
+            ["--pipe", "--pipe-part", "--round-robin", "--tee", "--shard", "--bin", "--group-by"];
+        PARTS.iter().any(|flag| self.has_passed(flag)) || self.has(Wish::Cat) || self.has(Wish::Fifo)
+    }
+
+    /// Whether the word is the argument and nothing else: then the argument is the command.
+    fn is_argument(&self, word: &OsString) -> bool {
+        let replaced = |passed: &OsString| {
+            passed
+                .as_encoded_bytes()
+                .strip_prefix(b"--replace=")
+                .is_some_and(|text| text == word.as_encoded_bytes())
+        };
+        let column = |inner: &str| !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_digit());
+        let braces = word.to_str().and_then(|word| word.strip_prefix('{')?.strip_suffix('}'));
+        braces.is_some_and(|inner| inner.is_empty() || column(inner)) || self.passed.iter().any(replaced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Called, Face, take};
+    use super::*;
+
+    /// What a line becomes, without what is always there.
+    fn said(line: &str) -> String {
+        let mut words = vec![OsString::from("--plain"), OsString::from("--shell=/bin/sh")];
+        words.extend(line.split(' ').map(|word| OsString::from(word.replace('~', " "))));
+        match take(Called::Parallel, &words) {
+            Ok(Face::Run(words)) => {
+                let words: Vec<String> = words.iter().map(|word| word.display().to_string()).collect();
+                words.join(" ").replace("--parallel-env --shell=/bin/sh ", "")
+            }
+            Ok(face) => format!("{face:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn lines_of_gnu_parallel_are_translated() {
+        for (line, run) in [
+            ("-k -j4 gzip -9 {} ::: a b", "--keep-order --jobs=4 --line -- gzip -9 {} ::: a b"),
+            ("-n1 -0 myfunc", "--max-args=1 --null --line -- myfunc"),
+            ("echo {} > {.}.x :::: list", "--line -- echo {} > {.}.x :::: list"),
+            ("::: echo~a echo~b", "--script -- {} ::: echo~a echo~b"),
+            ("{} ::: echo~a", "--script -- {} ::: echo~a"),
+            ("-I@ @ ::: echo~a", "--replace=@ --script -- @ ::: echo~a"),
+            ("{1} :::+ echo~a", "--script -- {1} :::+ echo~a"),
+            ("-j2 --gnu --will-cite", "--jobs=2 --script -- {}"),
+            ("-q perl -e x~y ::: a", "--quote -- perl -e x~y ::: a"),
+            ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, --line -- echo ::: ,, a"),
+            ("--pipe --block 1M wc -l", "--pipe --block=1M --line -- wc -l"),
+            ("--pipe --tee ::: cat wc", "--pipe --tee --script -- {} ::: cat wc"),
+            ("-l -X -e --xapply echo", "--lines=1 -X --link --line -- echo"),
+            ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 --line -- echo"),
+            ("--compress --compress-program gzip -D all --cleanup -S : echo", "--line -- echo"),
+            ("--tagstring -x- echo", "--tagstring=-x- --line -- echo"),
+            ("--no-record --pty echo", "--no-record --pty --line -- echo"),
+        ] {
+            assert_eq!(said(line), run.replace('~', " "), "{line}");
+        }
+    }
+
+    #[test]
+    fn of_several_views_one_is_followed() {
+        for (flags, run) in [
+            ("-k --lb", "--keep-order"),
+            ("--lb", "--line-buffer"),
+            ("-k -u", "--ungroup"),
+            ("-u --tag", "--ungroup"),
+            ("--tag --tagstring x", "--tagstring=x"),
+            ("--ctag", "--color --tag"),
+            ("-k --no-keep-order", ""),
+            ("--no-keep-order -k --lb", "--line-buffer"),
+            ("-v -vv", "-v"),
+            ("--silent -v", ""),
+            ("-vt", "--verbose -v"),
+            ("-u --results r", "--results=r"),
+            ("--tty", "--ungroup --tty --jobs=1"),
+            ("--tty -k -j3", "--keep-order --tty --jobs=3"),
+            ("--jl l --resume --resume-failed", "--joblog=l --resume-failed"),
+        ] {
+            let run = if run.is_empty() { String::new() } else { format!("{run} ") };
+            assert_eq!(said(&format!("{flags} echo")), format!("{run}--line -- echo"), "{flags}");
+        }
+        for (flags, error) in [
+            ("-u --lb", "`--ungroup` and `--line-buffer` do not go together"),
+            ("--group -u", "`--group` and `--ungroup` do not go together"),
+            ("--lb --group", "`--group` and `--line-buffer` do not go together"),
+        ] {
+            assert_eq!(said(&format!("{flags} echo")), error);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        for (line, named) in [
+            ("-S host echo", "`--sshlogin host` is not supported: jobs run on this machine only"),
+            ("--slf .. echo", "`--sshloginfile`"),
+            ("--trc {}.x echo", "`--trc`"),
+            ("-M echo", "`--controlmaster`"),
+            ("--sql-master x echo", "`--sql-master`"),
+            ("--parens ,, echo", "`--parens`"),
+            ("--tmux echo", "`--tmux`"),
+            ("--embed", "`--embed`"),
+            ("--rpl {x}~s/a/b/ echo {x}", "Perl"),
+            ("--rpl {..}~s:\\.[^.]+$::;s:\\.[^.]+$::; echo", "Perl"),
+            ("--rpl {x}~$_=1 echo", "Perl"),
+            ("echo {=~s/a/b/~=} ::: a", "Perl"),
+            ("--tagstring {=1~$_++=} echo", "Perl"),
+            ("--resume echo", "--joblog FILE"),
+            ("--retry-failed --joblog x", "the command"),
+            ("--pipe", "`--pipe` wants a command"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(named), "{line}: {said}");
+        }
+        assert_eq!(said("--rpl {t}~{/.}-t.png echo {t}"), "--rpl={t} {/.}-t.png --line -- echo {t}");
+    }
+}
