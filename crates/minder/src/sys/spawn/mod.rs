@@ -64,6 +64,7 @@ pub(crate) enum Step {
     /// Session, terminal, limits, in the child.
     Setup,
     /// The niceness, in the child.
+    #[cfg_attr(windows, expect(dead_code, reason = "a priority class is never refused"))]
     Niceness,
     /// The working directory, in the child.
     Folder,
