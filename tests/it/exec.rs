@@ -203,6 +203,8 @@ impl Worker for Hand<'_> {
         let last = self.site.crew.is_last_attempt(start);
         self.site.note(|log| {
             log.running.remove(&start.job);
+            // Another attempt is not meant.
+            log.doomed.remove(&start.job);
             log.ends.push((start, outcome));
             log.last.push(last);
         });

@@ -134,3 +134,17 @@ fn a_halt_ends_the_jobs_and_says_why() {
     let by = site.crew.halted_by().expect("a rule");
     assert_eq!((by.on, by.now), (HaltOn::Failed, true));
 }
+
+#[cfg(unix)]
+#[test]
+fn jobs_are_asked_as_the_crew_was_told() {
+    let mut site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
+    let how = Kill::sequence(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("a signal");
+    site.crew = Crew::new(degree(2), Duration::ZERO).ask_by(how);
+    site.run(|site| {
+        site.await_log("both run", |log| log.running.len() == 2);
+        site.crew.cancel();
+    });
+    let by = |status| matches!(status, minder::Status::Signaled { signal: libc::SIGUSR1, .. });
+    assert!(site.log.lock().expect("a log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
+}

@@ -157,7 +157,8 @@ pub struct Crew<J> {
     loops: Mutex<Loops>,
     /// Rung when a loop obeyed, began or ended.
     obeyed: Condvar,
-    grace: Duration,
+    /// How jobs are asked to end.
+    ask: Kill,
     /// How many jobs may run at once, for the loops' shares.
     degree: AtomicUsize,
     /// Loops that sleep without a reason of their own to wake up.
@@ -204,10 +205,17 @@ impl<J: Send> Crew<J> {
             still: AtomicU64::new(0),
             loops: Mutex::default(),
             obeyed: Condvar::new(),
-            grace,
+            ask: Kill::after(grace),
             degree,
             sleepers: AtomicUsize::new(0),
         }
+    }
+
+    /// Ends jobs in this way when they are asked to, instead of by [`Kill::after`] with the grace.
+    #[must_use]
+    pub fn ask_by(mut self, how: Kill) -> Self {
+        self.ask = how;
+        self
     }
 
     /// The numbers so far.
@@ -589,7 +597,7 @@ impl<W: Worker> Loop<'_, W> {
         let order = self.crew.order.load(Ordering::SeqCst);
         if order > self.order {
             self.order = order;
-            let how = if order == 1 { Kill::after(self.crew.grace) } else { Kill::NOW };
+            let how = if order == 1 { self.crew.ask } else { Kill::NOW };
             ignore_denied(self.set.kill_all(how))?;
         }
         let still = self.crew.still.load(Ordering::SeqCst);
