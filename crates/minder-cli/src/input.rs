@@ -207,7 +207,11 @@ fn countable(plan: &InputPlan) -> Option<(File, u8)> {
         Kind::Stdin => minder::os::path_of_input()?,
         Kind::Words(_) => return None,
     };
-    let file = minder::os::open_plain(&path).ok()?;
+    // Looked at before it is opened: opening a named pipe waits for whoever writes.
+    if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
+        return None;
+    }
+    let file = File::open(&path).ok()?;
     file.metadata().is_ok_and(|about| about.is_file()).then_some((file, *separator))
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
         Some(unit) => (&text[..text.len() - 1], unit),
         None => (text, 1),
     };
-    if !number.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+    if number.is_empty() || !number.chars().all(|c| c.is_ascii_digit() || c == '.') {
         return Err(wrong());
     }
     if let Ok(number) = number.parse::<u64>() {

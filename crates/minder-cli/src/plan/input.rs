@@ -46,9 +46,7 @@ pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> R
     let context = flags.arity.context
         || (!flags.arity.multiple
             && !flags.arity.xargs
-            && (flags.arity.max_replace_args.is_some()
-                || flags.arity.lines.is_some()
-                || flags.arity.max_chars.is_some()));
+            && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
     let parallel = manner == Manner::Parallel;
     Ok(Options {
         lexicon: lexicon(&flags.placeholders, *plus, rpl, names)?,
@@ -58,6 +56,8 @@ pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> R
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
         append: !flags.pipe.is_wanted()
+            || flags.pipe.cat
+            || flags.pipe.fifo
             || flags.words.iter().any(|word| mark(word, &flags.input).is_some_and(|mark| !mark.files)),
     })
 }
@@ -334,7 +334,6 @@ fn arity_of(flags: &ArityFlags) -> Arity {
     let fill = match flags {
         ArityFlags { xargs: true, .. } => Fill::All,
         ArityFlags { context: true, .. } | ArityFlags { multiple: true, .. } => Fill::Shared,
-        ArityFlags { max_chars: Some(_), .. } if most.is_none() => Fill::Shared,
         _ => Fill::One,
     };
     Arity {

@@ -4,6 +4,7 @@
 //! and end the jobs; one reads lines where standard input is the source.
 
 mod again;
+mod ask;
 mod batch;
 mod book;
 mod control;
@@ -33,6 +34,7 @@ use anyhow::{Context, Result};
 use minder::exec::{Crew, Rules};
 use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 
+use self::ask::Ask;
 use self::book::{Book, Left};
 use self::desk::Desk;
 use self::input::{Input, Source, too_long};
@@ -43,7 +45,7 @@ use self::stage::{Order, Stage};
 use crate::exit;
 use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};
 use crate::journal::row::Over;
-use crate::plan::{Control, OrderPlan, Plan, View};
+use crate::plan::{Control, OrderPlan, Plan, View, Way};
 use crate::report::colours::Paint;
 use crate::report::{Progress, Summary, Tally, Wish, data, explain, reason, say, say_if_heard};
 use crate::template::Job;
@@ -104,7 +106,7 @@ enum End {
 fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     plan.record.keep = false;
     let left = Left::read(&plan)?;
-    let input = Input::open(source(&plan, opened, 1)?, left.again, plan.total);
+    let input = Input::open(source(&plan, opened, 1, None)?, left.again, plan.total, None);
     data(|out| {
         input.each(|task| {
             let number = task.number;
@@ -138,12 +140,14 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     }
     let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
     let (book, left) = Book::open(plan, opened.total())?;
-    let input = Input::open(source(plan, opened, degree)?, Arc::clone(&left.again), plan.total);
+    let progress = Progress::new(plan.wish, Paint::stderr(plan.colours));
+    let ask = if plan.control.ask { Some(Ask::new(&plan.template, &progress)?) } else { None };
+    let input =
+        Input::open(source(plan, opened, degree, Some(&book))?, Arc::clone(&left.again), plan.total, ask);
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let progress = Progress::new(plan.wish, Paint::stderr(plan.colours));
     let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
     let stage = Arc::new(Stage::new(screen, order, left.again, left.unshown));
@@ -224,12 +228,19 @@ fn rules(control: &Control, degree: usize) -> Rules {
 }
 
 /// Where jobs come from: in another order than the input's all of it is read first.
-fn source(plan: &Plan, mut opened: Opened, degree: usize) -> Result<Source> {
+fn source(plan: &Plan, mut opened: Opened, degree: usize, book: Option<&Book>) -> Result<Source> {
     if let Some(pipe) = &plan.pipe {
         // Each argument is a job that reads all, and they run all at once.
         let jobs = opened.total().filter(|jobs| *jobs > 0);
         let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
-        return Ok(Source::Parts(spread::open(pipe, slots)?, jobs.map(|_| Box::new(opened))));
+        let name = (pipe.way != Way::Stdin).then(|| match book {
+            // Behind the id of the run, so that no two of them share a file.
+            Some(book) => {
+                book.folder().join(format!("{}-", book.name("part", 0).unwrap_or_else(|| part_name())))
+            }
+            None => "part-".into(),
+        });
+        return Ok(Source::Parts(spread::open(pipe, slots)?, jobs.map(|_| Box::new(opened)), name));
     }
     let order = match plan.order {
         OrderPlan::Given => return Ok(Source::Lazy(Box::new(opened))),
@@ -241,6 +252,11 @@ fn source(plan: &Plan, mut opened: Opened, degree: usize) -> Result<Source> {
         say("reading all of the input first, for its order");
     }
     Ok(Source::Ordered(Box::new(Ordered::read(&mut opened, &order)?)))
+}
+
+/// A name for the files of a run that has no record.
+fn part_name() -> String {
+    format!("minder-part-{}", std::process::id())
 }
 
 /// The last row of the record.

@@ -100,6 +100,16 @@ pub fn nameless_file(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Makes a pipe that has this name and that nobody else may open.
+///
+/// - macOS has no `mknod` for it here, and Windows names pipes otherwise: `Unsupported`.
+///
+/// # Errors
+/// `AlreadyExists` for a path that is there, and what the system says.
+pub fn private_pipe(path: &Path) -> io::Result<()> {
+    system::private_pipe(path)
+}
+
 /// Makes a folder for its owner alone. It must not exist.
 ///
 /// - Unix: mode 0700. Windows: as private as the folder that it is in.

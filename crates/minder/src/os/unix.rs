@@ -63,6 +63,19 @@ pub(super) fn private_file(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
+/// See [`super::private_pipe`].
+#[cfg(not(target_vendor = "apple"))]
+pub(super) fn private_pipe(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+}
+
+/// See [`super::private_pipe`].
+#[cfg(target_vendor = "apple")]
+pub(super) fn private_pipe(_path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// See [`super::private_folder`].
 pub(super) fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)

@@ -67,6 +67,11 @@ pub(super) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
+/// See [`super::private_pipe`].
+pub(super) fn private_pipe(_path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// See [`super::private_folder`].
 pub(super) fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().create(path)

@@ -115,6 +115,7 @@ pub(super) fn halted(shared: &Shared<'_>) -> Option<Halted> {
 pub(super) fn status(shared: &Shared<'_>, summary: &Summary) -> u8 {
     let failed = summary.counts.failed;
     let percent = shared.plan.control.halt.is_some_and(|halt| matches!(halt.at, Threshold::Percent(_)));
+    let first = shared.plan.control.halt.is_some_and(|halt| halt.at == Threshold::Count(1));
     match (shared.crew.halted_by().map(|by| by.on), shared.first_failure()) {
         (Some(HaltOn::Succeeded), _) => exit::SUCCESS,
         (Some(HaltOn::Failed), Some(status)) if failed == 1 || summary.counts.succeeded + failed == 0 => {

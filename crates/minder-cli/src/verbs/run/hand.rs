@@ -246,9 +246,9 @@ impl Worker for Hand<'_> {
     }
 
     fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
-        if let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
-            running.spool.into_iter().for_each(Own::remove);
-            if let (Some(pipe), Some(mut meal)) = (self.shared.input.pipe(), running.meal) {
+        if let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
+            running.spool.drain(..).for_each(Own::remove);
+            if let (Some(pipe), Some(mut meal)) = (self.shared.input.pipe(), running.meal.take()) {
                 meal.end(pipe);
             }
             self.shared.roster.leave(task.number, None);

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,6 +17,7 @@ use minder::exec::{Crew, Supply};
 use minder::os::read_at;
 
 use super::again::Again;
+use super::ask::Ask;
 use super::pipe::{Part, Pipe};
 use crate::input::{Arguments, Opened, Ordered};
 use crate::report::explain;
@@ -65,8 +67,9 @@ pub(super) enum Source {
     Lazy(Box<Opened>),
     /// From what was read to its end.
     Ordered(Box<Ordered>),
-    /// Parts of the input; with each, the next arguments, if there are any.
-    Parts(Arc<Pipe>, Option<Box<Opened>>),
+    /// Parts of the input; with each, the next arguments, if there are any, or the name of a file for the part: this path
+    /// with the job's number behind it.
+    Parts(Arc<Pipe>, Option<Box<Opened>>, Option<PathBuf>),
 }
 
 impl Source {
@@ -96,6 +99,8 @@ pub(super) struct Input {
     countable: Mutex<Option<(File, u8)>>,
     /// What gives parts out.
     pipe: Option<Arc<Pipe>>,
+    /// Who is asked before each job.
+    ask: Mutex<Option<Ask>>,
 }
 
 #[derive(Debug)]
@@ -119,20 +124,25 @@ struct State {
 
 impl Input {
     /// Takes the jobs from where they come. `told`: how many there are, if somebody says so.
-    pub(super) fn open(mut source: Source, again: Arc<Again>, told: Option<u64>) -> Arc<Self> {
+    pub(super) fn open(
+        mut source: Source,
+        again: Arc<Again>,
+        told: Option<u64>,
+        ask: Option<Ask>,
+    ) -> Arc<Self> {
         let (total, blocks, countable) = match &mut source {
             Source::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
             Source::Ordered(ordered) => (Some(ordered.total()), false, None),
-            Source::Parts(_, arguments) => {
+            Source::Parts(_, arguments, _) => {
                 (arguments.as_ref().and_then(|opened| opened.total()), false, None)
             }
         };
         let pipe = match &source {
-            Source::Parts(pipe, _) => Some(Arc::clone(pipe)),
+            Source::Parts(pipe, ..) => Some(Arc::clone(pipe)),
             _ => None,
         };
         let total = told.or(total.map(|total| total - again.skipped(total)));
-        let (here, there) = if blocks { (None, Some(source)) } else { (Some(source), None) };
+        let (here, there) = if blocks || ask.is_some() { (None, Some(source)) } else { (Some(source), None) };
         let state = State {
             ready: VecDeque::new(),
             made_here: here,
@@ -152,6 +162,7 @@ impl Input {
             source: Mutex::new(there),
             countable: Mutex::new(countable),
             pipe,
+            ask: Mutex::new(ask),
         })
     }
 
@@ -232,6 +243,7 @@ impl Input {
             }
             let Some(task) = state.ready.pop_front() else {
                 state.asked = true;
+                self.room.notify_one();
                 let (had, least) = (state.taken, self.again.last());
                 if state.ended && had < least && state.error.is_none() {
                     let why =
@@ -277,9 +289,18 @@ impl Input {
 
     fn read(&self, source: &mut Source, crew: &Crew<Task>) {
         let mut made = 0;
+        let mut ask = self.ask.lock().unwrap_or_else(PoisonError::into_inner).take();
         loop {
             match source.next(&mut made) {
-                Ok(Some(task)) => self.add(task, crew),
+                Ok(Some(task)) => {
+                    if let Some(ask) = &mut ask {
+                        self.wait_until_asked();
+                        if !self.again.skips(task.number) && !ask.ask(&task) {
+                            continue;
+                        }
+                    }
+                    self.add(task, crew);
+                }
                 Ok(None) => {
                     let total = made - self.again.skipped(made);
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
@@ -294,6 +315,14 @@ impl Input {
         }
         self.lock().ended = true;
         crew.wake();
+    }
+
+    /// Waits until a loop has nothing to start: nobody is asked for more than one job ahead.
+    fn wait_until_asked(&self) {
+        let mut state = self.lock();
+        while !(state.asked && state.ready.is_empty()) {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Adds one job, when there is room.
@@ -320,14 +349,19 @@ impl State {
     /// Makes the next job, if jobs are made here.
     fn make(&mut self) {
         let Some(source) = self.made_here.as_mut().filter(|_| !self.ended) else { return };
-        if let Source::Parts(pipe, arguments) = source {
+        if let Source::Parts(pipe, arguments, name) = source {
             return match pipe.next() {
                 Supply::Job(part) => {
-                    let item = match arguments.as_mut().map_or(Ok(None), |opened| opened.next()) {
-                        Ok(Some(item)) => item,
-                        _ => Arguments::Columns(Vec::new()),
-                    };
                     self.made += 1;
+                    let item = match (arguments.as_mut().map_or(Ok(None), |opened| opened.next()), name) {
+                        (Ok(Some(item)), _) => item,
+                        (_, None) => Arguments::Columns(Vec::new()),
+                        (_, Some(name)) => {
+                            let mut name = name.clone().into_os_string();
+                            name.push(self.made.to_string());
+                            Arguments::Columns(vec![name])
+                        }
+                    };
                     let task = Task::new(self.made, item);
                     *task.part() = Some(part);
                     self.ready.push_back(task);

@@ -1,5 +1,6 @@
 //! One running job, as its loop knows it.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use minder::{Exit, Outcome, Status, Stream, Token};
@@ -46,6 +47,8 @@ pub(super) struct Running {
     pub(super) head: Vec<u8>,
     /// What it reads.
     pub(super) meal: Option<Meal>,
+    /// Files that go with it.
+    pub(super) files: Vec<PathBuf>,
     /// Given back at its end.
     pub(super) permit: Option<Permit>,
 }
@@ -72,6 +75,7 @@ impl Running {
             put_back: false,
             head: Vec::new(),
             meal: None,
+            files: Vec::new(),
             permit: None,
         }
     }
@@ -132,6 +136,15 @@ pub(super) fn refused(number: u64, args: Vec<Text>, why: &str) -> Ended {
 /// Whether a job that ended so had its way: it was not cut off by our order to end.
 pub(super) fn is_cut(outcome: &Outcome, cancelled: bool) -> bool {
     cancelled && !outcome.exit.status.success()
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for path in &self.files {
+            // Whoever prunes the record finds what is left.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// The last bytes of a stream.

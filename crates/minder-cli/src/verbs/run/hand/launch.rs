@@ -1,5 +1,6 @@
 //! From the arguments of a job to what is started.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -13,10 +14,14 @@ use super::super::results::Results;
 use super::super::shared::Shared;
 use super::super::spread::Meal;
 use super::{Hand, cannot_write};
-use crate::plan::{Timeout, View};
+use crate::plan::{Timeout, View, Way};
 use crate::report::reason;
 use crate::template::Job;
 
+/// Pours its input into the pipe that its name is, beside the command that reads it: only who opens a named pipe for writing
+/// can wait until somebody reads. The words of the command stay words.
+const FIFO: &str =
+    r#"exec 3<&0; cat <&3 >"$0" & exec 3<&-; "$@" </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
 /// The size of a job's own terminal where ours has none.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
@@ -31,11 +36,10 @@ impl Hand<'_> {
     ) -> Result<SpawnOptions, String> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
-        self.surround(command, task, start)?;
         if let Some(part) = task.part().take() {
-            running.meal = Some(Meal::new(part));
-            command.stdin(Stdio::Piped);
+            self.serve(command, running, task, Meal::new(part))?;
         }
+        self.surround(command, task, start)?;
         if plan.print {
             running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
             running.head.push(b'\n');
@@ -59,7 +63,7 @@ impl Hand<'_> {
             command.stdout(out).stderr(err);
             return Ok(options);
         } else if plan.view == View::Straight {
-            self.straight(command, running)?;
+            self.straight(command, running);
             return Ok(options);
         } else {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
@@ -77,6 +81,45 @@ impl Hand<'_> {
             true => options.delivery(Delivery::Live).when_full(WhenFull::Hold),
             false => options.delivery(Delivery::AtEnd).when_full(WhenFull::Spill).files(true),
         })
+    }
+
+    /// Lets the job read its part: as its input, or as a file that is there before it starts, or as a named pipe.
+    fn serve(
+        &mut self,
+        command: &mut Command,
+        running: &mut Running,
+        task: &Task,
+        mut meal: Meal,
+    ) -> Result<(), String> {
+        let (Some(pipe), Some(asked)) = (self.shared.input.pipe(), &self.shared.plan.pipe) else {
+            return Ok(());
+        };
+        let path = PathBuf::from(task.columns().first().cloned().unwrap_or_default());
+        let failed = |error: std::io::Error| format!("cannot make `{}`: {}", path.display(), reason(&error));
+        match asked.way {
+            Way::Stdin => {
+                command.stdin(Stdio::Piped);
+            }
+            Way::File => {
+                // What an attempt before this one left.
+                let _ = std::fs::remove_file(&path);
+                let mut file = minder::os::private_file(&path).map_err(failed)?;
+                meal.pour(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
+                running.files.push(path);
+            }
+            Way::Fifo => {
+                let _ = std::fs::remove_file(&path);
+                minder::os::private_pipe(&path).map_err(failed)?;
+                let mut words =
+                    vec![FIFO.into(), path.clone().into_os_string(), command.get_program().to_owned()];
+                words.extend(command.get_args().map(std::ffi::OsStr::to_owned));
+                *command = Command::new("/bin/sh");
+                command.arg("-c").args(words).stdin(Stdio::Piped).die_with_parent(true);
+                running.files.push(path);
+            }
+        }
+        running.meal = Some(meal);
+        Ok(())
     }
 
     /// What a job finds around it: its folder, variables, niceness.
@@ -116,18 +159,15 @@ impl Hand<'_> {
     }
 
     /// A job that writes for itself, and perhaps has the terminal.
-    fn straight(&self, command: &mut Command, running: &mut Running) -> Result<(), String> {
+    fn straight(&self, command: &mut Command, running: &mut Running) {
         command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
         if self.shared.plan.control.tty {
             // Of our group, which has the terminal: a group of its own would be stopped when it reads.
-            command.group(Group::Inherit).stdin(match minder::os::terminal() {
-                Ok(terminal) => Stdio::from(terminal),
-                Err(error) => return Err(format!("--tty: there is no terminal: {}", reason(&error))),
-            });
+            // Without any terminal its input is empty, as GNU parallel has it.
+            command.group(Group::Inherit).stdin(minder::os::terminal().map_or(Stdio::Null, Stdio::from));
         }
         let head = std::mem::take(&mut running.head);
         self.shared.stage.show(minder::Stream::Stdout, &head, None);
-        Ok(())
     }
 
     /// A file for a job to write to.
