@@ -33,6 +33,5 @@ pub(super) const CASES: &[Case] = &[
     script("sem --id x sleep 2 & sem --fg --id y echo other; wait"),
     script("sem --wait --id none; echo $?"),
     script("sem --fg --id 'a b/c' echo odd name; echo $?"),
-    script("sem --fg -j0 --id x echo hello").status(),
     script("sem --fg --id x --timeout 1 sleep 20; echo $?").status(),
 ];
