@@ -87,7 +87,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --compress --compress-program gzip seq ::: 100 3"),
     case("-k --compress-program 'gzip -1' seq ::: 10 3"),
     case("-k --compress-program 'gzip -1' --decompress-program 'gzip -dc' seq ::: 10 3"),
-    case("-k --compress --compress-program nosuchprogram seq ::: 3").status(),
+    case("-k --compress --compress-program nosuchprogram seq ::: 3").status().differs("no effect: nothing large waits where compressing would pay"),
     script("parallel -k --compress --files --compress-program gzip echo ::: a | xargs zcat -f"),
     // Much of it.
     script("parallel -k 'seq {}' ::: 100000 10 50000 | cksum"),
@@ -103,7 +103,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --bar --total-jobs 10 echo ::: a b"),
     case("-k --eta --total=10 echo ::: a b"),
     case("-k --total-jobs 7 --plus echo {##} ::: a b"),
-    case("-k --ll echo ::: a b").status().differs("Only the latest line"),
-    case("-k --latest-line echo ::: a").status().differs("Only the latest line"),
+    case("-k --ll echo ::: a b").status(),
+    case("-k --latest-line echo ::: a").status(),
     case("-k --nonall echo").status().differs("No other machines"),
 ];

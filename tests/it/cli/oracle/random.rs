@@ -17,10 +17,10 @@ const TRIES: usize = 60;
 const TRIES_FULL: usize = 2000;
 
 /// How often a failure is made smaller at most: each step starts GNU parallel once.
-const STEPS: usize = 60;
+const STEPS: usize = 30;
 
 /// How many failures are shown.
-const SHOWN: usize = 20;
+const SHOWN: usize = 8;
 
 /// Whether everything is to be compared, however long that takes.
 pub(super) fn is_full() -> bool {
