@@ -77,7 +77,7 @@ pub(super) const CASES: &[Case] = &[
     case("echo ::: a b").env(&[("PARALLEL", "-kvj1")]),
     case("echo ::: a").env(&[("PARALLEL", "--tagstring x\\ y -k")]),
     case("echo ::: a").env(&[("PARALLEL", "--tagstring 'x  y' -k")]),
-    case("--plain echo ::: a b").env(&[("PARALLEL", "-v")]),
+    case("--plain -k echo ::: a b").env(&[("PARALLEL", "-v")]),
     case("--silent -k echo ::: a").env(&[("PARALLEL", "-v")]),
     case("-k echo ::: a").env(&[("PARALLEL", "--nosuchoption")]),
     script("echo -v > $HOME/.parallel/config; parallel -k echo ::: a b"),
