@@ -17,6 +17,7 @@ mod log;
 mod faults;
 mod help;
 mod oracle;
+mod face;
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;

@@ -60,7 +60,8 @@ const NAME_MAX: usize = 200;
 
 /// Waits for the turn, and runs the command or leaves it running.
 pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
-    let turns = Turns::open(sem.name.as_deref())?;
+    let name = sem.name.clone().or_else(terminal_name).unwrap_or_else(|| "no terminal".into());
+    let turns = Turns::open(&name)?;
     if sem.wait {
         turns.wait_for_all()?;
         return Ok(ExitCode::SUCCESS);
@@ -72,7 +73,7 @@ pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
     let most = turns_at_once(sem.jobs.as_deref())?;
     let patience = sem.patience.as_deref().map(patience).transpose()?.flatten();
     if !sem.foreground {
-        return turns.hand_over(&sem);
+        return turns.hand_over(&sem, &name);
     }
     let Some(_turn) = turns.take(most, patience)? else {
         say("there was no turn in time: the command is not run");
@@ -178,12 +179,8 @@ struct Turns {
 }
 
 impl Turns {
-    fn open(name: Option<&OsStr>) -> Result<Self> {
-        let name = match name {
-            Some(name) => file_name(name)?,
-            None => file_name(terminal_name().unwrap_or_else(|| "no terminal".into()).as_os_str())?,
-        };
-        let folder = state_root()?.join("semaphores").join(name);
+    fn open(name: &OsStr) -> Result<Self> {
+        let folder = state_root()?.join("semaphores").join(file_name(name)?);
         make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         Ok(Self { folder })
     }
@@ -221,7 +218,7 @@ impl Turns {
     }
 
     /// Starts another minder that takes the turn and runs the command; waits until it has the turn.
-    fn hand_over(&self, sem: &Sem) -> Result<ExitCode> {
+    fn hand_over(&self, sem: &Sem, name: &OsStr) -> Result<ExitCode> {
         let own = std::env::current_exe().and_then(std::fs::canonicalize);
         let own = own.context("cannot find the program of minder itself")?;
         let started = self.folder.join(format!("start-{}", std::process::id()));
@@ -231,7 +228,7 @@ impl Turns {
         let mut command = Command::new(own);
         command.args(["sem", "--plain", "--fg"]);
         for (flag, value) in [
-            ("--id", sem.name.as_deref()),
+            ("--id", Some(name)),
             ("--jobs", sem.jobs.as_deref()),
             ("--semaphore-timeout", sem.patience.as_deref()),
             ("--shell", Some(sem.shell.as_os_str())),

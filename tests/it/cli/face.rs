@@ -1,0 +1,187 @@
+//! GNU parallel's command line, and that of its `sem`.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use minder::{Command, Stdio};
+use rustix::process::Signal;
+
+use super::{Ended, Live, MINDER, file, folder, from, input, path};
+
+/// `minder` as GNU parallel or its `sem`, with no options but these.
+fn face(name: &str, words: &[&str]) -> Command {
+    let mut command = from(MINDER, name);
+    at_home(&mut command, Path::new("/nonexistent"));
+    command.args(words);
+    command
+}
+
+/// Options come from this folder.
+fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+    command.env_remove("PARALLEL").env("PARALLEL_HOME", home).env("PARALLEL_SHELL", "/bin/sh")
+}
+
+fn parallel(words: &[&str]) -> Ended {
+    Live::start(&face("parallel", words)).finish()
+}
+
+fn sem(words: &[&str]) -> Ended {
+    Live::start(&face("sem", words)).finish()
+}
+
+/// A semaphore that no other test has.
+fn name(test: &str) -> String {
+    format!("{test} {}", std::process::id())
+}
+
+#[test]
+fn words_are_one_line_for_the_shell() {
+    let out = parallel(&["-k", "echo", "{}", "|", "tr", "a-z", "A-Z", ":::", "it's", "$(id)"]);
+    assert_eq!(out.code(0).text(), "IT'S\n$(ID)\n");
+    assert_eq!(parallel(&["exit", ":::", "0", "3", "4"]).code(2).text(), "");
+    assert_eq!(parallel(&["-q", "echo", "a  ;b", ":::", "c"]).code(0).text(), "a  ;b c\n");
+}
+
+#[test]
+fn a_link_named_parallel_is_parallel() {
+    let folder = folder();
+    let link = folder.path().join("parallel");
+    std::os::unix::fs::symlink(MINDER, &link).expect("a link");
+    let mut command = from(path(&link), "-kj2 --keep echo {1}-{2} ::: a b ::: 1 2");
+    at_home(&mut command, folder.path());
+    assert_eq!(Live::start(&command).finish().code(0).text(), "a-1\na-2\nb-1\nb-2\n");
+
+    let link = folder.path().join("sem");
+    std::os::unix::fs::symlink(MINDER, &link).expect("a link");
+    let mut command = from(path(&link), "--fg --id");
+    at_home(&mut command, folder.path()).arg(name("link")).arg("exit 5");
+    Live::start(&command).finish().code(5);
+}
+
+#[test]
+fn options_come_from_profiles_and_the_environment() {
+    let home = folder();
+    std::fs::write(home.path().join("config"), "# tags\n--tag\n-k\n").expect("a profile");
+    std::fs::write(home.path().join("mine"), "-k --tagstring 'a b' echo").expect("a profile");
+    let said = |variable: &str, words: &[&str]| {
+        let mut command = from(MINDER, "parallel");
+        at_home(&mut command, home.path()).args(words);
+        if !variable.is_empty() {
+            command.env("PARALLEL", variable);
+        }
+        Live::start(&command).finish().code(0).text()
+    };
+    assert_eq!(said("", &["echo", ":::", "1"]), "1\t1\n");
+    assert_eq!(said(r"--tagstring x\ y", &["echo", ":::", "1"]), "x y\t1\n");
+    assert_eq!(said("--tagstring p", &["--tagstring", "c", "echo", ":::", "1"]), "c\t1\n");
+    assert_eq!(said("--tagstring p", &["--plain", "echo", ":::", "1"]), "1\n");
+    assert_eq!(said("", &["-J", "mine", "x", ":::", "1"]), "a b\tx 1\n");
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    parallel(&["-S", "host", "echo", ":::", "1"]).code(255).complains(&["`--sshlogin host`", "this machine"]);
+    parallel(&["echo", "{= s/a/b/ =}", ":::", "1"]).code(255).complains(&["Perl"]);
+    parallel(&["--bogus", "echo"]).code(255).complains(&["`--bogus`"]);
+    parallel(&["-u", "--lb", "echo", ":::", "1"]).code(255).complains(&["`--ungroup`", "`--line-buffer`"]);
+    sem(&["echo", ":::", "1"]).code(255).complains(&["`:::`"]);
+}
+
+#[test]
+fn it_tells_of_itself() {
+    let version = parallel(&["--version"]).code(0).text();
+    assert!(version.starts_with("minder ") && version.contains("20221122"), "{version}");
+    assert_eq!(parallel(&["--minversion", "20100101"]).code(0).text(), "20221122\n");
+    assert_eq!(parallel(&["--minversion", "20990101"]).code(255).text(), "20221122\n");
+    assert!(parallel(&["--help"]).code(0).text().contains("--joblog"));
+    for flag in ["--number-of-cores", "--number-of-sockets", "--number-of-threads", "--number-of-cpus"] {
+        let number: u32 = parallel(&[flag]).code(0).text().trim().parse().expect(flag);
+        assert!((1..100_000).contains(&number), "{flag}: {number}");
+    }
+    let limits = parallel(&["--show-limits", "echo", ":::", "on"]).code(0).text();
+    assert!(limits.starts_with("Maximal size of command: ") && limits.ends_with("\non\n"), "{limits}");
+}
+
+#[test]
+fn arguments_are_quoted_for_a_shell() {
+    let said = |words: &[&str]| parallel(words).code(0).text();
+    assert_eq!(said(&["--shell-quote", ":::", "a b", "c", "it's", ""]), "'a b'\nc\n'it'\"'\"'s'\n''\n");
+    assert_eq!(said(&["--shellquote", "--shell-quote", ":::", "a b"]), "\"'\"'a b'\"'\"\n");
+    assert_eq!(said(&["--shell-quote", "echo", "{}", "x", ":::", "a b"]), "'echo '\"'\"'a b'\"'\"' x'\n");
+    let mut command = face("parallel", &["--shell-quote"]);
+    command.stdin(input(b"a b\nc"));
+    assert_eq!(Live::start(&command).finish().code(0).text(), "'a b'\nc\n");
+}
+
+#[test]
+fn sem_has_the_status_of_its_command() {
+    let name = name("status");
+    sem(&["--fg", "--id", &name, "exit 3"]).code(3);
+    sem(&["--fg", "--id", &name, "kill -TERM $$"]).code(143);
+    sem(&["--fg", "--id", &name, "nosuchtool"]).code(127);
+    sem(&["--fg", "--id", &name, "--st", "x", "true"]).code(255).complains(&["--semaphore-timeout"]);
+    let out = sem(&["--fg", "--id", &name, "echo", "$PARALLEL_SEQ;", "echo", "b"]).code(0).text();
+    assert_eq!(out, "1\nb\n");
+    assert_eq!(parallel(&["--semaphore", "--fg", "--id", &name, "echo", "a"]).code(0).text(), "a\n");
+}
+
+#[test]
+fn sem_leaves_its_command_running() {
+    let (folder, name) = (folder(), name("background"));
+    let log = folder.path().join("log");
+    let behind = |line: &str| {
+        let mut command = face("sem", &["--id", &name, "-j2", line]);
+        command.stdout(File::options().append(true).create(true).open(&log).expect("a log"));
+        // What runs on in the background holds it.
+        Live::start(command.stderr(Stdio::Null)).finish().code(0);
+    };
+    let gate = folder.path().join("gate");
+    let wait = format!("echo a; while ! [ -e {} ]; do sleep 0.05; done; echo c", path(&gate));
+    behind(&wait);
+    behind("echo b");
+    File::create(&gate).expect("the gate opens");
+    sem(&["--id", &name, "--wait"]).code(0);
+    let mut lines: Vec<String> = file(&log).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["a", "b", "c"]);
+}
+
+#[test]
+fn sem_waits_for_its_turn() {
+    let (folder, name) = (folder(), name("turns"));
+    let taken = folder.path().join("taken");
+    let one = format!("mkdir {0} && sleep 0.1 && rmdir {0}", path(&taken));
+    let all: Vec<Live> = (0..4).map(|_| Live::start(&face("sem", &["--fg", "--id", &name, &one]))).collect();
+    for one in all {
+        one.finish().code(0);
+    }
+}
+
+#[test]
+fn sem_gives_up_or_runs_all_the_same() {
+    let name = name("patience");
+    let mut holder = Live::start(&face("sem", &["--fg", "--id", &name, "echo here; sleep 3"]));
+    holder.until("the turn", |record| !record.outs[0].is_empty());
+    let late = sem(&["--fg", "--id", &name, "--st", "-0.1", "echo never"]).code(1);
+    assert_eq!(late.text(), "");
+    let late = sem(&["--id", &name, "--st", "-0.1", "echo never"]).code(1);
+    assert_eq!(late.text(), "");
+    let anyway = sem(&["--fg", "--id", &name, "--st", "0.1", "echo anyway"]).code(0);
+    assert_eq!(anyway.text(), "anyway\n");
+    assert!(holder.record().done.is_none(), "the turn was still held");
+    holder.finish().code(0);
+}
+
+#[test]
+fn a_turn_ends_with_its_holder() {
+    let name = name("killed");
+    let line = "echo here; exec sleep 2 >/dev/null 2>&1";
+    let mut holder = Live::start(&face("sem", &["--fg", "--id", &name, line]));
+    holder.until("the turn", |record| !record.outs[0].is_empty());
+    holder.signal(Signal::KILL);
+    let next = sem(&["--fg", "--id", &name, "echo mine"]).code(0);
+    assert_eq!(next.text(), "mine\n");
+    assert!(next.wall < Duration::from_secs(30));
+    holder.finish().by(Signal::KILL);
+}
