@@ -10,6 +10,7 @@ mod profile;
 mod words;
 mod about;
 mod quote;
+mod sem;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,9 +20,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use self::getopt::Given;
+pub(crate) use self::sem::Sem;
 use self::table::{Does, Takes, Wish};
 use crate::report::say;
-use crate::verbs::sem::Sem;
 
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,12 +87,10 @@ struct Wishes {
     words: Vec<OsString>,
 }
 
-/// A semaphore is meant wherever one of these is.
-const OF_SEM: [Wish; 6] =
-    [Wish::Semaphore, Wish::Background, Wish::Foreground, Wish::Wait, Wish::Name, Wish::Patience];
-
 impl Wishes {
     fn read(called: Called, args: &[OsString]) -> Result<Self> {
+        let script = profile::of_script(args);
+        let args = script.as_deref().unwrap_or(args);
         let mut typed = Self::default();
         typed.add(args)?;
         let mut all = Self::default();
@@ -169,19 +168,26 @@ impl Wishes {
         self.values(wish).last()
     }
 
-    fn is_sem(&self) -> bool {
-        OF_SEM.iter().any(|wish| self.has(*wish))
-    }
-
     /// The shell for the jobs.
     fn shell(&self) -> OsString {
         self.value(Wish::Shell).cloned().unwrap_or_else(profile::shell)
     }
 
     /// What is neither a run nor a semaphore of ours, whatever else is wanted.
-    fn check(&self) -> Result<()> {
-        if let Some(login) = self.values(Wish::Login).iter().find(|login| *login != ":") {
-            bail!("`--sshlogin {}` is not supported: jobs run on this machine only", login.display());
+    fn check(&mut self) -> Result<()> {
+        for login in self.values(Wish::Login).to_vec() {
+            // This machine, with so many jobs on it if nothing else says how many.
+            let here = login.to_str().and_then(|login| login.strip_suffix(':'));
+            let jobs = here.map(|here| here.strip_suffix('/').unwrap_or(here));
+            match jobs {
+                Some("") => (),
+                Some(jobs) if jobs.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    self.here.entry(Wish::Jobs).or_insert_with(|| vec![jobs.into()]);
+                }
+                _ => {
+                    bail!("`--sshlogin {}` is not supported: jobs run on this machine only", login.display())
+                }
+            }
         }
         for text in self.values(Wish::Placeholder) {
             if is_perl(text.as_encoded_bytes()) {
@@ -195,38 +201,6 @@ impl Wishes {
         let texts = [Wish::TagString, Wish::ColourTagString, Wish::Results];
         let mut texts = texts.iter().flat_map(|wish| self.values(*wish)).chain(&self.passed);
         texts.try_for_each(without_perl)
-    }
-
-    /// The semaphore that is wanted.
-    fn sem(&self) -> Result<Sem> {
-        const WITHOUT_EFFECT: [&str; 3] = ["--bar", "--eta", "--progress"];
-        // How the output of several jobs is seen: here is one, with our own.
-        if let Some(flag) = self
-            .names
-            .iter()
-            .find(|flag| !WITHOUT_EFFECT.contains(flag) && **flag != "--pipe" && **flag != "--verbose")
-        {
-            bail!("`{flag}` does not go with sem, which runs the command as it is");
-        }
-        if let Some(mark) = self.words.iter().find(|word| *word == ":::" || *word == "::::") {
-            bail!("`{}`: sem reads no arguments; the command is run as it is", mark.display());
-        }
-        if self.has(Wish::Foreground) && self.has(Wish::Background) {
-            bail!("`--fg` and `--bg` do not go together");
-        }
-        Ok(Sem {
-            name: self.value(Wish::Name).cloned(),
-            jobs: self.value(Wish::Jobs).cloned(),
-            patience: self.value(Wish::Patience).cloned(),
-            foreground: self.has(Wish::Foreground),
-            wait: self.has(Wish::Wait),
-            print: self.has(Wish::Print) && !self.has(Wish::Silent),
-            say: self.has_passed("--verbose"),
-            quote: self.has(Wish::Quote),
-            shell: self.shell(),
-            started: self.value(Wish::Started).map(Into::into),
-            words: self.words.clone(),
-        })
     }
 }
 

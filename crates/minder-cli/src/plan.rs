@@ -196,6 +196,8 @@ impl Plan {
             anyhow::anyhow!("the flags of run {id} do not go with these: {}", first_line(&error))
         })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
+        // It goes on in the manner in which it was begun.
+        let manner = if all.parallel_env { Manner::Parallel } else { manner };
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot enter the folder of run {id}, `{}`", cwd.display()))?;

@@ -115,6 +115,24 @@ fn arguments_are_quoted_for_a_shell() {
 }
 
 #[test]
+fn a_line_of_the_input_is_a_command_where_there_is_none() {
+    assert_eq!(parallel(&["-k", ":::", "echo a; echo b", "echo c"]).code(0).text(), "a\nb\nc\n");
+    assert_eq!(parallel(&["{}", ":::", "exit 3"]).code(1).text(), "");
+    let mut command = face("parallel", &["-k"]);
+    command.stdin(input(b"echo a\necho $PARALLEL_SEQ"));
+    assert_eq!(Live::start(&command).finish().code(0).text(), "a\n2\n");
+}
+
+#[test]
+fn a_run_goes_on_in_the_manner_in_which_it_was_begun() {
+    let state = folder();
+    let run = |command: &mut Command| Live::start(command.env("MINDER_STATE_DIR", state.path())).finish();
+    // What only a shell knows, in one plain word.
+    run(&mut face("parallel", &["exit", ":::", "3"])).code(1).mentions("exit 3");
+    run(&mut from(MINDER, "run --resume-failed last")).code(1).mentions("exit 3");
+}
+
+#[test]
 fn sem_has_the_status_of_its_command() {
     let name = name("status");
     sem(&["--fg", "--id", &name, "exit 3"]).code(3);
@@ -123,7 +141,7 @@ fn sem_has_the_status_of_its_command() {
     sem(&["--fg", "--id", &name, "--st", "x", "true"]).code(255).complains(&["--semaphore-timeout"]);
     let out = sem(&["--fg", "--id", &name, "echo", "$PARALLEL_SEQ;", "echo", "b"]).code(0).text();
     assert_eq!(out, "1\nb\n");
-    assert_eq!(parallel(&["--semaphore", "--fg", "--id", &name, "echo", "a"]).code(0).text(), "a\n");
+    assert_eq!(parallel(&["--semaphore", "--fg", "--id", &name, "echo", "{}", "a"]).code(0).text(), "a\n");
 }
 
 #[test]

@@ -6,12 +6,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use super::{Face, Wish, Wishes};
-use crate::input::BYTES_MAX;
+use super::{Face, Wish, Wishes, profile};
 use crate::{exit, report};
 
 /// The version of GNU parallel whose manual is followed.
 const FOLLOWED: u64 = 20_221_122;
+
+/// What it finds on Linux when it tries how long a line may be, and what it then uses of that.
+const LINE_MAX: usize = 130_329;
+const USABLE_MAX: usize = LINE_MAX / 2 - 1_500;
 
 const HELP: &str = "\
 minder as GNU parallel: the same command line, run by minder.
@@ -41,8 +44,12 @@ pub(super) fn said(wishes: &Wishes) -> Result<Option<Face>> {
     if has(Wish::ShowLimits) {
         // It goes on afterwards, as GNU parallel does.
         print(&format!(
-            "Maximal size of command: {BYTES_MAX}\nMaximal usable size of command: {BYTES_MAX}\n"
+            "Maximal size of command: {LINE_MAX}\nMaximal usable size of command: {USABLE_MAX}\n"
         ))?;
+    }
+    if has(Wish::RecordEnv) {
+        profile::record_environment()?;
+        return Ok(Some(Face::Said(ExitCode::SUCCESS)));
     }
     let text = if has(Wish::Help) {
         HELP.to_owned()
@@ -66,7 +73,7 @@ pub(super) fn said(wishes: &Wishes) -> Result<Option<Face>> {
     } else if has(Wish::Sockets) {
         format!("{}\n", distinct(&["physical_package_id"]))
     } else if has(Wish::LineLength) {
-        format!("{BYTES_MAX}\n")
+        format!("{LINE_MAX}\n")
     } else {
         return Ok(None);
     };

@@ -18,7 +18,9 @@ pub(super) fn words(names: &[OsString]) -> Result<Vec<OsString>> {
     let mut words = Vec::new();
     if names.is_empty() {
         let own = home().map(|home| home.join("config"));
-        for path in [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten() {
+        // Its name of old.
+        let old = std::env::var_os("HOME").map(|home| Path::new(&home).join(".parallelrc"));
+        for path in [Some(PathBuf::from(SYSTEM)), old, own].into_iter().flatten() {
             words.extend(of_file(&path)?.unwrap_or_default());
         }
     }
@@ -42,6 +44,20 @@ pub(super) fn environment() -> Result<Vec<OsString>> {
     split(text.as_encoded_bytes()).context("$PARALLEL has a quote that does not end")
 }
 
+/// Notes the names of the variables that there are, which GNU parallel then does not send to other machines. Jobs here have
+/// all of them; but both may read the file.
+pub(super) fn record_environment() -> Result<()> {
+    let home = home().context("there is no home for the names of variables: HOME is not set")?;
+    let path = home.join("ignored_vars");
+    let mut text = Vec::new();
+    for (name, _) in std::env::vars_os() {
+        text.extend_from_slice(name.as_encoded_bytes());
+        text.push(b'\n');
+    }
+    let written = std::fs::create_dir_all(&home).and_then(|()| std::fs::write(&path, text));
+    written.with_context(|| format!("cannot write `{}`", path.display()))
+}
+
 fn home() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("PARALLEL_HOME").or_else(|| set("HOME").map(|home| home.join(".parallel")))
@@ -58,6 +74,34 @@ fn of_file(path: &Path) -> Result<Option<Vec<OsString>>> {
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').filter(|line| !comment(line)).collect();
     let words = split(&lines.join(&b'\n'));
     words.map(Some).with_context(|| format!("the profile `{}` has a quote that does not end", path.display()))
+}
+
+/// The words of a script's first line and of those behind it, where minder is the script's interpreter.
+///
+/// The system hands over all options of that line as one word. With `--shebang` the script's other lines are the input; with
+/// `--shebang-wrap` the last of the line's words is the program that runs the script, once for each argument.
+pub(super) fn of_script(args: &[OsString]) -> Option<Vec<OsString>> {
+    let (first, rest) = args.split_first()?;
+    let bytes = first.as_encoded_bytes();
+    if !bytes.starts_with(b"--shebang") && !bytes.starts_with(b"--hashbang") {
+        return None;
+    }
+    let words = split(bytes)?;
+    let (mode, line) = words.split_first().filter(|(_, line)| !line.is_empty())?;
+    let (script, behind) = rest.split_first()?;
+    let mut out: Vec<OsString> = Vec::new();
+    if mode == "--shebang-wrap" {
+        out.extend_from_slice(line);
+        out.push(script.clone());
+        if !behind.is_empty() {
+            out.push(":::".into());
+        }
+    } else {
+        out.extend(["--skip-first-line".into(), "--arg-file".into(), script.clone()]);
+        out.extend_from_slice(line);
+    }
+    out.extend_from_slice(behind);
+    Some(out)
 }
 
 /// The words of a text as a shell takes it apart, with nothing in it expanded; nothing if a quote does not end.
@@ -120,6 +164,21 @@ mod tests {
             assert_eq!(said(text).as_deref(), Some(words), "{text}");
         }
         assert_eq!((said("-v \""), said("'")), (None, None));
+    }
+
+    #[test]
+    fn a_script_is_its_own_input_or_is_run() {
+        let said = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            of_script(&words).map(|words| words.join(OsStr::new(" ")).display().to_string())
+        };
+        assert_eq!(
+            said(&["--shebang -k echo", "s"]).as_deref(),
+            Some("--skip-first-line --arg-file s -k echo")
+        );
+        assert_eq!(said(&["--shebang-wrap -k sh", "s", "a", "b"]).as_deref(), Some("-k sh s ::: a b"));
+        assert_eq!(said(&["--shebang-wrap --pipe sh", "s"]).as_deref(), Some("--pipe sh s"));
+        assert_eq!((said(&["--shebang", "echo"]), said(&["-k", "echo"])), (None, None));
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub(super) enum Wish {
     ShellQuote,
     Completion,
     Citation,
+    RecordEnv,
 }
 
 use Does::{Here, Nothing, Pass, Refuse};
@@ -105,7 +106,7 @@ const PERL: Does = Refuse("it is Perl, which is not run here");
 const SQL: Does = Refuse("no database keeps jobs here: `minder log --sql` asks the record");
 const TMUX: Does =
     Refuse("jobs have no windows here: --pty gives each a terminal, --progress shows what runs");
-const SCRIPT: Does = Refuse("it is for scripts whose interpreter is GNU parallel");
+const SCRIPT: Does = Refuse("it is for the first line of a script, with all options in one word behind it");
 
 /// All options.
 pub(super) const KNOWN: &[Known] = &[
@@ -202,7 +203,7 @@ pub(super) const KNOWN: &[Known] = &[
     flag(&["ctag"], Here(Wish::ColourTag)),
     value(&["ctagstring"], Here(Wish::ColourTagString)),
     flag(&["color", "colour"], Pass("--color")),
-    flag(&["color-failed", "cf"], Pass("--color-failed")),
+    flag(&["color-failed", "cf", "colour-failed", "color-fail", "colour-fail"], Pass("--color-failed")),
     value(&["results", "result", "res"], Here(Wish::Results)),
     flag(&["output-as-files", "files"], Pass("--files")),
     value(&["tmpdir", "tempdir"], Pass("--tmpdir")),
@@ -213,11 +214,12 @@ pub(super) const KNOWN: &[Known] = &[
     flag(&["verbose", "t"], Pass("--verbose")),
     flag(&["v"], Here(Wish::Print)),
     flag(&["silent"], Here(Wish::Silent)),
-    flag(&["latest-line", "ll"], Refuse("--lb shows whole lines as they come, --progress shows what runs")),
+    // Lines stay on the screen, and are not written over by the job's next one.
+    flag(&["latest-line", "ll"], Here(Wish::LineBuffer)),
     // What waits is in memory first, and then in files that are read once.
     flag(&["compress"], Nothing),
-    value(&["compress-program"], Nothing),
-    value(&["decompress-program"], Nothing),
+    value(&["compress-program", "use-compress-program"], Nothing),
+    value(&["decompress-program", "use-decompress-program"], Nothing),
     // The record.
     value(&["joblog", "jl"], Here(Wish::Joblog)),
     flag(&["resume"], Here(Wish::Resume)),
@@ -246,9 +248,10 @@ pub(super) const KNOWN: &[Known] = &[
     flag(&["shell-quote"], Here(Wish::ShellQuote)),
     value(&["shell-completion"], Here(Wish::Completion)),
     flag(&["citation", "bibtex"], Here(Wish::Citation)),
+    flag(&["record-env"], Here(Wish::RecordEnv)),
     // There is no notice that could be left out, and no other manner than GNU's.
     flag(&["will-cite"], Nothing),
-    flag(&["no-notice"], Nothing),
+    flag(&["no-notice", "nn"], Nothing),
     flag(&["gnu"], Nothing),
     // What GNU parallel tells its own programmers.
     value(&["debug", "D"], Nothing),
@@ -278,7 +281,6 @@ pub(super) const KNOWN: &[Known] = &[
     // Parts of the shell's own that GNU parallel comes with.
     flag(&["embed"], Refuse("minder is a program of its own, beside a script and not within it")),
     flag(&["session"], Refuse("jobs inherit the environment as it is")),
-    flag(&["record-env"], Refuse("jobs inherit the environment as it is")),
     value(&["_parset"], Refuse("it belongs to a function of GNU parallel's for the shell")),
     flag(&["tmux"], TMUX),
     flag(&["tmuxpane"], TMUX),

@@ -154,7 +154,6 @@ fn command(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
             words.to_vec()
         }
         words => {
-            out.push("--line".into());
             let line = line(words);
             without_perl(&line)?;
             vec![line]
@@ -224,23 +223,23 @@ mod tests {
     #[test]
     fn lines_of_gnu_parallel_are_translated() {
         for (line, run) in [
-            ("-k -j4 gzip -9 {} ::: a b", "--keep-order --jobs=4 --line -- gzip -9 {} ::: a b"),
-            ("-n1 -0 myfunc", "--max-args=1 --null --line -- myfunc"),
-            ("echo {} > {.}.x :::: list", "--line -- echo {} > {.}.x :::: list"),
+            ("-k -j4 gzip -9 {} ::: a b", "--keep-order --jobs=4 -- gzip -9 {} ::: a b"),
+            ("-n1 -0 myfunc", "--max-args=1 --null -- myfunc"),
+            ("echo {} > {.}.x :::: list", "-- echo {} > {.}.x :::: list"),
             ("::: echo~a echo~b", "--script -- {} ::: echo~a echo~b"),
             ("{} ::: echo~a", "--script -- {} ::: echo~a"),
             ("-I@ @ ::: echo~a", "--replace=@ --script -- @ ::: echo~a"),
             ("{1} :::+ echo~a", "--script -- {1} :::+ echo~a"),
             ("-j2 --gnu --will-cite", "--jobs=2 --script -- {}"),
             ("-q perl -e x~y ::: a", "--quote -- perl -e x~y ::: a"),
-            ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, --line -- echo ::: ,, a"),
-            ("--pipe --block 1M wc -l", "--pipe --block=1M --line -- wc -l"),
+            ("--arg-sep ,, echo ::: ,, a", "--arg-sep=,, -- echo ::: ,, a"),
+            ("--pipe --block 1M wc -l", "--pipe --block=1M -- wc -l"),
             ("--pipe --tee ::: cat wc", "--pipe --tee --script -- {} ::: cat wc"),
-            ("-l -X -e --xapply echo", "--lines=1 -X --link --line -- echo"),
-            ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 --line -- echo"),
-            ("--compress --compress-program gzip -D all --cleanup -S : echo", "--line -- echo"),
-            ("--tagstring -x- echo", "--tagstring=-x- --line -- echo"),
-            ("--no-record --pty echo", "--no-record --pty --line -- echo"),
+            ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
+            ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
+            ("--compress --compress-program gzip -D all --cleanup -S : echo", "-- echo"),
+            ("--tagstring -x- echo", "--tagstring=-x- -- echo"),
+            ("--no-record --pty echo", "--no-record --pty -- echo"),
         ] {
             assert_eq!(said(line), run.replace('~', " "), "{line}");
         }
@@ -266,7 +265,7 @@ mod tests {
             ("--jl l --resume --resume-failed", "--joblog=l --resume-failed"),
         ] {
             let run = if run.is_empty() { String::new() } else { format!("{run} ") };
-            assert_eq!(said(&format!("{flags} echo")), format!("{run}--line -- echo"), "{flags}");
+            assert_eq!(said(&format!("{flags} echo")), format!("{run}-- echo"), "{flags}");
         }
         for (flags, error) in [
             ("-u --lb", "`--ungroup` and `--line-buffer` do not go together"),
@@ -300,6 +299,6 @@ mod tests {
             let said = said(line);
             assert!(said.contains(named), "{line}: {said}");
         }
-        assert_eq!(said("--rpl {t}~{/.}-t.png echo {t}"), "--rpl={t} {/.}-t.png --line -- echo {t}");
+        assert_eq!(said("--rpl {t}~{/.}-t.png echo {t}"), "--rpl={t} {/.}-t.png -- echo {t}");
     }
 }

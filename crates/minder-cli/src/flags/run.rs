@@ -61,15 +61,12 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
-    /// The command is a line for the shell, also if it is one plain word.
-    #[arg(long, hide = true)]
-    pub(crate) line: bool,
-
     /// Each argument is a line for the shell: the command is the argument alone.
-    #[arg(long, hide = true, conflicts_with = "line")]
+    #[arg(long, hide = true)]
     pub(crate) script: bool,
 
-    /// Give jobs what GNU parallel gives them in the environment: PARALLEL_SEQ, PARALLEL_JOBSLOT, PARALLEL_PID.
+    /// Give jobs what GNU parallel gives them in the environment: PARALLEL_SEQ, PARALLEL_JOBSLOT, PARALLEL_PID. The record
+    /// of a run knows by it that the run is in GNU parallel's manner.
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 

@@ -6,7 +6,7 @@
 //!
 //! Locks are asked for again and again: no system tells which of several is free first, or gives up waiting for one.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -18,33 +18,10 @@ use minder::os::{private_file, terminal_name};
 use minder::{Command, Events, Group, Poller, Status, Stdio};
 
 use crate::exit;
+use crate::face::Sem;
 use crate::journal::folder::{make_folders, state_root};
 use crate::report::{self, say};
 use crate::units::time;
-
-/// A command that waits for its turn.
-#[derive(Debug)]
-pub(crate) struct Sem {
-    /// The semaphore's name, if it is not the terminal's.
-    pub(crate) name: Option<OsString>,
-    /// How many may run at once, as it was typed.
-    pub(crate) jobs: Option<OsString>,
-    /// How long to wait for a turn, as it was typed.
-    pub(crate) patience: Option<OsString>,
-    pub(crate) foreground: bool,
-    /// Only wait until no command holds a turn.
-    pub(crate) wait: bool,
-    /// Print the command before its output.
-    pub(crate) print: bool,
-    /// Say the command on stderr.
-    pub(crate) say: bool,
-    /// Run the words as they are, without a shell.
-    pub(crate) quote: bool,
-    pub(crate) shell: OsString,
-    /// A file to remove when the turn has come: that of the process that waits to hear so.
-    pub(crate) started: Option<PathBuf>,
-    pub(crate) words: Vec<OsString>,
-}
 
 /// Held while turns are counted.
 const GATE: &str = "gate";
@@ -88,8 +65,7 @@ pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
 
 /// Runs the command to its end; its status is ours.
 fn foreground(sem: &Sem) -> Result<ExitCode> {
-    let words: Vec<&[u8]> = sem.words.iter().map(|word| word.as_encoded_bytes()).collect();
-    let line = minder::os::argument(words.join(&b' '));
+    let line = sem.words.join(OsStr::new(" "));
     let shown = report::table::escape(line.as_encoded_bytes());
     if sem.say {
         report::say_command(&shown);

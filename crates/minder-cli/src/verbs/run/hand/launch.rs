@@ -140,6 +140,8 @@ impl Hand<'_> {
             command.env("PARALLEL_SEQ", task.number.to_string());
             command.env("PARALLEL_JOBSLOT", start.slot.to_string());
             command.env("PARALLEL_PID", std::process::id().to_string());
+            // This machine.
+            command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         }
         if let Some(folder) = &control.folder {
             let words = folder.argv(&job(self.shared, task, start)).map_err(|error| error.to_string())?;
