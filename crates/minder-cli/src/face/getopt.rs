@@ -131,7 +131,7 @@ fn exact(name: &str) -> Option<&'static Known> {
         (1, _) | (_, 1) => *known == name,
         _ => plain(known) == plain(name),
     };
-    KNOWN.iter().chain(HIDDEN).find(|known| known.names.iter().any(|known| is(known)))
+    KNOWN.iter().chain(HIDDEN).find(|known| known.names.iter().any(&is))
 }
 
 /// The option that is meant with a long name or the beginning of one.
@@ -144,7 +144,7 @@ fn find(name: &str) -> Result<Option<&'static Known>> {
         return Ok(None);
     }
     let long = |known: &&str| known.len() > 1 && plain(known).starts_with(&typed);
-    let meant: Vec<&Known> = KNOWN.iter().filter(|known| known.names.iter().any(|name| long(name))).collect();
+    let meant: Vec<&Known> = KNOWN.iter().filter(|known| known.names.iter().any(&long)).collect();
     match meant.as_slice() {
         [] => Ok(None),
         [known] => Ok(Some(*known)),

@@ -86,6 +86,8 @@ fn tags(wishes: &Wishes, out: &mut Vec<OsString>) {
         out.push("--color".into());
     }
     match wishes.value(Wish::TagString).or(wishes.value(Wish::ColourTagString)) {
+        // Without a tag there is no tab either.
+        Some(text) if text.is_empty() => (),
         Some(text) => out.push(with("--tagstring", text)),
         None if wishes.has(Wish::Tag) || wishes.has(Wish::ColourTag) => out.push("--tag".into()),
         None => (),
@@ -254,6 +256,7 @@ mod tests {
             ("-u --tag", "--ungroup"),
             ("--tag --tagstring x", "--tagstring=x"),
             ("--ctag", "--color --tag"),
+            ("--tag --tagstring ", ""),
             ("-k --no-keep-order", ""),
             ("--no-keep-order -k --lb", "--line-buffer"),
             ("-v -vv", "-v"),
