@@ -17,7 +17,7 @@ mod pipe;
 pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
 pub(crate) use self::pipe::{PipePlan, Way};
-use crate::flags::{Colour, Flags, Leak, OutputFlags, RunFlags, Verb};
+use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb};
 use crate::input::Opened;
 use crate::journal::folder;
 use crate::journal::manifest::{Manifest, Source};
@@ -126,6 +126,26 @@ pub(crate) struct RecordPlan {
     pub(crate) typed: Vec<OsString>,
 }
 
+impl RecordPlan {
+    fn new(flags: RecordFlags, mode: Option<Mode>) -> Result<Self> {
+        Ok(Self {
+            keep: !flags.no_record,
+            sync: flags.sync,
+            redact: flags.redact_args,
+            joblog: flags.joblog.map(std::path::absolute).transpose()?,
+            mode,
+            run: None,
+            by_joblog: mode.is_some(),
+            cwd: std::env::current_dir().context("this folder is gone")?,
+            words: Vec::new(),
+            behind: Vec::new(),
+            files: Vec::new(),
+            stdin: false,
+            typed: Vec::new(),
+        })
+    }
+}
+
 impl Plan {
     /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the arguments of minder
     /// itself, of which the flags were read.
@@ -217,9 +237,9 @@ impl Plan {
         manner: Manner,
         stdin: Option<PathBuf>,
     ) -> Result<(Self, Opened)> {
-        let one = OsStr::new("1");
-        let jobs = flags.jobs.as_deref().unwrap_or(if flags.control.tty { one } else { OsStr::new("100%") });
-        let slots = Slots::parse(jobs)?;
+        // One job has the terminal at a time.
+        let usual = OsStr::new(if flags.control.tty { "1" } else { "100%" });
+        let slots = Slots::parse(flags.jobs.as_deref().unwrap_or(usual))?;
         let read = input::Read::new(&flags, manner, stdin)?;
         let pipe = PipePlan::new(&flags, read.parts)?;
         let order = OrderPlan::new(&flags.input, new_seed);
@@ -230,9 +250,8 @@ impl Plan {
         }
         let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
         let options = input::options(&flags, manner, &opened.names)?;
-        let is_script =
-            flags.script || (manner == Manner::Parallel && read.words.is_empty() && pipe.is_none());
-        let template = match is_script {
+        let lines = flags.script || (manner == Manner::Parallel && read.words.is_empty() && pipe.is_none());
+        let template = match lines {
             true => Template::script(options.shell.as_deref()),
             false => Template::parse(&read.words, &options)?,
         };
@@ -259,11 +278,7 @@ impl Plan {
             backend: backend.map(known_backend).transpose()?,
             guardians: !no_guard,
             wish: Wish { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
-            colours: match eyes.color {
-                Some(Colour::Always) => When::Always,
-                Some(Colour::Never) => When::Never,
-                _ => When::Auto,
-            },
+            colours: colours(eyes.color),
             quiet: eyes.quiet,
             verbose: eyes.verbose,
             print: eyes.print,
@@ -276,19 +291,12 @@ impl Plan {
             buffer: output.buffer,
             tmpdir: output.tmpdir.map(std::path::absolute).transpose()?,
             record: RecordPlan {
-                keep: !record.no_record,
-                sync: record.sync,
-                redact: record.redact_args,
-                joblog: record.joblog.map(std::path::absolute).transpose()?,
-                mode,
-                run: None,
-                by_joblog: mode.is_some(),
-                cwd: std::env::current_dir().context("this folder is gone")?,
                 words: read.words,
                 behind: read.behind,
                 files: read.files,
                 stdin: read.stdin,
                 typed,
+                ..RecordPlan::new(record, mode)?
             },
         };
         Ok((plan, opened))
@@ -328,6 +336,14 @@ impl Plan {
     /// How a job is ended.
     pub(crate) fn kill(&self) -> Kill {
         self.control.kill.unwrap_or(Kill::after(self.grace))
+    }
+}
+
+fn colours(flag: Option<Colour>) -> When {
+    match flag {
+        Some(Colour::Always) => When::Always,
+        Some(Colour::Never) => When::Never,
+        _ => When::Auto,
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) use self::{
     eyes::Colour,
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     log::LogFlags,
-    output::OutputFlags,
+    output::{OutputFlags, RecordFlags},
     pipe::PipeFlags,
     run::{Leak, RunFlags},
 };

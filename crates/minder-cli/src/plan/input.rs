@@ -309,10 +309,7 @@ pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
             b'v' => (11, 0),
             b'e' => (27, 0),
             b'\\' => (b'\\', 0),
-            b'x' => match digits(2, 16, after) {
-                Some(found) => found,
-                None => (b'x', 0),
-            },
+            b'x' => digits(2, 16, after).unwrap_or((b'x', 0)),
             b'0'..=b'7' => match digits(3, 8, rest) {
                 Some((number, length)) => (number, length - 1),
                 None => (letter, 0),

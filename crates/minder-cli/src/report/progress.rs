@@ -196,7 +196,7 @@ impl Progress {
     }
 
     /// Draws the state of the run, if it is time to; only then is it asked for.
-    pub(crate) fn draw<'a>(&self, elapsed: Duration, view: impl FnOnce() -> View) {
+    pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> View) {
         let Some(inner) = &self.0 else { return };
         if elapsed < inner.next() {
             return;

@@ -129,15 +129,7 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
 fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -> Result<End> {
     let begun = Instant::now();
     plan.environment = gates::jobserver::job_environment();
-    let (_, descriptors) = guard.raise_descriptors()?;
-    let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let mut degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
-    if let (Some(pipe), Some(jobs)) = (&plan.pipe, opened.total())
-        && pipe.flags.tee
-    {
-        degree = degree.max(usize::try_from(jobs).unwrap_or(most)).min(most);
-    }
+    let (degree, most) = slots(plan, &opened, guard)?;
     let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
     let (book, left) = Book::open(plan, opened.total())?;
     let progress = Progress::new(plan.wish, Paint::stderr(plan.colours));
@@ -166,29 +158,7 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     let parts =
         Parts { degree, most, crew: &crew, stage: &stage, input: &input, book: &book, roster: &roster };
     let shared = Shared::new(plan, parts, admission);
-    let (tally, signal) = thread::scope(|scope| {
-        let (mut handles, mut loops) = (Vec::new(), loops);
-        for (place, set) in sets.iter_mut().enumerate().rev() {
-            let (shared, desk) = (&shared, &desk);
-            let work = move || desk.attend(|| shared.work(set, place, loops), || shared.show_rest());
-            match thread::Builder::new().spawn_scoped(scope, work) {
-                Ok(handle) => handles.push(handle),
-                // One loop does all of the work as well.
-                Err(error) => {
-                    loops = loops.saturating_sub(1).max(1);
-                    desk.do_without();
-                    if place == 0 && handles.is_empty() {
-                        let why = reason(&error);
-                        shared
-                            .fail(format!("cannot start a thread: {why} (`minder doctor` shows the limits)"));
-                    }
-                }
-            }
-        }
-        let signal = desk.serve(guard, &shared, &progress, begun);
-        let parts = handles.into_iter().map(thread::ScopedJoinHandle::join);
-        (add_up(parts, &shared), signal)
-    });
+    let (tally, signal) = drive(&shared, &desk, &mut sets, guard, &progress, begun);
     progress.clear();
     shared.show_rest();
     let mut summary = Summary {
@@ -214,6 +184,54 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     Ok(end)
 }
 
+/// Runs the loops, and serves until they have ended.
+fn drive(
+    shared: &Shared<'_>,
+    desk: &Desk,
+    sets: &mut [ChildSet],
+    guard: &mut Guard,
+    progress: &Progress,
+    begun: Instant,
+) -> (Tally, Option<Signal>) {
+    thread::scope(|scope| {
+        let (mut handles, mut loops) = (Vec::new(), sets.len());
+        for (place, set) in sets.iter_mut().enumerate().rev() {
+            let work = move || desk.attend(|| shared.work(set, place, loops), || shared.show_rest());
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(handle) => handles.push(handle),
+                // One loop does all of the work as well.
+                Err(error) => {
+                    loops = loops.saturating_sub(1).max(1);
+                    desk.do_without();
+                    if place == 0 && (handles.is_empty() || shared.plan.slots.may_change()) {
+                        let why = reason(&error);
+                        shared
+                            .fail(format!("cannot start a thread: {why} (`minder doctor` shows the limits)"));
+                    }
+                }
+            }
+        }
+        let signal = desk.serve(guard, shared, progress, begun);
+        let parts = handles.into_iter().map(thread::ScopedJoinHandle::join);
+        (add_up(parts, shared), signal)
+    })
+}
+
+/// How many jobs run at once, and how many there are descriptors for.
+fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> {
+    let (_, descriptors) = guard.raise_descriptors()?;
+    let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
+    match (&plan.pipe, opened.total()) {
+        // All of them read all of the input, side by side.
+        (Some(pipe), Some(jobs)) if pipe.flags.tee => {
+            Ok((degree.max(usize::try_from(jobs).unwrap_or(most)).min(most), most))
+        }
+        _ => Ok((degree, most)),
+    }
+}
+
 /// What the schedule goes by.
 fn rules(control: &Control, degree: usize) -> Rules {
     let mut rules = Rules::default();
@@ -235,21 +253,20 @@ fn source(plan: &Plan, mut opened: Opened, degree: usize, book: Option<&Book>) -
         let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
         let name = (pipe.way != Way::Stdin).then(|| match book {
             // Behind the id of the run, so that no two of them share a file.
-            Some(book) => {
-                book.folder().join(format!("{}-", book.name("part", 0).unwrap_or_else(|| part_name())))
-            }
+            Some(book) => book.folder().join(format!("{}-", book.name("part", 0).unwrap_or_else(part_name))),
             None => "part-".into(),
         });
         return Ok(Source::Parts(spread::open(pipe, slots)?, jobs.map(|_| Box::new(opened)), name));
     }
     let order = match plan.order {
+        OrderPlan::Given if plan.template.needs_total() && opened.total().is_none() => InputOrder::Given,
         OrderPlan::Given => return Ok(Source::Lazy(Box::new(opened))),
         OrderPlan::Random(seed) => InputOrder::Random(seed),
         OrderPlan::Shortest => InputOrder::Shortest(again::costs(plan)),
         OrderPlan::Longest => InputOrder::Longest(again::costs(plan)),
     };
     if opened.blocks && !plan.quiet {
-        say("reading all of the input first, for its order");
+        say("reading all of the input first, for its order or its number of jobs");
     }
     Ok(Source::Ordered(Box::new(Ordered::read(&mut opened, &order)?)))
 }

@@ -118,9 +118,7 @@ pub(super) fn status(shared: &Shared<'_>, summary: &Summary) -> u8 {
     let first = shared.plan.control.halt.is_some_and(|halt| halt.at == Threshold::Count(1));
     match (shared.crew.halted_by().map(|by| by.on), shared.first_failure()) {
         (Some(HaltOn::Succeeded), _) => exit::SUCCESS,
-        (Some(HaltOn::Failed), Some(status)) if failed == 1 || summary.counts.succeeded + failed == 0 => {
-            status
-        }
+        (Some(HaltOn::Failed), Some(status)) if failed == 1 || first => status,
         (_, Some(_)) if percent => {
             let jobs = shared.input.total().unwrap_or(summary.counts.succeeded + failed).max(1);
             u8::try_from(failed.saturating_mul(100) / jobs).unwrap_or(100).max(1)

@@ -257,11 +257,6 @@ pub(crate) fn job_environment() -> Vec<(&'static str, OsString)> {
     changed(|name| std::env::var_os(name))
 }
 
-/// `MAKEFLAGS` for the jobs, if it differs from ours.
-pub(crate) fn job_makeflags() -> Option<OsString> {
-    job_environment().into_iter().find(|(name, _)| *name == "MAKEFLAGS").map(|(_, flags)| flags)
-}
-
 fn changed(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
     let other = |name: &&'static str| {
         let flags = variable(name)?;
