@@ -150,9 +150,11 @@ impl Opened {
     }
 
     /// Says what a command costs, for inputs that put as many arguments into one as fit: without arguments, and with one
-    /// more.
-    pub(crate) fn costs(&mut self, base: usize, cost: gather::Cost) {
-        self.gathered.costs(base, cost);
+    /// more; and how many there may be.
+    pub(crate) fn costs(&mut self, base: usize, cost: gather::Cost, most: impl FnOnce() -> usize) {
+        if self.gathered.counts() {
+            self.gathered.costs(base, cost, most());
+        }
     }
 
     /// How many jobs there will be, where that is known without reading.

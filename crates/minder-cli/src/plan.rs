@@ -258,7 +258,8 @@ impl Plan {
         let control = Control::new(&flags, &options)?;
         let times = template.occurrences().max(1);
         let base = input::length(&read.words);
-        opened.costs(base, Box::new(move |argument| (argument.len() + 1) * times));
+        opened
+            .costs(base, Box::new(move |argument| (argument.len() + 1) * times), || template.arguments_max());
         let flags_tty = flags.control.tty;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let tag = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));

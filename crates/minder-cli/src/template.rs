@@ -265,6 +265,14 @@ impl Template {
         self.placeholders().filter(|placeholder| placeholder.any(&|source| source == Source::Each)).count()
     }
 
+    /// How many arguments a job may have at most: a shell line refers to each, and has an end.
+    pub fn arguments_max(&self) -> usize {
+        match &self.body {
+            Body::Shell(line) => line.arguments_max(),
+            Body::Direct(_) | Body::Script(_) => usize::MAX,
+        }
+    }
+
     /// The largest column number that the template asks for, `{3}`; 0 if there is none. `{-3}` does not count.
     pub fn max_column(&self) -> u32 {
         self.placeholders().map(Placeholder::max_column).max().unwrap_or(0)

@@ -75,6 +75,8 @@ pub(super) struct Gathered {
     /// The command without arguments.
     base: usize,
     cost: Cost,
+    /// How many arguments a command may have.
+    most: usize,
     /// What did not fit into the job before, or is to be shared out.
     left: VecDeque<Record>,
     /// How many records a job gets, once the end is in sight and they are shared out.
@@ -90,12 +92,26 @@ impl fmt::Debug for Gathered {
 impl Gathered {
     pub(super) fn new(from: Combined, arity: Arity, slots: usize) -> Self {
         let cost = Box::new(|argument: &OsStr| argument.len() + 1);
-        Self { from, arity, slots: slots.max(1), base: 0, cost, left: VecDeque::new(), share: None }
+        Self {
+            from,
+            arity,
+            slots: slots.max(1),
+            base: 0,
+            cost,
+            most: usize::MAX,
+            left: VecDeque::new(),
+            share: None,
+        }
     }
 
-    /// Says what a command costs.
-    pub(super) fn costs(&mut self, base: usize, cost: Cost) {
-        (self.base, self.cost) = (base, cost);
+    /// Says what a command costs, and how many arguments it may have.
+    pub(super) fn costs(&mut self, base: usize, cost: Cost, most: usize) {
+        (self.base, self.cost, self.most) = (base, cost, most);
+    }
+
+    /// Whether jobs may have so many arguments that what they cost matters.
+    pub(super) fn counts(&self) -> bool {
+        self.arity.limit() > 1
     }
 
     /// The arguments of the next job.
@@ -106,7 +122,7 @@ impl Gathered {
         if self.arity.none {
             return Ok(self.from.next()?.map(|_| Record::Columns(Vec::new())));
         }
-        let limit = self.arity.limit();
+        let limit = self.arity.limit().min(self.most as u64);
         if limit == 1 && !self.arity.lines && !self.arity.strict {
             return self.from.next();
         }

@@ -144,6 +144,16 @@ impl Line {
     /// The line for `count` arguments. No value is known here, so none can be in it.
     fn render(&self, count: usize) -> Rendered {
         let mut line = Vec::with_capacity(self.written.len() + 16);
+        if count > 1
+            && let Some((seen, placeholder)) = self.all()
+        {
+            // All parameters in their order: the line stays short, however many there are.
+            line.extend_from_slice(&self.written[..seen.at]);
+            line.extend_from_slice(b"\"$@\"");
+            line.extend_from_slice(&self.written[seen.at + seen.length..]);
+            let parameters = (0..count).map(|nth| (placeholder, nth)).collect();
+            return Rendered { count, line: os_str(&line).into_owned(), parameters };
+        }
         let mut numbers = Numbers::new(&self.seen);
         self.walk(count, &mut |part| match part {
             Part::Text(text) => line.extend_from_slice(text),
@@ -155,12 +165,42 @@ impl Line {
         Rendered { count, line: os_str(&line).into_owned(), parameters: numbers.parameters }
     }
 
-    /// What stands for no value at all: a word that is nothing else goes, but what stands around it never becomes one.
-    fn nothing(&self, seen: &Seen) -> &'static [u8] {
+    /// The only placeholder, if it is a word of its own and takes every argument.
+    fn all(&self) -> Option<(&Seen, Placeholder)> {
+        let [seen] = self.seen.as_slice() else { return None };
+        let alone = seen.quote == Quote::Bare && seen.placeholder.repeats() && self.is_word(seen);
+        alone.then_some((seen, seen.placeholder))
+    }
+
+    /// How many arguments the line can refer to and still be one word of a command.
+    pub(super) fn arguments_max(&self) -> usize {
+        if self.all().is_some() || !self.seen.iter().any(|seen| seen.placeholder.repeats()) {
+            return usize::MAX;
+        }
+        let fits = |count: usize| self.render(count).line.len() <= LINE_MAX;
+        // Each argument takes some bytes.
+        let (mut least, mut most) = (1, LINE_MAX);
+        while least < most {
+            let middle = (least + most).div_ceil(2);
+            match fits(middle) {
+                true => least = middle,
+                false => most = middle - 1,
+            }
+        }
+        least
+    }
+
+    /// Whether nothing is joined to a placeholder.
+    fn is_word(&self, seen: &Seen) -> bool {
         let ends = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
         let before = seen.at.checked_sub(1).and_then(|at| self.written.get(at));
+        ends(before) && ends(self.written.get(seen.at + seen.length))
+    }
+
+    /// What stands for no value at all: a word that is nothing else goes, but what stands around it never becomes one.
+    fn nothing(&self, seen: &Seen) -> &'static [u8] {
         match seen.quote {
-            Quote::Bare if ends(before) && ends(self.written.get(seen.at + seen.length)) => b"",
+            Quote::Bare if self.is_word(seen) => b"",
             Quote::Bare | Quote::Double => b"\"\"",
             Quote::Single => b"''",
         }
@@ -259,6 +299,8 @@ impl Line {
     }
 }
 
+/// The longest line: what one word of a command may have on Linux (128 KiB with its end mark, execve(2)).
+const LINE_MAX: usize = (128 << 10) - 1;
 /// The longest way of writing a parameter in the line: `'"${1234567}"'`.
 const REFERENCE_MAX: usize = 14;
 

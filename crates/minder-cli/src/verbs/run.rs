@@ -142,7 +142,8 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
         .collect::<minder::Result<Vec<_>>>()?;
     let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
-    let stage = Arc::new(Stage::new(screen, order, left.again, left.unshown));
+    let stage = Stage::new(screen, order, left.again, left.unshown);
+    let stage = Arc::new(if plan.order == OrderPlan::Given { stage } else { stage.unbounded() });
     let desk = Desk::new(loops)?;
     // No job before the guardians watch.
     guard.armed()?;

@@ -43,6 +43,9 @@ pub(super) struct Stage {
     /// The last job that was started.
     begun: AtomicU64,
     crowded: AtomicBool,
+    /// Whether no further job starts when many wait. Where jobs run in another order than that of the input the one that all
+    /// wait for may be the last to start.
+    bounded: bool,
     /// Whether lines of a running job had to wait since the stage was last given back.
     refused: AtomicBool,
 }
@@ -110,8 +113,15 @@ impl Stage {
             owner: AtomicU64::new(first),
             begun: AtomicU64::new(0),
             crowded: AtomicBool::new(false),
+            bounded: true,
             refused: AtomicBool::new(false),
         }
+    }
+
+    /// Lets any number of finished jobs wait.
+    pub(super) fn unbounded(mut self) -> Self {
+        self.bounded = false;
+        self
     }
 
     /// Notes that a job starts; says whether it has the stage.
@@ -275,7 +285,7 @@ impl Stage {
     }
 
     fn crowd(&self, state: &State, shown: &mut Shown) {
-        if state.waiting.len() >= WAITING_MAX {
+        if state.waiting.len() >= WAITING_MAX && self.bounded {
             self.crowded.store(true, Ordering::SeqCst);
         } else if state.waiting.len() <= WAITING_MAX / 2 && self.crowded.swap(false, Ordering::SeqCst) {
             shown.ring = true;
