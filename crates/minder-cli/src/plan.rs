@@ -10,10 +10,12 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use minder::Kill;
 
+mod beside;
 mod control;
 mod input;
 mod pipe;
 
+pub(crate) use self::beside::{Beside, Results, TableForm};
 pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
 pub(crate) use self::pipe::{PipePlan, Way};
@@ -25,7 +27,7 @@ use crate::journal::row::Text;
 use crate::report::Wish;
 use crate::report::colours::When;
 use crate::slots::Slots;
-use crate::template::Template;
+use crate::template::{Options, Template};
 
 /// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
 pub(crate) const BY_JOBLOG: &str = "by_joblog";
@@ -42,8 +44,6 @@ pub(crate) struct Plan {
     pub(crate) order: OrderPlan,
     /// How many jobs there will be, as the user says.
     pub(crate) total: Option<u64>,
-    /// What a job is called by what it reads: names of columns, for `--results`.
-    pub(crate) names: Vec<OsString>,
     /// How the input is given out, if jobs read parts of it.
     pub(crate) pipe: Option<PipePlan>,
     pub(crate) control: Control,
@@ -68,7 +68,8 @@ pub(crate) struct Plan {
     pub(crate) view: View,
     /// What each line begins with.
     pub(crate) tag: Option<Template>,
-    pub(crate) results: Option<PathBuf>,
+    /// Files beside the screen.
+    pub(crate) beside: Beside,
     pub(crate) pty: bool,
     pub(crate) spool: bool,
     /// The most bytes of output in memory.
@@ -256,19 +257,18 @@ impl Plan {
             false => Template::parse(&read.words, &options)?,
         };
         let control = Control::new(&flags, &options)?;
+        let beside = Beside::new(&flags, &options, manner, read.width, &opened.names)?;
         let times = template.occurrences().max(1);
         let base = input::length(&read.words);
         opened
             .costs(base, Box::new(move |argument| (argument.len() + 1) * times), || template.arguments_max());
         let flags_tty = flags.control.tty;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
-        let tag = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));
         let plan = Self {
             template,
             slots,
             order,
             total: input.total_jobs,
-            names: opened.names.clone(),
             pipe,
             control,
             environment: Vec::new(),
@@ -284,9 +284,9 @@ impl Plan {
             verbose: eyes.verbose,
             print: eyes.print,
             dry_run: record.dry_run,
-            view: if flags_tty { View::Straight } else { view(&output) },
-            tag: tag.as_ref().map(|tag| Template::text(tag, &options)),
-            results: output.results.map(std::path::absolute).transpose()?,
+            view: if flags_tty { View::Straight } else { view(&output, &beside) },
+            tag: tag(&output, &beside, &options),
+            beside,
             pty: output.pty,
             spool: output.spool,
             buffer: output.buffer,
@@ -334,6 +334,11 @@ impl Plan {
         self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
     }
 
+    /// Whether a job may be seen as it writes.
+    pub(crate) fn may_be_live(&self) -> bool {
+        !self.spool && self.beside.table().is_none()
+    }
+
     /// How a job is ended.
     pub(crate) fn kill(&self) -> Kill {
         self.control.kill.unwrap_or(Kill::after(self.grace))
@@ -348,13 +353,20 @@ fn colours(flag: Option<Colour>) -> When {
     }
 }
 
-fn view(output: &OutputFlags) -> View {
+fn view(output: &OutputFlags, beside: &Beside) -> View {
     match output {
         OutputFlags { keep_order: true, .. } => View::Ordered,
-        OutputFlags { line_buffer: true, .. } => View::Lines,
+        // A row of a table is whole.
+        OutputFlags { line_buffer: true, .. } if beside.table().is_none() => View::Lines,
         OutputFlags { ungroup: true, .. } => View::Straight,
         _ => View::Grouped,
     }
+}
+
+/// What each line begins with. Lines of a table are no lines of a job.
+fn tag(output: &OutputFlags, beside: &Beside, options: &Options) -> Option<Template> {
+    let text = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));
+    text.filter(|_| beside.table().is_none()).map(|text| Template::text(&text, options))
 }
 
 fn mode(flags: &RunFlags) -> Option<Mode> {

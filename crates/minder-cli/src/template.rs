@@ -260,6 +260,11 @@ impl Template {
         self.placeholders().any(|placeholder| placeholder.any(&counts))
     }
 
+    /// Whether there is any placeholder.
+    pub fn has_placeholders(&self) -> bool {
+        self.placeholders().next().is_some()
+    }
+
     /// How many placeholders stand for every argument: how often each is written.
     pub fn occurrences(&self) -> usize {
         self.placeholders().filter(|placeholder| placeholder.any(&|source| source == Source::Each)).count()

@@ -8,6 +8,8 @@ mod order;
 mod live;
 mod sinks;
 mod results;
+mod tables;
+mod beside;
 mod waiting;
 mod options;
 

@@ -256,7 +256,7 @@ pub(super) const KNOWN: &[Known] = &[
     // What GNU parallel tells its own programmers.
     value(&["debug", "D"], Nothing),
     // It removes what was sent to other machines: nothing was.
-    flag(&["cleanup"], Nothing),
+    flag(&["cleanup"], Pass("--cleanup")),
     // Other machines.
     value(&["sshlogin", "S"], Here(Wish::Login)),
     value(&["sshloginfile", "slf"], REMOTE),

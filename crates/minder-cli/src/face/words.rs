@@ -239,7 +239,7 @@ mod tests {
             ("--pipe --tee ::: cat wc", "--pipe --tee --script -- {} ::: cat wc"),
             ("-l -X -e --xapply echo", "--lines=1 -X --link -- echo"),
             ("-j-1 --halt -1 echo", "--halt=-1 --jobs=-1 -- echo"),
-            ("--compress --compress-program gzip -D all --cleanup -S : echo", "-- echo"),
+            ("--compress --compress-program gzip -D all --cleanup -S : echo", "--cleanup -- echo"),
             ("--tagstring -x- echo", "--tagstring=-x- -- echo"),
             ("--no-record --pty echo", "--no-record --pty -- echo"),
         ] {

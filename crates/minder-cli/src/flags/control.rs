@@ -63,7 +63,10 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0)]
     pub(crate) nice: i32,
 
-    /// Run jobs in this folder, which may have placeholders; `...` is a new one for each job.
+    /// Run jobs in this folder, which is made if need be and may have placeholders; `...` is a new one for each job.
+    ///
+    /// A new one is private, in the folder of the run's record (without a record: in that of --tmpdir, or for temporary files),
+    /// and stays there; with --cleanup it is removed when the job is over.
     #[arg(long, visible_alias = "workdir", value_name = "DIR")]
     pub(crate) wd: Option<OsString>,
 
@@ -82,8 +85,4 @@ pub(crate) struct ControlFlags {
     /// Ask on the terminal before each job.
     #[arg(short = 'p', long)]
     pub(crate) interactive: bool,
-
-    /// Write outputs into files and say their names instead.
-    #[arg(long, visible_aliases = ["output-as-files", "outputasfiles"])]
-    pub(crate) files: bool,
 }

@@ -43,10 +43,23 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 
-    /// Write outputs into files, too: DIR/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does; with placeholders, or
-    /// a slash at its end, it is the name itself; NAME.csv, .tsv or .json is one file for all.
-    #[arg(long, visible_alias = "res", value_name = "DIR")]
-    pub(crate) results: Option<PathBuf>,
+    /// Write outputs into files, too: NAME/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does.
+    ///
+    /// With placeholders, NAME is the file for stdout, with NAME.err and NAME.seq beside it; if a slash ends it, it is the
+    /// folder of the three. NAME.csv, .tsv or .json is one table for all jobs, their outputs in it instead of on the screen;
+    /// -.csv, -.tsv or -.json goes to stdout.
+    #[arg(long, visible_alias = "res", value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) results: Option<OsString>,
+
+    /// Write stdout of each job into a file in --tmpdir (else TMPDIR, else /tmp), and print the file's name instead.
+    ///
+    /// The files are for their owner alone, and stay. With --results, the names are those of its files.
+    #[arg(long, visible_aliases = ["output-as-files", "outputasfiles"])]
+    pub(crate) files: bool,
+
+    /// Remove what was made for a job when it is over: copies of --template, the new folder of `--wd ...`.
+    #[arg(long)]
+    pub(crate) cleanup: bool,
 
     /// Give each job a terminal of its own, so that it colours and flushes; its two outputs become one.
     ///

@@ -71,12 +71,7 @@ impl Joblog {
 
 /// Appends the line of a job.
 pub(crate) fn encode(ended: &Ended, command: &[u8], out: &mut Vec<u8>) {
-    let exit = match ended.exit {
-        _ if ended.timed_out => TIMED_OUT,
-        Some(exit) => exit,
-        None if ended.error.is_some() => NOT_STARTED,
-        None => 0,
-    };
+    let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
     // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and received.
     let (job, at, wall, received) = (ended.job, ended.at, ended.wall, ended.out);
@@ -84,6 +79,16 @@ pub(crate) fn encode(ended: &Ended, command: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(columns.as_bytes());
     out.extend(command.iter().map(|&byte| if byte == b'\n' { 0 } else { byte }));
     out.push(b'\n');
+}
+
+/// What stands for the exit code of a job.
+pub(crate) fn exit_of(ended: &Ended) -> i32 {
+    match ended.exit {
+        _ if ended.timed_out => TIMED_OUT,
+        Some(exit) => exit,
+        None if ended.error.is_some() => NOT_STARTED,
+        None => 0,
+    }
 }
 
 /// Reads a joblog, ours or GNU's. The last line of a job counts.

@@ -106,6 +106,8 @@ pub(super) struct Read {
     pub(super) words: Vec<OsString>,
     /// What stands behind it: separators and arguments.
     pub(super) behind: Vec<OsString>,
+    /// How many columns one argument of a job has, where that is the same for all.
+    pub(super) width: Option<usize>,
     pub(super) files: Vec<PathBuf>,
     pub(super) stdin: bool,
     /// Files of which jobs read parts.
@@ -157,6 +159,7 @@ impl Read {
             }
         }
         let columns = columns(input)?;
+        let width = columns.is_none().then_some(sources.len());
         let plan = InputPlan {
             sources,
             separator: separator(input)?,
@@ -176,7 +179,7 @@ impl Read {
             link: input.link,
             arity: if flags.pipe.is_wanted() { Arity::default() } else { arity_of(arity) },
         };
-        Ok(Self { plan, words, behind, files, stdin: reads_stdin, parts })
+        Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
     }
 }
 

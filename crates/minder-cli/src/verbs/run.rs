@@ -38,8 +38,9 @@ use self::ask::Ask;
 use self::book::{Book, Left};
 use self::desk::Desk;
 use self::input::{Input, Source, too_long};
+use self::results::table::Table;
 use self::roster::Roster;
-use self::screen::Screen;
+use self::screen::{Screen, Streams};
 use self::shared::{Parts, Shared};
 use self::stage::{Order, Stage};
 use crate::exit;
@@ -140,7 +141,7 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
         .collect::<minder::Result<Vec<_>>>()?;
-    let screen = Screen::open(progress.clone()).context("cannot use the standard streams")?;
+    let (screen, table) = open_screen(plan, &progress)?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
     let stage = Stage::new(screen, order, left.again, left.unshown);
     let stage = Arc::new(if plan.order == OrderPlan::Given { stage } else { stage.unbounded() });
@@ -158,7 +159,7 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     let admission = control::admission(plan, jobserver, &crew, &roster, &stage)?;
     let parts =
         Parts { degree, most, crew: &crew, stage: &stage, input: &input, book: &book, roster: &roster };
-    let shared = Shared::new(plan, parts, admission);
+    let shared = Shared::new(plan, parts, admission, table);
     let (tally, signal) = drive(&shared, &desk, &mut sets, guard, &progress, begun);
     progress.clear();
     shared.show_rest();
@@ -233,6 +234,14 @@ fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> 
     }
 }
 
+/// The standard streams, or a table in the place of the first.
+fn open_screen(plan: &Plan, progress: &Progress) -> Result<((Screen, Streams), Option<Table>)> {
+    let (table, instead) = Table::open(plan)?.unzip();
+    let instead = instead.flatten().zip(plan.beside.table_name());
+    let screen = Screen::open(progress.clone(), instead).context("cannot use the standard streams")?;
+    Ok((screen, table))
+}
+
 /// What the schedule goes by.
 fn rules(control: &Control, degree: usize) -> Rules {
     let mut rules = Rules::default();
@@ -301,7 +310,7 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
 fn descriptors_of_a_job(plan: &Plan) -> u64 {
     match plan.view {
         View::Straight => 1,
-        _ => DESCRIPTORS_JOB + 2 * u64::from(plan.results.is_some()),
+        _ => DESCRIPTORS_JOB + 2 * u64::from(plan.beside.is_wanted()),
     }
 }
 

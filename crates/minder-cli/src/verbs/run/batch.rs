@@ -63,6 +63,43 @@ impl Batch {
         &self.pieces
     }
 
+    /// Hands on one output of the job that is being gathered.
+    pub(super) fn each(
+        &self,
+        stream: Stream,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for piece in self.pieces.iter().filter(|piece| piece.stream == stream) {
+            match &piece.place {
+                Place::Batch(range) => take(&self.bytes[range.clone()])?,
+                Place::Own(own) => {
+                    let (file, mut at) = (own.open()?, own.range.start);
+                    let mut buffer = vec![0; FULL];
+                    while at < own.range.end {
+                        let most = usize::try_from(own.range.end - at).unwrap_or(FULL).min(FULL);
+                        let read = read_at(&file, &mut buffer[..most], at)?;
+                        if read == 0 {
+                            return Err(io::ErrorKind::UnexpectedEof.into());
+                        }
+                        take(&buffer[..read])?;
+                        at += read as u64;
+                    }
+                }
+                Place::Shared(..) => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many bytes the job that is being gathered has.
+    pub(super) fn len(&self) -> u64 {
+        let of = |piece: &Piece| match &piece.place {
+            Place::Batch(range) => range.len() as u64,
+            Place::Own(Own { range, .. }) | Place::Shared(_, range) => range.end - range.start,
+        };
+        self.pieces.iter().map(of).sum()
+    }
+
     /// Forgets them.
     pub(super) fn discard(&mut self) {
         self.bytes.truncate(self.start);

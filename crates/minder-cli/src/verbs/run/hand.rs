@@ -5,7 +5,6 @@ mod hear;
 mod steer;
 mod conclude;
 
-use std::path::Path;
 use std::time::Duration;
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
@@ -20,10 +19,11 @@ use super::input::{Task, too_long};
 use super::job::Running;
 use super::lines::line_max;
 use super::output::Own;
+use super::results::Results;
 use super::shared::Shared;
 use crate::input::Arguments;
 use crate::plan::View;
-use crate::report::{Cause, Tally, count, reason, say};
+use crate::report::{Cause, Tally, count, say};
 use crate::template;
 
 /// How long a job that wants the terminal has to end.
@@ -248,6 +248,7 @@ impl Worker for Hand<'_> {
     fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
         if let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
             running.spool.drain(..).for_each(Own::remove);
+            running.results.take().into_iter().for_each(Results::discard);
             if let (Some(pipe), Some(mut meal)) = (self.shared.input.pipe(), running.meal.take()) {
                 meal.end(pipe);
             }
@@ -300,10 +301,6 @@ impl Worker for Hand<'_> {
             self.shared.crew.cancel();
         }
     }
-}
-
-fn cannot_write(results: &Path, error: &std::io::Error) -> String {
-    format!("cannot write results in `{}`: {}", results.display(), reason(error))
 }
 
 /// A command line for a message: its beginning, if it is long.

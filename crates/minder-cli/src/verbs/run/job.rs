@@ -8,7 +8,7 @@ use minder::{Exit, Outcome, Status, Stream, Token};
 use super::gates::Permit;
 use super::lines::Lines;
 use super::output::Own;
-use super::results::Results;
+use super::results::{Copies, Results};
 use super::spread::Meal;
 use super::tags::Tagger;
 use crate::journal::row::{Ended, Piece, TAIL_MAX, Text, since_1970};
@@ -34,6 +34,8 @@ pub(super) struct Running {
     /// The files that are its outputs.
     pub(super) spool: Vec<Own>,
     pub(super) results: Option<Results>,
+    /// What was made for it and goes with it.
+    pub(super) copies: Copies,
     pub(super) lines: Lines,
     /// Whether a failure of this attempt is the job's last word.
     pub(super) last: bool,
@@ -68,6 +70,7 @@ impl Running {
             tail: Tail::default(),
             spool: Vec::new(),
             results: None,
+            copies: Copies::default(),
             lines: Lines::default(),
             last: true,
             may_live: true,

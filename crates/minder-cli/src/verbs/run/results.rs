@@ -1,62 +1,150 @@
-//! `--results DIR`: a folder for each job, in GNU parallel's layout: `DIR/1/ARGUMENT/stdout`, `stderr` and `seq`.
+//! Files of one job beside the screen: `--results` in GNU parallel's layout (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or
+//! files that the user names), and `--files`.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+mod copies;
+mod escape;
+pub(super) mod table;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use minder::Stream;
-use minder::os::{os_str, read_at};
+use minder::os::{argument, os_str, private_file, read_at};
 
-/// The longest name of a folder: what file systems take.
-const NAME_MAX: usize = 255;
+pub(super) use self::copies::Copies;
+use self::escape::escape;
+use crate::plan::{self, Beside};
+use crate::report::reason;
+use crate::template::{Job, Template};
+
+/// How many names are tried for a file that nobody may have made before.
+const NAMES_MAX: u32 = 1000;
 
 /// The files of one job.
 #[derive(Debug)]
 pub(super) struct Results {
-    folder: PathBuf,
-    files: [File; 2],
+    /// What messages name.
+    place: PathBuf,
+    files: [Option<File>; 2],
+    /// Whether its outputs are shown, too.
+    shown: [bool; 2],
+    /// What is shown in place of the standard output.
+    name: Option<PathBuf>,
+    /// Whether the file is worth nothing before its name is said.
+    nameless: bool,
+    /// Bytes of ours before those of the job, and whether the job writes to the file itself.
+    head: u64,
+    straight: [bool; 2],
 }
 
 impl Results {
-    /// Makes the folder and its files. What an earlier run left there is replaced, and no link is followed.
-    pub(super) fn create(folder: &Path, columns: &[OsString], job: u64) -> io::Result<Self> {
-        let mut folder = folder.to_owned();
-        for (place, column) in columns.iter().enumerate() {
-            folder.push((place + 1).to_string());
-            folder.push(os_str(&escape(column.as_encoded_bytes())));
+    /// Makes the files of a job, if it is to have some. What an earlier run left in their place is replaced, and no link is
+    /// followed. `run` is the name of the run.
+    pub(super) fn create(beside: &Beside, job: &Job<'_>, run: Option<&str>) -> Result<Option<Self>, String> {
+        if !beside.is_wanted() {
+            return Ok(None);
         }
-        fs::create_dir_all(&folder)?;
-        if fs::symlink_metadata(&folder)?.is_symlink() {
-            return Err(io::Error::other(format!("`{}` is a link", folder.display())));
-        }
-        let make = |name: &str| {
-            let path = folder.join(name);
-            loop {
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => (),
+        let cannot = |path: &Path, error: &io::Error| cannot_write(path, error);
+        let (paths, place) = match &beside.results {
+            Some(plan::Results::Tree { root, keys }) => {
+                let mut folder = root.clone();
+                for (key, value) in keys.of(job.columns) {
+                    folder.push(os_str(&escape(key.as_encoded_bytes())));
+                    folder.push(os_str(&escape(value.as_encoded_bytes())));
                 }
-                match File::create_new(&path) {
-                    // A job with the same argument, of the other loop, was quicker: the last one stays.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
-                    made => return made,
-                }
+                let paths = make_folder(&folder).map_err(|error| cannot(root, &error))?;
+                (paths, folder)
             }
+            Some(plan::Results::Named(name)) => {
+                let name = text(name, job)?;
+                let paths = named(&name).map_err(|error| cannot(Path::new(&name), &error))?;
+                (paths, PathBuf::from(name))
+            }
+            Some(plan::Results::Table { .. }) | None => return Self::alone(beside, job, run).map(Some),
         };
-        make("seq")?.write_all(job.to_string().as_bytes())?;
-        let files = [make("stdout")?, make("stderr")?];
-        Ok(Self { folder, files })
+        let [out, err, number] = paths;
+        let make = |path: &Path| anew(path).map_err(|error| cannot(&place, &error));
+        let mut seq = make(&number)?;
+        seq.write_all(job.number.to_string().as_bytes()).map_err(|error| cannot(&place, &error))?;
+        let files = [Some(make(&out)?), Some(make(&err)?)];
+        Ok(Some(Self {
+            files,
+            shown: [beside.shown && !beside.names, beside.shown],
+            name: beside.names.then_some(out),
+            nameless: false,
+            head: 0,
+            straight: [false; 2],
+            place,
+        }))
+    }
+
+    /// A file for the standard output alone, for its owner alone.
+    fn alone(beside: &Beside, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
+        let folder = &beside.folder;
+        let made = (0..NAMES_MAX).find_map(|time| {
+            let path = folder.join(own_name(beside, job.number, run, time));
+            match private_file(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+                made => Some(made.map(|file| (file, path))),
+            }
+        });
+        let taken = || Err(io::Error::other("all names are taken"));
+        let (file, path) = made.unwrap_or_else(taken).map_err(|error| {
+            format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error))
+        })?;
+        Ok(Self {
+            place: path.clone(),
+            files: [Some(file), None],
+            shown: [false, true],
+            name: Some(path),
+            nameless: true,
+            head: 0,
+            straight: [false; 2],
+        })
+    }
+
+    /// Whether this output is shown.
+    pub(super) fn shows(&self, stream: Stream) -> bool {
+        self.shown[stream as usize]
+    }
+
+    /// The file for an output that is not shown: the job itself is to write to it.
+    pub(super) fn hand_over(&mut self, stream: Stream) -> io::Result<Option<File>> {
+        let file = self.files[stream as usize].as_ref().filter(|_| !self.shown[stream as usize]);
+        let file = file.map(File::try_clone).transpose()?;
+        self.straight[stream as usize] = file.is_some();
+        Ok(file)
+    }
+
+    /// The file that the job wrote to itself, and how much of it is the job's.
+    pub(super) fn handed_over(&self, stream: Stream) -> io::Result<Option<(&File, u64)>> {
+        let Some(file) = self.files[stream as usize].as_ref().filter(|_| self.straight[stream as usize])
+        else {
+            return Ok(None);
+        };
+        let head = if stream == Stream::Stdout { self.head } else { 0 };
+        Ok(Some((file, file.metadata()?.len().saturating_sub(head))))
+    }
+
+    /// Writes what stands before the job's output.
+    pub(super) fn begin(&mut self, head: &[u8]) -> io::Result<()> {
+        self.head = head.len() as u64;
+        self.push(Stream::Stdout, head)
     }
 
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
-        self.files[stream as usize].write_all(bytes)
+        match &mut self.files[stream as usize] {
+            Some(file) => file.write_all(bytes),
+            None => Ok(()),
+        }
     }
 
     /// Takes a part of a file.
     pub(super) fn push_file(&mut self, stream: Stream, from: &File, mut at: u64, end: u64) -> io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
-        while at < end {
+        while at < end && self.files[stream as usize].is_some() {
             let most = usize::try_from(end - at).unwrap_or(buffer.len()).min(buffer.len());
             let read = read_at(from, &mut buffer[..most], at)?;
             if read == 0 {
@@ -68,51 +156,83 @@ impl Results {
         Ok(())
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    /// The line that is shown in place of the standard output.
+    pub(super) fn line(&self) -> Option<Vec<u8>> {
+        let name = self.name.as_ref()?;
+        Some([name.as_os_str().as_encoded_bytes(), b"\n"].concat())
+    }
+
+    /// The job runs again: nobody will be told the name of its file.
+    pub(super) fn discard(self) {
+        if let (true, Some(name)) = (self.nameless, self.name) {
+            let _ = fs::remove_file(name);
+        }
+    }
+
+    /// What messages name.
+    pub(super) fn place(&self) -> &Path {
+        &self.place
     }
 }
 
-/// A value as the name of one folder, as GNU parallel writes it: `/` is `\_`, `\` is `\\`, a tab `\t`. Names that would
-/// lead elsewhere (`.`, `..`, none at all) get a backslash before them; too long ones are cut, with a checksum.
-fn escape(value: &[u8]) -> Vec<u8> {
-    let mut name = Vec::with_capacity(value.len());
-    if matches!(value, b"" | b"." | b"..") {
-        name.push(b'\\');
-    }
-    for &byte in value {
-        match byte {
-            b'/' => name.extend_from_slice(b"\\_"),
-            b'\\' => name.extend_from_slice(b"\\\\"),
-            b'\t' => name.extend_from_slice(b"\\t"),
-            0 => name.extend_from_slice(b"\\0"),
-            byte => name.push(byte),
-        }
-    }
-    if name.len() > NAME_MAX {
-        let sum = format!("\\~{:08x}", crc32fast::hash(value));
-        let mut cut = NAME_MAX - sum.len();
-        // Not within a character, which some file systems refuse.
-        while cut > 0 && name[cut] & 0xc0 == 0x80 {
-            cut -= 1;
-        }
-        name.truncate(cut);
-        name.extend_from_slice(sum.as_bytes());
-    }
-    name
+pub(super) fn cannot_write(results: &Path, error: &io::Error) -> String {
+    format!("cannot write results in `{}`: {}", results.display(), reason(error))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A text with the values of a job.
+fn text(template: &Template, job: &Job<'_>) -> Result<OsString, String> {
+    let words = template.argv(job).map_err(|error| error.to_string())?;
+    Ok(words.into_iter().next().unwrap_or_default())
+}
 
-    #[test]
-    fn a_value_is_one_folder() {
-        let names = [&b"a b"[..], b"a/b\\c\td", b"..", b"", b"../../etc"].map(escape);
-        let texts = names.map(|name| String::from_utf8_lossy(&name).into_owned());
-        assert_eq!(texts, ["a b", "a\\_b\\\\c\\td", "\\..", "\\", "..\\_..\\_etc"]);
-        let long = escape("ä".repeat(400).as_bytes());
-        assert!(long.len() <= NAME_MAX && std::str::from_utf8(&long).is_ok());
-        assert_ne!(long, escape("ä".repeat(401).as_bytes()));
+/// Makes a folder: its files for both outputs and the number.
+fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
+    fs::create_dir_all(folder)?;
+    if fs::symlink_metadata(folder)?.is_symlink() {
+        return Err(io::Error::other(format!("`{}` is a link", folder.display())));
     }
+    Ok(["stdout", "stderr", "seq"].map(|name| folder.join(name)))
+}
+
+/// The files for both outputs and the number where the user named them, in a folder if the name ends in a slash.
+fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
+    let bytes = name.as_encoded_bytes();
+    if bytes.ends_with(b"/") {
+        return make_folder(Path::new(name).components().as_path());
+    }
+    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(argument([bytes, end].concat()))))
+}
+
+/// A new file in the place of what was there.
+fn anew(path: &Path) -> io::Result<File> {
+    loop {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => (),
+        }
+        match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
+            // A job with the same argument, of the other loop, was quicker: the last one stays.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            made => return made,
+        }
+    }
+}
+
+/// The name of a file with one job's output; another one each `time`.
+fn own_name(beside: &Beside, number: u64, run: Option<&str>, time: u32) -> String {
+    if beside.like_gnu {
+        // Scripts look for GNU parallel's names: `par`, five letters, `.par`.
+        let mut sum = u64::from(crc32fast::hash(format!("{}-{number}-{time}", beside.token).as_bytes()));
+        let letter = |_| {
+            let letter = char::from_digit((sum % 36) as u32, 36).unwrap_or('0');
+            sum /= 36;
+            letter
+        };
+        return format!("par{}.par", (0..5).map(letter).collect::<String>());
+    }
+    let again = if time == 0 { String::new() } else { format!("-{}", time + 1) };
+    format!("minder-{}-{number}{again}.out", run.unwrap_or(&beside.token))
 }

@@ -32,14 +32,21 @@ pub(super) struct Screen {
     /// Whether nobody reads standard output any more.
     closed: AtomicBool,
     failure: Mutex<Option<String>>,
+    /// What messages call the standard output.
+    out: String,
 }
 
 impl Screen {
-    pub(super) fn open(progress: Progress) -> io::Result<(Self, Streams)> {
-        let out = Arc::new(standard(Standard::Output)?);
+    /// `instead`: a file that takes the place of the standard output, and its name.
+    pub(super) fn open(progress: Progress, instead: Option<(File, String)>) -> io::Result<(Self, Streams)> {
+        let (out, name) = match instead {
+            Some(instead) => instead,
+            None => (standard(Standard::Output)?, "standard output".to_owned()),
+        };
+        let out = Arc::new(out);
         enlarge_pipe(&out);
         let streams = Streams { out, err: Arc::new(standard(Standard::Error)?), buffer: Vec::new() };
-        Ok((Self { progress, closed: AtomicBool::new(false), failure: Mutex::new(None) }, streams))
+        Ok((Self { progress, closed: AtomicBool::new(false), failure: Mutex::new(None), out: name }, streams))
     }
 
     /// Whether nobody reads standard output any more.
@@ -142,7 +149,7 @@ impl Screen {
                 self.closed.store(true, Ordering::SeqCst);
             }
             stream => {
-                let name = if stream == Stream::Stdout { "standard output" } else { "standard error" };
+                let name = if stream == Stream::Stdout { &self.out } else { "standard error" };
                 self.fail_with(format!("cannot write to {name}: {}", reason(error)));
             }
         }

@@ -12,6 +12,7 @@ use super::gates::Admission;
 use super::hand::{Hand, shorten};
 use super::input::{Input, Task};
 use super::output::Own;
+use super::results::table::Table;
 use super::roster::{Entry, Roster};
 use super::stage::{Shown, Stage};
 use crate::plan::Plan;
@@ -31,6 +32,7 @@ pub(super) struct Shared<'a> {
     pub(super) book: &'a Book,
     pub(super) roster: &'a Roster,
     pub(super) admission: Admission,
+    pub(super) table: Option<Table>,
     fatal: Mutex<Option<String>>,
     /// What an earlier attempt did not show is shown before the first job of any loop.
     first: Once,
@@ -53,7 +55,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Shared<'a> {
-    pub(super) fn new(plan: &'a Plan, parts: Parts<'a>, admission: Admission) -> Self {
+    pub(super) fn new(plan: &'a Plan, parts: Parts<'a>, admission: Admission, table: Option<Table>) -> Self {
         let Parts { degree, most, crew, stage, input, book, roster } = parts;
         Self {
             plan,
@@ -65,6 +67,7 @@ impl<'a> Shared<'a> {
             book,
             roster,
             admission,
+            table,
             fatal: Mutex::new(None),
             first: Once::new(),
             rows: Default::default(),

@@ -1,5 +1,7 @@
 //! The end of a job: what it left is made safe, then recorded, then shown.
 
+use std::io::{BufWriter, Write};
+
 use minder::exec::{Start, Verdict};
 use minder::{Outcome, Stream};
 
@@ -7,11 +9,17 @@ use super::super::book::command_of;
 use super::super::input::Task;
 use super::super::job::{Running, is_cut, refused};
 use super::super::output::{Own, Place};
-use super::{Hand, cannot_write};
+use super::super::results::table::{Output, Table};
+use super::super::results::{Results, cannot_write};
+use super::Hand;
+use super::launch::job;
 use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
 use crate::journal::{joblog, line};
 use crate::plan::View;
 use crate::report::{Cause, reason, say};
+
+/// From this size on a row is made in a file.
+const ROW_MAX: u64 = 256 << 10;
 
 impl Hand<'_> {
     /// Counts a job that was not started, and says why.
@@ -19,8 +27,18 @@ impl Hand<'_> {
         self.shared.stage.screen.aside(|| say(&format!("cannot run `{name}`: {why}")));
         self.tally.add_refused(name, why);
         let ended = refused(task.number, self.args(task), why);
+        let mut ended = ended;
+        let mut owed = false;
+        if let Some(table) = &self.shared.table {
+            if let Err(error) = self.tabulate(table, &ended, start, task, &mut Running::new(task.number)) {
+                self.shared.fail(error);
+                return Verdict::FailedForGood;
+            }
+            ended.kept = self.kept();
+            owed = self.shared.book.is_kept();
+        }
         self.write_row(start, task, ended);
-        self.batch.end_job(task.number, None, false);
+        self.batch.end_job(task.number, None, owed);
         Verdict::FailedForGood
     }
 
@@ -90,8 +108,9 @@ impl Hand<'_> {
         }
         Ok(())
     }
-    /// Gathers what a job left when it ended, and says where it lies.
-    pub(super) fn gather(&mut self, running: &mut Running) -> Result<Vec<Piece>, String> {
+
+    /// Gathers what a job left when it ended.
+    pub(super) fn gather(&mut self, running: &mut Running) -> Result<(), String> {
         for (stream, mut own) in [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..)) {
             let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
             let len = len.map_err(|error| format!("cannot read the output of a job: {}", reason(&error)))?;
@@ -99,7 +118,7 @@ impl Hand<'_> {
             own.range = 0..len;
             if let (Some(results), Some(file)) = (&mut running.results, &own.file) {
                 let pushed = results.push_file(stream, file, 0, len);
-                pushed.map_err(|error| cannot_write(results.folder(), &error))?;
+                pushed.map_err(|error| cannot_write(results.place(), &error))?;
             }
             match len {
                 0 => own.remove(),
@@ -108,6 +127,26 @@ impl Hand<'_> {
         }
         let batch = &mut self.batch;
         running.lines.rest(|stream, bytes| batch.push(stream, bytes));
+        let Some(results) = &running.results else { return Ok(()) };
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let wrote = results.handed_over(stream);
+            let wrote = wrote.map_err(|error| cannot_write(results.place(), &error))?;
+            if let Some((file, len)) = wrote {
+                running.wrote[stream as usize] = len;
+                if stream == Stream::Stderr {
+                    running.tail.push(&last_of(file, len));
+                }
+            }
+        }
+        if let Some(line) = results.line() {
+            batch.push(Stream::Stdout, &line);
+        }
+        Ok(())
+    }
+
+    /// Where lies what waits of the job that ends.
+    fn kept(&self) -> Vec<Piece> {
+        let batch = &self.batch;
         let mut kept = Vec::new();
         for piece in batch.pieces() {
             let stream = piece.stream as u8 + 1;
@@ -130,7 +169,43 @@ impl Hand<'_> {
                 Place::Shared(..) => (),
             }
         }
-        Ok(kept)
+        kept
+    }
+
+    /// Puts a row in the place of what a job wrote.
+    fn tabulate(
+        &mut self,
+        table: &Table,
+        ended: &Ended,
+        start: Start,
+        task: &Task,
+        running: &mut Running,
+    ) -> Result<(), String> {
+        let shared = self.shared;
+        let command = shared.plan.template.display(&job(shared, task, start));
+        table.begin(task.columns().len(), |line| shared.stage.show(Stream::Stdout, line, None));
+        let large = self.batch.len() > ROW_MAX;
+        let file = if large { Some(self.spool(running)?) } else { None };
+        let batch = &self.batch;
+        let output: Output<'_> = &|stream, take| batch.each(stream, take);
+        let mut row = Vec::new();
+        let written = match &file {
+            Some(file) => {
+                let mut file = BufWriter::new(file);
+                let written = table.row(ended, &command, task.columns(), output, &mut file);
+                written.and_then(|()| file.flush())
+            }
+            None => table.row(ended, &command, task.columns(), output, &mut row),
+        };
+        written.map_err(|error| shared.cannot_keep(&error))?;
+        self.batch.discard();
+        self.batch.push(Stream::Stdout, &row);
+        if let Some(mut own) = running.spool.pop() {
+            let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
+            own.range = 0..len.map_err(|error| shared.cannot_keep(&error))?;
+            self.batch.push_file(Stream::Stdout, own);
+        }
+        Ok(())
     }
 
     /// The last of what a failed job wrote to its standard error.
@@ -151,6 +226,7 @@ impl Hand<'_> {
     /// Drops what an attempt left after which the job runs again.
     pub(super) fn forget(&mut self, running: &mut Running, task: &Task) {
         running.spool.drain(..).for_each(Own::remove);
+        running.results.take().into_iter().for_each(Results::discard);
         if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), running.meal.take()) {
             *task.part() = meal.again(pipe);
         }
@@ -168,29 +244,39 @@ impl Hand<'_> {
     ) {
         let shared = self.shared;
         if running.torn {
+            running.results.take().into_iter().for_each(Results::discard);
             self.batch.discard();
             return self.batch.end_job(task.number, None, false);
         }
         let head = std::mem::take(&mut running.head);
         self.batch.push(Stream::Stdout, &head);
-        let kept = match self.gather(running) {
-            Ok(kept) => kept,
-            Err(error) => return shared.fail(error),
-        };
+        if let Err(error) = self.gather(running) {
+            return shared.fail(error);
+        }
         // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
         // not.
         let passed = running.live || shared.plan.view == View::Lines;
         let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
         let cut = unseen || is_cut(outcome, shared.crew.is_cancelled());
-        let owed = shared.book.is_kept() && !kept.is_empty() && !cut;
-        if !cut && (shared.book.is_kept() || shared.book.has_joblog()) {
-            let mut row = running.row(self.args(task), outcome.exit, kept);
+        if cut && shared.table.is_some() {
+            self.batch.discard();
+        }
+        let mut owed = false;
+        if !cut && (shared.book.is_kept() || shared.book.has_joblog() || shared.table.is_some()) {
+            let mut row = running.row(self.args(task), outcome.exit, Vec::new());
             row.leaked = outcome.leaked;
             row.timed_out = matches!(cause, Cause::TimedOut(_)) && !row.succeeded();
             // Messages name arguments.
             if !row.succeeded() && !shared.plan.record.redact {
                 row.tail = self.tail(running);
             }
+            if let Some(table) = &shared.table
+                && let Err(error) = self.tabulate(table, &row, start, task, running)
+            {
+                return shared.fail(error);
+            }
+            row.kept = self.kept();
+            owed = shared.book.is_kept() && !row.kept.is_empty();
             self.write_row(start, task, row);
         }
         self.batch.end_job(task.number, running.tag.take(), owed);

@@ -6,16 +6,17 @@ use minder::{Spilled, Stream, Token};
 use super::super::job::Running;
 use super::super::lines::Pen;
 use super::super::output::Own;
+use super::super::results::cannot_write;
 use super::super::shared::Shared;
+use super::Hand;
 use super::conclude::last_of;
-use super::{Hand, cannot_write};
 use crate::plan::View;
 
 impl Hand<'_> {
     /// Shows as it comes the job that has the stage, if it runs here.
     pub(super) fn promote(&mut self, outputs: &mut Outputs<'_>) {
         let shared = self.shared;
-        if !matches!(shared.plan.view, View::Grouped | View::Ordered) || shared.plan.spool {
+        if !matches!(shared.plan.view, View::Grouped | View::Ordered) || !shared.plan.may_be_live() {
             return;
         }
         // Pieces of what is being killed are not shown.
@@ -92,10 +93,15 @@ impl Hand<'_> {
             return;
         };
         running.count(stream, chunk.len() as u64);
-        if let Some(results) = &mut running.results
-            && let Err(error) = results.push(stream, &chunk)
-        {
-            return shared.fail(cannot_write(results.folder(), &error));
+        if let Some(results) = &mut running.results {
+            if let Err(error) = results.push(stream, &chunk) {
+                return shared.fail(cannot_write(results.place(), &error));
+            }
+            if !results.shows(stream) {
+                return if stream == Stream::Stderr {
+                    running.tail.push(&chunk)
+                };
+            }
         }
         let lines = shared.plan.view == View::Lines;
         if stream == Stream::Stderr && (running.live || lines) {
@@ -134,7 +140,13 @@ impl Hand<'_> {
         if let Some(results) = &mut running.results {
             let end = spilled.start + spilled.len;
             if let Err(error) = results.push_file(stream, &spilled.file, spilled.start, end) {
-                return shared.fail(cannot_write(results.folder(), &error));
+                return shared.fail(cannot_write(results.place(), &error));
+            }
+            if !results.shows(stream) {
+                if stream == Stream::Stderr {
+                    running.tail.push(&last_of(&spilled.file, end));
+                }
+                return Own::from(spilled).remove();
             }
         }
         let Running { tag, taggers, live, tail, .. } = running;

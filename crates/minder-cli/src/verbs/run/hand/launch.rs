@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use minder::exec::Start;
-use minder::{Command, Delivery, Group, Size, SpawnOptions, Stdio, WhenFull};
+use minder::{Command, Delivery, Group, Size, SpawnOptions, Stdio, Stream, WhenFull};
 
 use super::super::input::Task;
 use super::super::job::Running;
 use super::super::output::Own;
-use super::super::results::Results;
+use super::super::results::{Copies, Results, cannot_write};
 use super::super::shared::Shared;
 use super::super::spread::Meal;
-use super::{Hand, cannot_write};
+use super::Hand;
 use crate::plan::{Timeout, View, Way};
 use crate::report::reason;
 use crate::template::Job;
@@ -36,10 +36,11 @@ impl Hand<'_> {
     ) -> Result<SpawnOptions, String> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
+        running.copies = Copies::create(&plan.beside, &job(self.shared, task, start))?;
         if let Some(part) = task.part().take() {
             self.serve(command, running, task, Meal::new(part))?;
         }
-        self.surround(command, task, start)?;
+        self.surround(command, running, task, start)?;
         if plan.print {
             running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
             running.head.push(b'\n');
@@ -51,24 +52,26 @@ impl Hand<'_> {
             running.timeout = Some(limit);
             options = options.deadline(at, plan.kill());
         }
-        if let Some(folder) = &plan.results {
-            let made = Results::create(folder, task.columns(), running.number);
-            running.results = Some(made.map_err(|error| cannot_write(folder, &error))?);
-        }
+        let run = self.shared.book.run();
+        running.results = Results::create(&plan.beside, &job(self.shared, task, start), run)?;
         if plan.pty {
             command.group(Group::Terminal(minder::os::terminal_size().unwrap_or(TERMINAL)));
         } else if plan.spool {
             let files = [self.spool(running)?, self.spool(running)?];
             let [out, err] = files.map(Stdio::from);
             command.stdout(out).stderr(err);
+            hand_over(command, running)?;
             return Ok(options);
         } else if plan.view == View::Straight {
             self.straight(command, running);
+            hand_over(command, running)?;
             return Ok(options);
         } else {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
+            hand_over(command, running)?;
         }
         running.live = match plan.view {
+            _ if !plan.may_be_live() => false,
             View::Ordered => self.shared.stage.start(running.number) && running.may_live,
             View::Grouped if !running.may_live => false,
             View::Grouped => {
@@ -123,7 +126,13 @@ impl Hand<'_> {
     }
 
     /// What a job finds around it: its folder, variables, niceness.
-    fn surround(&self, command: &mut Command, task: &Task, start: Start) -> Result<(), String> {
+    fn surround(
+        &self,
+        command: &mut Command,
+        running: &mut Running,
+        task: &Task,
+        start: Start,
+    ) -> Result<(), String> {
         let control = &self.shared.plan.control;
         for (name, value) in &self.shared.plan.environment {
             command.env(name, value);
@@ -147,13 +156,22 @@ impl Hand<'_> {
             let words = folder.argv(&job(self.shared, task, start)).map_err(|error| error.to_string())?;
             let mut path = PathBuf::from(words.into_iter().next().unwrap_or_default());
             if path.as_os_str() == "..." {
-                path = self.shared.book.folder().join(format!("work-{}", task.number));
+                let (book, token) = (self.shared.book, &self.shared.plan.beside.token);
+                // Without a record the folder is not ours alone.
+                let whose = if book.is_kept() { String::new() } else { format!("minder-{token}-") };
+                path = book.folder().join(format!("{whose}work-{}", task.number));
+                if self.shared.plan.beside.cleanup {
+                    running.copies.own(path.clone());
+                }
                 match minder::os::private_folder(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                         return Err(format!("cannot make `{}`: {}", path.display(), reason(&error)));
                     }
                     _ => (),
                 }
+            } else if !path.as_os_str().is_empty() {
+                std::fs::create_dir_all(&path)
+                    .map_err(|error| format!("cannot make `{}`: {}", path.display(), reason(&error)))?;
             }
             command.current_dir(path);
         }
@@ -169,7 +187,7 @@ impl Hand<'_> {
             command.group(Group::Inherit).stdin(minder::os::terminal().map_or(Stdio::Null, Stdio::from));
         }
         let head = std::mem::take(&mut running.head);
-        self.shared.stage.show(minder::Stream::Stdout, &head, None);
+        self.shared.stage.show(Stream::Stdout, &head, None);
     }
 
     /// A file for a job to write to.
@@ -192,6 +210,24 @@ impl Hand<'_> {
         running.spool.push(own);
         Ok(file)
     }
+}
+
+/// Lets a job write to its files itself, where nothing of it is to be shown.
+fn hand_over(command: &mut Command, running: &mut Running) -> Result<(), String> {
+    let Some(results) = &mut running.results else { return Ok(()) };
+    if !results.shows(Stream::Stdout) {
+        let head = std::mem::take(&mut running.head);
+        results.begin(&head).map_err(|error| cannot_write(results.place(), &error))?;
+    }
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        let file = results.hand_over(stream).map_err(|error| cannot_write(results.place(), &error))?;
+        match (stream, file) {
+            (Stream::Stdout, Some(file)) => _ = command.stdout(file),
+            (Stream::Stderr, Some(file)) => _ = command.stderr(file),
+            (_, None) => (),
+        }
+    }
+    Ok(())
 }
 
 /// What a job puts into the template.

@@ -1,0 +1,68 @@
+//! `--template FILE=NAME`: copies of files with the values of a job in them.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use minder::os::private_file;
+
+use super::text;
+use crate::plan::Beside;
+use crate::report::reason;
+use crate::template::Job;
+
+/// What was made for a job and goes with it.
+#[derive(Debug, Default)]
+pub(in crate::verbs::run) struct Copies {
+    files: Vec<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+impl Copies {
+    /// Makes the copies of a job.
+    pub(in crate::verbs::run) fn create(beside: &Beside, job: &Job<'_>) -> Result<Self, String> {
+        let mut made = Self::default();
+        for copy in &beside.copies {
+            let name = PathBuf::from(text(&copy.name, job)?);
+            let content = text(&copy.content, job)?;
+            put(&name, content.as_encoded_bytes(), &copy.permissions, &beside.token)
+                .map_err(|error| format!("cannot write `{}`: {}", name.display(), reason(&error)))?;
+            if beside.cleanup {
+                made.files.push(name);
+            }
+        }
+        Ok(made)
+    }
+
+    /// This folder goes with the job, too.
+    pub(in crate::verbs::run) fn own(&mut self, folder: PathBuf) {
+        self.folder = Some(folder);
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        // What cannot be removed was moved away or is another's.
+        self.files.iter().for_each(|file| _ = fs::remove_file(file));
+        let _ = self.folder.as_ref().map(fs::remove_dir_all);
+    }
+}
+
+/// Writes a file at once: whoever opens it finds all of it. A link in its place is replaced.
+fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    if name.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
+    }
+    let part = name.with_file_name(format!(".minder-{token}-{}", MADE.fetch_add(1, Ordering::Relaxed)));
+    let mut file = private_file(&part)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| fs::set_permissions(&part, permissions.clone()))
+        .and_then(|()| fs::rename(&part, name));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}

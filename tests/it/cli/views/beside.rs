@@ -1,0 +1,156 @@
+//! Files beside the screen: names of files in place of output, files that the user names, copies of templates.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use super::{Live, feed, files, folder, input, minder, path, shell, texts, untangle};
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).expect("a file").permissions().mode() & 0o777
+}
+
+#[test]
+fn outputs_become_files_of_their_own() {
+    let jobs = texts(9, 3000, 700_000);
+    for flags in
+        ["-j1", "-j4", "-k -j4", "--lb -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--pty -j3"]
+    {
+        let folder = folder();
+        let mut command = minder(&format!("run {flags} --files --tmpdir {} KID text", path(folder.path())));
+        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        let names = String::from_utf8(ended.out).expect("names");
+        let names: Vec<&Path> = names.lines().map(Path::new).collect();
+        assert_eq!(names.len(), jobs.len(), "{flags}");
+        assert_eq!(files(folder.path()), jobs.len(), "{flags}: something else is left");
+        assert!(names.iter().all(|name| mode(name) == 0o600));
+        if flags.contains("--pty") {
+            continue;
+        }
+        untangle(&ended.errors, 1, &jobs, false);
+        let mut all: Vec<Vec<u8>> = names.iter().map(|name| fs::read(name).expect("a file")).collect();
+        let mut wanted: Vec<Vec<u8>> = jobs.iter().map(|job| job.lines(0).concat()).collect();
+        if !flags.contains("-k") {
+            all.sort();
+            wanted.sort();
+        }
+        assert!(all == wanted, "{flags}");
+    }
+}
+
+#[test]
+fn a_job_that_runs_again_has_one_file() {
+    let folder = folder();
+    let flags = format!("--files --retries 3 --tmpdir {}", path(folder.path()));
+    let ended = Live::start(&shell(&flags, "echo {}; exit 1", &["a", "b"])).finish().code(2);
+    assert_eq!(String::from_utf8_lossy(&ended.out).lines().count(), 2);
+    assert_eq!(files(folder.path()), 2);
+}
+
+#[test]
+fn files_that_cannot_be_made_are_one_line() {
+    let flags = "--no-record --files --tmpdir /proc/none";
+    Live::start(&shell(flags, "echo {}", &["a", "b"]))
+        .finish()
+        .code(255)
+        .complains(&["cannot make a file for output in `/proc/none`"]);
+}
+
+#[test]
+fn a_name_with_placeholders_is_the_name() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let line = "echo out {}; echo err >&2";
+    Live::start(&shell(&format!("--results {}", path(&at("d/{#}.txt"))), line, &["a", "b/c"]))
+        .finish()
+        .code(0);
+    assert_eq!(text(&at("d/2.txt")), "out b/c\n");
+    assert_eq!(text(&at("d/2.txt.err")), "err\n");
+    assert_eq!(text(&at("d/2.txt.seq")), "2");
+    assert_eq!(files(folder.path()), 6);
+    Live::start(&shell(&format!("--results {}", path(&at("e{}/"))), line, &["x"])).finish().code(0);
+    assert_eq!(text(&at("ex/stdout")), "out x\n");
+    assert_eq!(text(&at("ex/seq")), "1");
+    // No link is followed.
+    fs::write(at("victim"), "precious").expect("a file");
+    symlink(at("victim"), at("l")).expect("a link");
+    Live::start(&shell(&format!("--results {}", path(&at("{}"))), line, &["l"])).finish().code(0);
+    assert_eq!(text(&at("victim")), "precious");
+    assert_eq!(text(&at("l")), "out l\n");
+}
+
+#[test]
+fn folders_have_the_names_of_columns() {
+    let folder = folder();
+    let line = "echo {z}";
+    let flags = format!("--header : --files --results {}", path(folder.path()));
+    let ended = Live::start(&shell(&flags, line, &["z", "1", ":::", "a/b", "2"])).finish().code(0);
+    let own = folder.path().join("a\\_b/2/z/1");
+    assert_eq!(text(&own.join("stdout")), "1\n");
+    assert_eq!(String::from_utf8_lossy(&ended.out), format!("{}\n", path(&own.join("stdout"))));
+}
+
+#[test]
+fn copies_have_the_values_in_them() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("t"), "<{}> {#} {/.} {n}\n$(echo {})").expect("a file");
+    fs::set_permissions(at("t"), fs::Permissions::from_mode(0o640)).expect("its mode");
+    fs::write(at("victim"), "precious").expect("a file");
+    symlink(at("victim"), at("1.o")).expect("a link");
+    let flags = format!("-j2 -k --template {}={}", path(&at("t")), path(&at("{#}.o")));
+    let line = format!("cat {}", path(&at("{#}.o")));
+    let wanted = "<it's> 1 it's {n}\n$(echo it's)<a b/c.d> 2 c {n}\n$(echo a b/c.d)";
+    let ended = Live::start(&shell(&flags, &line, &["it's", "a b/c.d"])).finish().code(0);
+    assert_eq!(String::from_utf8_lossy(&ended.out), wanted);
+    assert_eq!(text(&at("victim")), "precious");
+    assert_eq!(mode(&at("1.o")), 0o640);
+    assert_eq!(files(folder.path()), 4);
+    // Several, which go with the job, also with one that fails and one that cannot start.
+    let more = format!("{flags} --cleanup --retries 2 --tmpl {}={}", path(&at("t")), path(&at("{}.q")));
+    let ended = Live::start(&shell(&more, &format!("{line}; exit 1"), &["x"])).finish().code(1);
+    assert_eq!(String::from_utf8_lossy(&ended.out), "<x> 1 x {n}\n$(echo x)");
+    let mut command = minder(&format!("run {more}"));
+    Live::start(command.args(["/no/such/program", "{}", ":::", "x"])).finish();
+    assert_eq!(files(folder.path()), 3);
+}
+
+#[test]
+fn copies_that_cannot_be_made_are_one_line() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("t"), "{}").expect("a file");
+    fs::create_dir(at("d")).expect("a folder");
+    for (flag, why) in [
+        (format!("{}={}", path(&at("no")), path(&at("o"))), "cannot read the template `"),
+        (path(&at("t")).to_owned(), "--template `"),
+        (format!("{}={}", path(&at("t")), path(&at("no/{}.o"))), "cannot write `"),
+        (format!("{}={}", path(&at("t")), path(&at("d"))), "cannot write `"),
+    ] {
+        let command = shell(&format!("-j2 --template {flag}"), "echo {}", &["a", "b"]);
+        Live::start(&command).finish().code(255).complains(&[why]);
+    }
+    assert_eq!(files(folder.path()), 1, "a part is left");
+}
+
+#[test]
+fn folders_of_jobs_are_made_and_may_go() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let flags = format!("--wd {}", path(&at("new/{}")));
+    Live::start(&shell(&flags, "touch x", &["a", "b"])).finish().code(0);
+    // The argument is a last word.
+    assert_eq!(files(&at("new/b")), 2);
+    for (more, left) in [("", 2), ("--cleanup", 0)] {
+        let own = at(&format!("tmp{more}"));
+        fs::create_dir(&own).expect("a folder");
+        let flags = format!("--no-record --tmpdir {} {more} --wd ...", path(&own));
+        Live::start(&shell(&flags, "touch {}", &["a", "b"])).finish().code(0);
+        assert_eq!(files(&own), left);
+        assert_eq!(fs::read_dir(&own).expect("a folder").count(), left);
+    }
+}

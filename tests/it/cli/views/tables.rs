@@ -1,0 +1,154 @@
+//! `--results NAME.csv`, `.tsv`, `.json`: a row for each job, whole, once, whatever the job wrote.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::{Live, feed, folder, input, minder, path, shell, texts};
+
+/// Rows of a table with quotes around what needs them.
+fn rows(text: &[u8], between: u8) -> Vec<Vec<Vec<u8>>> {
+    let (mut rows, mut row, mut field, mut within) = (Vec::new(), Vec::new(), Vec::new(), false);
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' if within && bytes.next_if_eq(&b'"').is_some() => field.push(b'"'),
+            b'"' => within = !within,
+            byte if within => field.push(byte),
+            byte if byte == between => row.push(std::mem::take(&mut field)),
+            b'\n' => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            byte => field.push(byte),
+        }
+    }
+    assert!(row.is_empty() && field.is_empty() && !within, "the last row is torn");
+    rows
+}
+
+#[test]
+fn each_job_is_a_row_whatever_it_wrote() {
+    let jobs = texts(9, 3000, 700_000);
+    for flags in ["-j1", "-j4", "-k -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--tag -j3"] {
+        for (name, between) in [("out.csv", b','), ("out.tsv", b'\t'), ("-.csv", b',')] {
+            let folder = folder();
+            let table = folder.path().join(name);
+            let to_screen = name.starts_with('-');
+            let results = if to_screen { name } else { path(&table) };
+            let mut command = minder(&format!("run {flags} --results {results} KID text"));
+            let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+            assert!(ended.errors.is_empty(), "{flags} {name}: {:?}", String::from_utf8_lossy(&ended.errors));
+            assert!(to_screen || ended.out.is_empty(), "{flags} {name}");
+            let all = if to_screen { ended.out } else { fs::read(&table).expect("a table") };
+            let mut found = rows(&all, between);
+            let head: Vec<_> =
+                found.remove(0).into_iter().map(|name| String::from_utf8(name).unwrap()).collect();
+            assert_eq!(head[..3], ["Seq", "Host", "Starttime"]);
+            assert_eq!(head[8..], ["Command", "V1", "Stdout", "Stderr"]);
+            if flags.contains("-k") || flags == "-j1" {
+                assert!(
+                    found
+                        .iter()
+                        .map(|row| &row[0])
+                        .eq((1..=9).map(|job: i32| job.to_string().into_bytes()).collect::<Vec<_>>().iter())
+                );
+            }
+            let found: BTreeMap<_, _> = found.iter().map(|row| (row[9].clone(), row)).collect();
+            assert_eq!(found.len(), jobs.len(), "{flags} {name}");
+            for job in &jobs {
+                let row = found[job.word().as_bytes()];
+                assert!(row[10] == job.lines(0).concat(), "{flags} {name}: stdout of {job:?}");
+                assert!(row[11] == job.lines(1).concat(), "{flags} {name}: stderr of {job:?}");
+                assert_eq!(row[5], row[10].len().to_string().as_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_json_are_lines() {
+    let folder = folder();
+    let table = folder.path().join("out.json");
+    let line = r"printf 'a\377\001ä\n'; exit {}";
+    Live::start(&shell(&format!("-j1 --results {}", path(&table)), line, &["0", "3"])).finish().code(1);
+    let text = fs::read_to_string(&table).expect("text");
+    for (line, code) in text.lines().zip([0, 3]) {
+        assert!(line.contains(&format!("\"Exitval\": {code}, \"Signal\": 0, ")), "{line}");
+        let end =
+            format!("\"V\": [ \"{code}\" ], \"Stdout\": \"a\u{fffd}\\u0001ä\\u000a\", \"Stderr\": \"\" }}");
+        assert!(line.ends_with(&end), "{line}");
+    }
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
+fn a_job_that_cannot_start_has_a_row() {
+    let folder = folder();
+    let table = folder.path().join("out.csv");
+    let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
+    Live::start(command.args(["true", "/no/such/program"])).finish().code(1);
+    let found = rows(&fs::read(&table).expect("a table"), b',');
+    assert_eq!(found.len(), 3);
+    assert_eq!([&found[1][6][..], &found[2][6][..]], [&b"0"[..], b"127"]);
+}
+
+#[test]
+fn a_run_that_goes_on_goes_on_with_its_table() {
+    let folder = folder();
+    let (table, joblog) = (folder.path().join("out.csv"), folder.path().join("log"));
+    let flags = format!("-j1 --no-record --joblog {} --results {}", path(&joblog), path(&table));
+    let run = |more: &str, args: &[&str]| {
+        Live::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).finish().code(0)
+    };
+    run("", &["a", "b"]);
+    let before = fs::read(&table).expect("a table");
+    // Torn within quotes, where a line ends as well.
+    fs::write(&table, [&before[..], b"3,:,1.000,0.000,0,2,0,0,echo,c,\"c\nc"].concat()).expect("a table");
+    run("--resume", &["a", "b", "c"]);
+    let found = rows(&fs::read(&table).expect("a table"), b',');
+    let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
+    assert_eq!(seen, ["Stdout", "a\n", "b\n", "c\n"]);
+    // Without --resume it is emptied.
+    run("", &["d"]);
+    assert_eq!(rows(&fs::read(&table).expect("a table"), b',').len(), 2);
+}
+
+#[test]
+fn a_row_that_waited_is_written_once() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let (table, joblog, go) = (at("out.csv"), at("log"), at("go"));
+    fs::create_dir(at("state")).expect("a folder");
+    let flags = format!("-k -j2 --joblog {} --results {}", path(&joblog), path(&table));
+    let line = format!("test {{}} = b || until test -e {}; do sleep 0.1; done; echo {{}}", path(&go));
+    let mut command = shell(&flags, &line, &["a", "b"]);
+    let mut live = Live::start(command.env("MINDER_STATE_DIR", at("state")));
+    live.until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
+    live.signal(rustix::process::Signal::KILL);
+    live.finish();
+    fs::write(&go, "").expect("a file");
+    let mut command = minder("run --resume last");
+    Live::start(command.env("MINDER_STATE_DIR", at("state"))).finish().code(0);
+    let found = rows(&fs::read(&table).expect("a table"), b',');
+    let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
+    assert_eq!(seen, ["Stdout", "a\n", "b\n"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_one_line() {
+    let folder = folder();
+    let nowhere = folder.path().join("no/such/out.csv");
+    Live::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))
+        .finish()
+        .code(255)
+        .complains(&["cannot write results in `", path(&nowhere)]);
+    if Path::new("/dev/full").exists() {
+        let table = folder.path().join("full.csv");
+        std::os::unix::fs::symlink("/dev/full", &table).expect("a link");
+        Live::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
+            .finish()
+            .code(255)
+            .complains(&["cannot write to the results in `"]);
+    }
+}
