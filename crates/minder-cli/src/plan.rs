@@ -60,6 +60,12 @@ pub(crate) struct Plan {
     /// What a person sees while it runs.
     pub(crate) wish: Wish,
     pub(crate) colours: When,
+    /// Whether each job's output has a colour of its own.
+    pub(crate) colour_jobs: bool,
+    /// Whether only whole lines have one.
+    pub(crate) colour_lines: bool,
+    /// Whether output of jobs that failed is coloured. Lines that are shown as they come are not: nobody knows yet.
+    pub(crate) colour_failed: bool,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
     /// Whether each command is printed before its output.
@@ -280,6 +286,9 @@ impl Plan {
             guardians: !no_guard,
             wish: Wish { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
             colours: colours(eyes.color),
+            colour_jobs: eyes.color == Some(Colour::Jobs),
+            colour_lines: output.line_buffer || eyes.color_lines,
+            colour_failed: eyes.color_failed && !output.line_buffer,
             quiet: eyes.quiet,
             verbose: eyes.verbose,
             print: eyes.print,

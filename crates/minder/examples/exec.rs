@@ -25,13 +25,7 @@ impl Worker for Numbers<'_> {
         command.arg(job.to_string()).stdin(Stdio::Null);
         Ok(Launch { command, options: SpawnOptions::default() })
     }
-    fn event(
-        &mut self,
-        _start: Start,
-        _job: &u64,
-        _event: Event,
-        _outputs: &mut Outputs<'_>,
-    ) -> Option<Kill> {
+    fn event(&mut self, _: Start, _: &u64, _: Event, _: &mut Outputs<'_>) -> Option<Kill> {
         None
     }
     fn done(&mut self, _start: Start, job: &u64, outcome: Outcome) -> Verdict {

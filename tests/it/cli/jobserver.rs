@@ -52,7 +52,6 @@ fn span(line: &str) -> Option<Range<f64>> {
 }
 
 #[test]
-#[ignore = "runs do not take part yet"]
 fn jobs_run_in_the_slots_that_make_lends() {
     let rule =
         "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 201 202 203 204 205 206 207 208 209";
@@ -64,7 +63,6 @@ fn jobs_run_in_the_slots_that_make_lends() {
 }
 
 #[test]
-#[ignore = "runs do not take part yet"]
 fn a_build_of_two_slots_lends_one() {
     let rule = "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 51 52 53 54";
     let Some((ended, folder)) = make("-j2", rule) else { return };
@@ -77,7 +75,8 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
     for jobs in
         ["KID exit {} ::: 1 2 3 4 5 6", "KID kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
     {
-        let Some((ended, _folder)) = make("-j3", &format!("+MINDER run --no-record -q -j8 {jobs}")) else {
+        let Some((ended, _folder)) = make("-j3", &format!("+MINDER run --no-record --quiet -j8 {jobs}"))
+        else {
             return;
         };
         assert!(!ended.code(2).err.contains(LOST), "{jobs}");
@@ -85,7 +84,6 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
 }
 
 #[test]
-#[ignore = "runs do not take part yet"]
 fn a_jobserver_out_of_reach_is_said_once() {
     let rule = "MINDER run --no-record --joblog log -j4 KID sleep-ms {} ::: 101 102 103 104 105 106";
     let Some((ended, folder)) = make("-j3", rule) else { return };
@@ -107,7 +105,6 @@ fn a_run_may_stay_out_of_it() {
 }
 
 #[test]
-#[ignore = "runs do not take part yet"]
 fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
     let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };

@@ -64,6 +64,7 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
             _ => (),
         }
         tags(wishes, out);
+        colours(wishes, ordered && has(Wish::LineBuffer), out);
     }
     if let Some(results) = wishes.value(Wish::Results) {
         out.push(with("--results", results));
@@ -82,15 +83,47 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
 
 /// What lines begin with. Nothing is put before what jobs write for themselves.
 fn tags(wishes: &Wishes, out: &mut Vec<OsString>) {
-    if wishes.has(Wish::ColourTag) || wishes.has(Wish::ColourTagString) {
-        out.push("--color".into());
-    }
-    match wishes.value(Wish::TagString).or(wishes.value(Wish::ColourTagString)) {
+    let text = wishes.value(Wish::TagString).or(wishes.value(Wish::ColourTagString));
+    match text {
         // Without a tag there is no tab either.
         Some(text) if text.is_empty() => (),
-        Some(text) => out.push(with("--tagstring", text)),
+        Some(text) => out.push(with("--tagstring", &unescape(text))),
         None if wishes.has(Wish::Tag) || wishes.has(Wish::ColourTag) => out.push("--tag".into()),
         None => (),
+    }
+}
+
+/// The text of a tag, in which some bytes may be written as escapes. A backslash before a backslash is none of them.
+fn unescape(text: &OsStr) -> OsString {
+    let (mut out, mut rest) = (Vec::new(), text.as_encoded_bytes());
+    while let Some((&byte, after)) = rest.split_first() {
+        let (meant, used) = match (byte, after) {
+            (b'\\', [b't', ..]) => (b'\t', 1),
+            (b'\\', [b'n', ..]) => (b'\n', 1),
+            (b'\\', [b'r', ..]) => (b'\r', 1),
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..]) => {
+                ((a & 7) << 6 | (b & 7) << 3 | (c & 7), 3)
+            }
+            (b'\\', [digit @ b'0'..=b'7', ..]) => (digit & 7, 1),
+            _ => (byte, 0),
+        };
+        out.push(meant);
+        rest = &after[used..];
+    }
+    argument(out)
+}
+
+/// The colours of jobs. `lines`: whole lines are shown as they come, in the order of the input.
+fn colours(wishes: &Wishes, lines: bool, out: &mut Vec<OsString>) {
+    let of_jobs = [Wish::Colour, Wish::ColourTag, Wish::ColourTagString].iter().any(|wish| wishes.has(*wish));
+    if of_jobs {
+        out.push("--color".into());
+    }
+    if wishes.has(Wish::ColourFailed) && !lines {
+        out.push("--color-failed".into());
+    }
+    if of_jobs && lines {
+        out.push("--color-lines".into());
     }
 }
 
@@ -255,8 +288,13 @@ mod tests {
             ("-k -u", "--ungroup"),
             ("-u --tag", "--ungroup"),
             ("--tag --tagstring x", "--tagstring=x"),
-            ("--ctag", "--color --tag"),
             ("--tag --tagstring ", ""),
+            ("--ctag", "--tag --color"),
+            ("--colour --ctagstring x --tag", "--tagstring=x --color"),
+            ("--tag --color-failed", "--tag --color-failed"),
+            (r"--tagstring a\tb\q\\101\0603", "--tagstring=a\tb\\q\\A03"),
+            ("-k --lb --ctag --cf", "--keep-order --tag --color --color-lines"),
+            ("-u --color --cf", "--ungroup"),
             ("-k --no-keep-order", ""),
             ("--no-keep-order -k --lb", "--line-buffer"),
             ("-v -vv", "-v"),

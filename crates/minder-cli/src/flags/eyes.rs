@@ -30,13 +30,23 @@ pub(crate) struct EyesFlags {
     #[arg(short = 'v')]
     pub(crate) print: bool,
 
-    /// Colours: on a terminal, always, or never [default: auto]. Without a word: each job's output has its own.
+    /// Colours of minder's own messages: on a terminal, always, or never [default: auto]. Without a word: each job's output
+    /// has a colour of its own.
+    ///
+    /// Jobs are coloured on whatever standard output is, and NO_COLOR does not change that: it was asked for. A line that
+    /// --lb shows without its end has no colour. With -u there is none.
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "jobs")]
     pub(crate) color: Option<Colour>,
 
     /// Output of jobs that failed is coloured.
+    ///
+    /// It is shown when the job is over, with -k too. With --lb and -u there is none.
     #[arg(long, visible_alias = "cf")]
     pub(crate) color_failed: bool,
+
+    /// As with --lb, a line without its end has no colour.
+    #[arg(long, hide = true)]
+    pub(crate) color_lines: bool,
 }
 
 /// When there are colours.

@@ -146,6 +146,11 @@ impl Painter {
         }
     }
 
+    /// Whether a line was begun that has no end yet.
+    pub(crate) fn is_within(&self) -> bool {
+        self.within
+    }
+
     /// Ends a line that was begun: the stream is over.
     pub(crate) fn finish(&mut self, suffix: &[u8], into: &mut Vec<u8>) {
         if std::mem::take(&mut self.within) {

@@ -3,13 +3,16 @@
 use std::ffi::OsStr;
 use std::fmt::Write;
 
+/// How an apostrophe stands among single quotes: as GNU parallel writes it, whose output is compared with ours.
+const APOSTROPHE: &str = r#"'"'"'"#;
+
 /// Writes `value` as one word outside of quotes.
 pub(super) fn bare(value: &OsStr) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./:@%+,=^".contains(b) || !b.is_ascii();
     match printable(value) {
         Some(text) if !text.is_empty() && text.as_bytes().iter().all(plain) => text.to_owned(),
         Some(text) if !text.contains('\'') => format!("'{text}'"),
-        Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
+        Some(text) => quoted(text),
         None => escaped(value),
     }
 }
@@ -32,7 +35,7 @@ pub(super) fn in_double_quotes(value: &OsStr) -> String {
 /// Writes `value` as it stands inside single quotes.
 pub(super) fn in_single_quotes(value: &OsStr) -> String {
     match printable(value) {
-        Some(text) => text.replace('\'', r"'\''"),
+        Some(text) => text.replace('\'', APOSTROPHE),
         None => format!("'{}'", escaped(value)),
     }
 }
@@ -47,6 +50,14 @@ pub(super) fn text(bytes: &[u8], out: &mut String) {
             let _ = write!(out, "\\x{byte:02x}");
         }
     }
+}
+
+/// A text with apostrophes as one word. Nothing stands in quotes at its ends.
+fn quoted(text: &str) -> String {
+    let whole = format!("'{}'", text.replace('\'', APOSTROPHE));
+    let start = if text.starts_with('\'') { 2 } else { 0 };
+    let end = whole.len() - if text.ends_with('\'') { 2 } else { 0 };
+    whole[start..end].to_owned()
 }
 
 fn printable(value: &OsStr) -> Option<&str> {

@@ -408,11 +408,11 @@ fn a_job_is_shown_as_a_person_would_write_it() {
         ("gzip -9 {}", "a.log", "gzip -9 a.log"),
         ("gzip -9 {}", "a b", "gzip -9 'a b'"),
         ("gzip -9 {}", "", "gzip -9 ''"),
-        ("gzip -9 {}", "it's", r"gzip -9 'it'\''s'"),
+        ("gzip -9 {}", "it's", r#"gzip -9 'it'"'"'s'"#),
         ("gzip -9 {}", "a\nb\x1b", r"gzip -9 $'a\nb\033'"),
         ("echo \"x {}\"", "$(a) \"b\"", r#"echo "x \$(a) \"b\"""#),
         ("echo \"x {}\"", "a\n", r#"echo "x "$'a\n'"""#),
-        ("echo 'x {}'", "it's", r"echo 'x it'\''s'"),
+        ("echo 'x {}'", "it's", r#"echo 'x it'"'"'s'"#),
         ("a\nb {}", "c", "a\\nb c"),
     ] {
         let columns = [OsString::from(value)];

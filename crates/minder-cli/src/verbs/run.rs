@@ -43,6 +43,7 @@ use self::roster::Roster;
 use self::screen::{Screen, Streams};
 use self::shared::{Parts, Shared};
 use self::stage::{Order, Stage};
+use self::tags::Marks;
 use crate::exit;
 use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};
 use crate::journal::row::Over;
@@ -117,7 +118,13 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
             }
             let job = Job { columns: task.columns(), number, total: input.total(), ..Job::default() };
             match plan.template.argv(&job) {
-                Ok(_) => writeln!(out, "{}", plan.template.display(&job))?,
+                Ok(_) => {
+                    let line = plan.template.display(&job) + "\n";
+                    match Marks::of(&plan, &job) {
+                        Some(marks) => out.write_all(&marks.around(line.as_bytes()))?,
+                        None => out.write_all(line.as_bytes())?,
+                    }
+                }
                 // The same for every job.
                 Err(error) if error.kind() == crate::template::ErrorKind::Column => return Err(error.into()),
                 Err(error) => say(&format!("cannot run `{}`: {error}", plan.template.display(&job))),

@@ -197,7 +197,7 @@ fn a_jobs_terminal_has_a_size() {
     let line = "stty size </dev/tty; true";
     let text = size(&shell("--pty -j2", line, &["1"]));
     assert!(text.contains("24 80"), "{text:?}");
-    let mut command = shell("--pty -j2 -q", line, &["1"]);
+    let mut command = shell("--pty -j2 --quiet", line, &["1"]);
     command
         .group(Group::Terminal(Size { rows: 33, columns: 111 }))
         .stdin(minder::Stdio::Inherit)

@@ -11,6 +11,7 @@ use minder::Stream;
 use minder::os::read_at;
 
 use super::output::{Finished, Own, Piece, Place, Store};
+use super::tags::Marks;
 
 /// How many bytes are gathered before they are written. A job of one line costs no call of its own then.
 const FULL: usize = 32 << 10;
@@ -111,10 +112,10 @@ impl Batch {
     }
 
     /// The job is over.
-    pub(super) fn end_job(&mut self, job: u64, tag: Option<Box<[u8]>>, owed: bool) {
+    pub(super) fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {
         let pieces = std::mem::take(&mut self.pieces);
         self.start = self.bytes.len();
-        self.jobs.push(Finished { job, tag, pieces, owed });
+        self.jobs.push(Finished { job, marks, pieces, owed });
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -10,6 +10,7 @@ use minder::os::{open_plain, private_folder};
 
 use super::again::Again;
 use super::output::{Finished, Own, Piece, Place, Store};
+use super::tags::Marks;
 use crate::journal::joblog::{self, Joblog};
 use crate::journal::manifest::{Manifest, Source};
 use crate::journal::merge::{JobSet, Progress};
@@ -19,7 +20,7 @@ use crate::journal::write::{Record, output_path, remove_outputs};
 use crate::journal::{folder, line, prune};
 use crate::plan::{BY_JOBLOG, Plan, RecordPlan};
 use crate::report::{explain, reason, say};
-use crate::template::{Job, Template};
+use crate::template::Job;
 
 /// Where rows go.
 #[derive(Debug, Default)]
@@ -270,11 +271,12 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
     let mut found = Vec::new();
     for (job, pieces) in std::mem::take(&mut progress.unshown) {
         let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(Text::to_os).collect();
-        let tag = plan
-            .tag
-            .as_ref()
-            .map(|tag| tag_of(tag, &Job { columns: &columns, number: job, slot: 1, ..Job::default() }));
-        let mut finished = Finished { job, tag, pieces: Vec::new(), owed: true };
+        let marks = Marks::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
+        let marks = match plan.colour_failed && progress.failed.contains(job) {
+            true => Marks::failed(marks),
+            false => marks,
+        };
+        let mut finished = Finished { job, marks, pieces: Vec::new(), owed: true };
         for piece in pieces {
             let path = output_path(&outputs_of(&piece.file, folder, progress), &piece.file)?;
             let range =
@@ -341,15 +343,6 @@ pub(super) fn command_of(args: &[Text], number: u64, slot: u32, plan: &Plan) -> 
     }
     let columns: Vec<_> = args.iter().map(Text::to_os).collect();
     plan.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
-}
-
-/// What each line of a job begins with.
-pub(super) fn tag_of(tag: &Template, job: &Job<'_>) -> Box<[u8]> {
-    // A column that is not there is told when the command asks for it.
-    let words = tag.argv(job).unwrap_or_default();
-    let mut text = words.first().map(|word| word.as_encoded_bytes().to_vec()).unwrap_or_default();
-    text.push(b'\t');
-    text.into_boxed_slice()
 }
 
 fn name_damage(what: &str, damage: &Damage) {

@@ -8,12 +8,11 @@ mod conclude;
 use std::time::Duration;
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
-use minder::{Command, Error, ErrorKind, Event, Kill, Outcome, Status, Stream, Token};
+use minder::{Command, Error, ErrorKind, Event, Kill, Outcome, Status, Token};
 
-use self::hear::forward;
+use self::hear::{forward, show_head};
 use self::launch::job;
 use super::batch::Batch;
-use super::book::tag_of;
 use super::gates::Permit;
 use super::input::{Task, too_long};
 use super::job::Running;
@@ -21,6 +20,7 @@ use super::lines::line_max;
 use super::output::Own;
 use super::results::Results;
 use super::shared::Shared;
+use super::tags::{Marker, Marks};
 use crate::input::Arguments;
 use crate::plan::View;
 use crate::report::{Cause, Tally, count, say};
@@ -133,8 +133,11 @@ impl Worker for Hand<'_> {
         let mut running = Running::new(task.number);
         running.permit = permit;
         running.last = self.shared.is_last(start);
-        running.may_live = running.last && !plan.may_put_back();
-        running.tag = plan.tag.as_ref().map(|tag| tag_of(tag, &job(self.shared, task, start)));
+        running.may_live = running.last && !plan.may_put_back() && !plan.colour_failed;
+        running.marks = Marks::of(plan, &job(self.shared, task, start));
+        if plan.view == View::Ordered {
+            running.markers = [(); 2].map(|()| Marker::new(running.marks.as_ref()));
+        }
         let options = match self.prepare(&mut command, &mut running, task, start) {
             Ok(options) => options,
             Err(error) => {
@@ -167,9 +170,10 @@ impl Worker for Hand<'_> {
         let Some(running) = self.at(start) else { return };
         running.token = Some(token);
         if running.live {
-            let head = std::mem::take(&mut running.head);
-            shared.stage.show(Stream::Stdout, &head, None);
+            show_head(shared, running);
             forward(shared, running, token, outputs);
+        } else if shared.plan.view == View::Lines {
+            self.begin(start);
         }
         self.feed(start, outputs);
     }

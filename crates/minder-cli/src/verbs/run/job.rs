@@ -10,7 +10,8 @@ use super::lines::Lines;
 use super::output::Own;
 use super::results::{Copies, Results};
 use super::spread::Meal;
-use super::tags::Tagger;
+use super::stage::Marking;
+use super::tags::{Marker, Marks};
 use crate::journal::row::{Ended, Piece, TAIL_MAX, Text, since_1970};
 use crate::report::Cause;
 
@@ -25,8 +26,8 @@ pub(super) struct Running {
     pub(super) live: bool,
     /// Whether it was killed by a failure of ours: the torn pieces that it wrote are not shown.
     pub(super) torn: bool,
-    pub(super) tag: Option<Box<[u8]>>,
-    pub(super) taggers: [Tagger; 2],
+    pub(super) marks: Option<Marks>,
+    pub(super) markers: [Marker; 2],
     /// Bytes that it wrote to its outputs.
     pub(super) wrote: [u64; 2],
     /// The last of its standard error, as far as it is not kept elsewhere.
@@ -64,8 +65,8 @@ impl Running {
             at: SystemTime::now(),
             live: false,
             torn: false,
-            tag: None,
-            taggers: Default::default(),
+            marks: None,
+            markers: Default::default(),
             wrote: [0; 2],
             tail: Tail::default(),
             spool: Vec::new(),
@@ -85,6 +86,11 @@ impl Running {
 
     pub(super) fn wall(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    /// How its lines are marked when they are shown as they come.
+    pub(super) fn marking(&mut self, stream: Stream) -> Option<Marking<'_>> {
+        self.marks.as_ref().map(|marks| (marks, &mut self.markers[stream as usize]))
     }
 
     /// Bytes that were just heard.

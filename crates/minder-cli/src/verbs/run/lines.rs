@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use minder::{Chunk, Stream};
 
 use super::stage::Stage;
-use super::tags::Tagger;
+use super::tags::{Marker, Marks};
 
 /// The longest line that waits for its end in memory. A longer one has the screen for itself until it ends.
 const LINE_MAX: usize = 1 << 20;
@@ -33,11 +33,19 @@ pub(super) struct Pen<'a> {
     pub(super) stage: &'a Stage,
     pub(super) job: u64,
     pub(super) line_max: usize,
-    pub(super) tag: Option<&'a [u8]>,
-    pub(super) taggers: &'a mut [Tagger; 2],
+    pub(super) marks: Option<&'a Marks>,
+    pub(super) markers: &'a mut [Marker; 2],
 }
 
 impl Lines {
+    /// Shows what stands before the first line, or with it if another job has the screen.
+    pub(super) fn begin(&mut self, head: Vec<u8>, pen: &mut Pen<'_>) {
+        let marking = pen.marks.map(|marks| (marks, &mut pen.markers[Stream::Stdout as usize]));
+        if !head.is_empty() && !pen.stage.show_lines(pen.job, Stream::Stdout, [&head, &[]], marking, false) {
+            self.begun[Stream::Stdout as usize] = head;
+        }
+    }
+
     /// Takes what the job wrote. Says whether it gave the screen back.
     pub(super) fn push(&mut self, stream: Stream, chunk: Chunk, pen: &mut Pen<'_>) -> bool {
         if !self.queued.is_empty() {
@@ -93,8 +101,8 @@ impl Lines {
             begun.extend_from_slice(bytes);
             return Some(false);
         }
-        let tag = pen.tag.map(|tag| (tag, &mut pen.taggers[stream as usize]));
-        if !pen.stage.show_lines(pen.job, stream, [begun, shown], tag, long) {
+        let marking = pen.marks.map(|marks| (marks, &mut pen.markers[stream as usize]));
+        if !pen.stage.show_lines(pen.job, stream, [begun, shown], marking, long) {
             return None;
         }
         begun.clear();

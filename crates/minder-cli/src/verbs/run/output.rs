@@ -9,12 +9,14 @@ use std::sync::Arc;
 use minder::os::{nameless_file, open_plain, private_file};
 use minder::{Spilled, Stream};
 
+use super::tags::Marks;
+
 /// A job that is over and not shown yet.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     pub(super) job: u64,
-    /// What each of its lines begins with.
-    pub(super) tag: Option<Box<[u8]>>,
+    /// What stands around each of its lines.
+    pub(super) marks: Option<Marks>,
     /// What it wrote, in the order in which it is shown.
     pub(super) pieces: Vec<Piece>,
     /// Whether the record says that its output waits, so that it has to say when it was shown.

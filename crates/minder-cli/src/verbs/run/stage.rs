@@ -16,7 +16,7 @@ use super::again::Again;
 use super::batch::Batch;
 use super::output::{Finished, Own, Piece, Place};
 use super::screen::{Screen, Streams};
-use super::tags::Tagger;
+use super::tags::{Marker, Marks};
 
 /// How many finished jobs wait at most. When so many do, no further job starts.
 const WAITING_MAX: usize = 10_000;
@@ -62,11 +62,11 @@ struct State {
     repeated: Vec<Finished>,
     /// How many jobs were shown of which the record does not say so yet.
     unnoted: usize,
-    tagged: Vec<u8>,
+    marked: Vec<u8>,
 }
 
-/// What each line of a stream begins with, and where in its line the stream stands.
-type Tag<'a> = (&'a [u8], &'a mut Tagger);
+/// What stands around each line of a stream, and where in its line the stream is.
+pub(super) type Marking<'a> = (&'a Marks, &'a mut Marker);
 
 /// What came of showing.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ impl Stage {
             again,
             repeated: Vec::new(),
             unnoted: 0,
-            tagged: Vec::new(),
+            marked: Vec::new(),
         };
         for finished in unshown {
             match state.again.skips(finished.job) {
@@ -165,18 +165,31 @@ impl Stage {
     }
 
     /// Shows bytes of a running job at once.
-    pub(super) fn show(&self, stream: Stream, bytes: &[u8], mut tag: Option<Tag<'_>>) {
-        self.write(&mut self.lock(), stream, bytes, &mut tag);
+    pub(super) fn show(&self, stream: Stream, bytes: &[u8], mut marking: Option<Marking<'_>>) {
+        self.write(&mut self.lock(), stream, bytes, &mut marking);
     }
 
-    /// Writes bytes, with a tag before each line that begins in them if there is one.
-    fn write(&self, state: &mut State, stream: Stream, bytes: &[u8], tag: &mut Option<Tag<'_>>) {
-        let Some((tag, tagger)) = tag else {
+    /// Writes bytes, with the marks around their lines if there are any.
+    fn write(&self, state: &mut State, stream: Stream, bytes: &[u8], marking: &mut Option<Marking<'_>>) {
+        let Some((marks, marker)) = marking else {
             return self.screen.write(&state.streams, stream, bytes);
         };
-        state.tagged.clear();
-        tagger.push(tag, bytes, &mut state.tagged);
-        self.screen.write(&state.streams, stream, &state.tagged);
+        state.marked.clear();
+        marker.push(marks, bytes, &mut state.marked);
+        self.screen.write(&state.streams, stream, &state.marked);
+    }
+
+    /// Ends a coloured line of a job that was shown as it came and is over.
+    pub(super) fn end_line(&self, stream: Stream, marking: Marking<'_>) {
+        self.finish(&mut self.lock(), stream, marking);
+    }
+
+    fn finish(&self, state: &mut State, stream: Stream, (marks, marker): Marking<'_>) {
+        if marker.is_open() {
+            state.marked.clear();
+            marker.finish(marks, &mut state.marked);
+            self.screen.write(&state.streams, stream, &state.marked);
+        }
     }
 
     /// Shows lines of a running job; says whether it may: another may have the stage. With `keep` it has the stage from
@@ -186,7 +199,7 @@ impl Stage {
         job: u64,
         stream: Stream,
         parts: [&[u8]; 2],
-        mut tag: Option<Tag<'_>>,
+        mut marking: Option<Marking<'_>>,
         keep: bool,
     ) -> bool {
         let state = &mut *self.lock();
@@ -198,7 +211,7 @@ impl Stage {
             self.owner.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
-            self.write(state, stream, bytes, &mut tag);
+            self.write(state, stream, bytes, &mut marking);
         }
         true
     }
@@ -209,10 +222,10 @@ impl Stage {
     }
 
     /// Shows a file of a running job at once.
-    pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, tag: Option<Tag<'_>>) {
+    pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, marking: Option<Marking<'_>>) {
         let state = &mut *self.lock();
         let Spilled { file, start, len, .. } = &spilled;
-        self.show_range(state, stream, (file, *start, start + len), tag);
+        self.show_range(state, stream, (file, *start, start + len), marking);
         Own::from(spilled).remove();
     }
 
@@ -336,31 +349,40 @@ impl Stage {
         if finished.owed {
             shown.jobs.push(finished.job);
         }
-        let mut taggers = [Tagger::default(), Tagger::default()];
-        for Piece { stream, place } in finished.pieces.drain(..) {
-            let mut tag = finished.tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
-            match (place, &mut tag) {
+        let marks = finished.marks.as_ref();
+        let mut markers = [Marker::new(marks), Marker::new(marks)];
+        let last =
+            [Stream::Stdout, Stream::Stderr].map(|of| finished.pieces.iter().rposition(|it| it.stream == of));
+        for (at, Piece { stream, place }) in finished.pieces.drain(..).enumerate() {
+            let mut marking = marks.map(|marks| (marks, &mut markers[stream as usize]));
+            match (place, &mut marking) {
                 (Place::Batch(range), None) => {
                     if !run.extend(stream, &range) {
                         self.write_run(state, batch, run);
                         *run = Run { stream: Some(stream), range };
                     }
                 }
-                (Place::Batch(range), Some(_)) => self.write(state, stream, &batch[range], &mut tag),
+                (Place::Batch(range), Some(_)) => {
+                    self.write_run(state, batch, run);
+                    self.write(state, stream, &batch[range], &mut marking);
+                }
                 (Place::Shared(file, range), _) => {
                     self.write_run(state, batch, run);
-                    self.show_range(state, stream, (&file, range.start, range.end), tag);
+                    self.show_range(state, stream, (&file, range.start, range.end), marking);
                 }
                 (Place::Own(own), _) => {
                     self.write_run(state, batch, run);
                     match own.open() {
                         Ok(file) => {
-                            self.show_range(state, stream, (&file, own.range.start, own.range.end), tag)
+                            self.show_range(state, stream, (&file, own.range.start, own.range.end), marking)
                         }
                         Err(error) => self.screen.fail_reading(&error),
                     }
                     shown.files.push(own);
                 }
+            }
+            if let Some(marks) = marks.filter(|_| last[stream as usize] == Some(at)) {
+                self.finish(state, stream, (marks, &mut markers[stream as usize]));
             }
         }
     }
@@ -377,19 +399,21 @@ impl Stage {
         state: &mut State,
         stream: Stream,
         (file, at, end): (&File, u64, u64),
-        tag: Option<Tag<'_>>,
+        marking: Option<Marking<'_>>,
     ) {
-        let State { streams, tagged, .. } = state;
-        match tag {
+        let State { streams, marked, .. } = state;
+        match marking {
             None if end - at >= SENT_FROM => self.screen.copy(streams, stream, file, at, end - at),
             None => self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
                 screen.write(streams, stream, bytes);
             }),
-            Some((tag, tagger)) => self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
-                tagged.clear();
-                tagger.push(tag, bytes, tagged);
-                screen.write(streams, stream, tagged);
-            }),
+            Some((marks, marker)) => {
+                self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
+                    marked.clear();
+                    marker.push(marks, bytes, marked);
+                    screen.write(streams, stream, marked);
+                })
+            }
         }
     }
 

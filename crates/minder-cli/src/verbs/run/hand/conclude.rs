@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use minder::exec::{Start, Verdict};
-use minder::{Outcome, Stream};
+use minder::{Outcome, Status, Stream};
 
 use super::super::book::command_of;
 use super::super::input::Task;
@@ -11,7 +11,9 @@ use super::super::job::{Running, is_cut, refused};
 use super::super::output::{Own, Place};
 use super::super::results::table::{Output, Table};
 use super::super::results::{Results, cannot_write};
+use super::super::tags::Marks;
 use super::Hand;
+use super::hear::end_lines;
 use super::launch::job;
 use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
 use crate::journal::{joblog, line};
@@ -225,6 +227,7 @@ impl Hand<'_> {
 
     /// Drops what an attempt left after which the job runs again.
     pub(super) fn forget(&mut self, running: &mut Running, task: &Task) {
+        end_lines(self.shared, running);
         running.spool.drain(..).for_each(Own::remove);
         running.results.take().into_iter().for_each(Results::discard);
         if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), running.meal.take()) {
@@ -243,6 +246,7 @@ impl Hand<'_> {
         cause: Cause,
     ) {
         let shared = self.shared;
+        end_lines(shared, running);
         if running.torn {
             running.results.take().into_iter().for_each(Results::discard);
             self.batch.discard();
@@ -279,7 +283,21 @@ impl Hand<'_> {
             owed = shared.book.is_kept() && !row.kept.is_empty();
             self.write_row(start, task, row);
         }
-        self.batch.end_job(task.number, running.tag.take(), owed);
+        let marks = running.marks.take();
+        let marks = match shared.plan.colour_failed && looks_failed(outcome, cause) {
+            true => Marks::failed(marks),
+            false => marks,
+        };
+        self.batch.end_job(task.number, marks, owed);
+    }
+}
+
+/// Whether the output of a job that ended so is coloured as that of one that failed: GNU parallel leaves out those that
+/// others ended by a signal.
+fn looks_failed(outcome: &Outcome, cause: Cause) -> bool {
+    match outcome.exit.status {
+        Status::Exited(code) => code != 0,
+        _ => matches!(cause, Cause::TimedOut(_)),
     }
 }
 

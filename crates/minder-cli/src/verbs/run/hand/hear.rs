@@ -35,8 +35,7 @@ impl Hand<'_> {
             is_here = true;
             if stage.has(running.number) || (sole.is_some() && stage.claim(running.number)) {
                 running.live = true;
-                let head = std::mem::take(&mut running.head);
-                stage.show(Stream::Stdout, &head, None);
+                show_head(shared, running);
                 // It fails only for a child that is over, which is shown then anyway.
                 let _ = outputs.go_live(token);
                 forward(shared, running, token, outputs);
@@ -55,9 +54,10 @@ impl Hand<'_> {
         let shared = self.shared;
         let mut released = false;
         for running in self.running.iter_mut().flatten().filter(|running| running.lines.waits()) {
-            let Running { number, lines, tag, taggers, .. } = running;
-            let (stage, tag) = (shared.stage, tag.as_deref());
-            released |= lines.go_on(&mut Pen { stage, job: *number, line_max: self.line_max, tag, taggers });
+            let Running { number, lines, marks, markers, .. } = running;
+            let (stage, marks) = (shared.stage, marks.as_ref());
+            released |=
+                lines.go_on(&mut Pen { stage, job: *number, line_max: self.line_max, marks, markers });
         }
         if released {
             shared.crew.wake();
@@ -69,9 +69,14 @@ impl Hand<'_> {
         let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
             return;
         };
+        if running.live {
+            return show_head(self.shared, running);
+        }
         let head = std::mem::take(&mut running.head);
-        if running.live || self.shared.plan.view == View::Lines {
-            self.shared.stage.show(Stream::Stdout, &head, None);
+        if self.shared.plan.view == View::Lines {
+            let Running { number, lines, marks, markers, .. } = running;
+            let (stage, marks) = (&self.shared.stage, marks.as_ref());
+            lines.begin(head, &mut Pen { stage, job: *number, line_max: self.line_max, marks, markers });
         } else {
             self.batch.push(Stream::Stdout, &head);
         }
@@ -107,15 +112,15 @@ impl Hand<'_> {
         if stream == Stream::Stderr && (running.live || lines) {
             running.tail.push(&chunk);
         }
-        let Running { number, lines: pen_lines, tag, taggers, live, .. } = running;
         if lines {
-            let pen = &mut Pen { stage: shared.stage, job: *number, line_max, tag: tag.as_deref(), taggers };
+            let Running { number, lines: pen_lines, marks, markers, .. } = running;
+            let (stage, marks) = (shared.stage, marks.as_ref());
+            let pen = &mut Pen { stage, job: *number, line_max, marks, markers };
             if pen_lines.push(stream, chunk, pen) {
                 shared.crew.wake();
             }
-        } else if *live {
-            let tag = tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
-            shared.stage.show(stream, &chunk, tag);
+        } else if running.live {
+            shared.stage.show(stream, &chunk, running.marking(stream));
         } else {
             self.batch.push(stream, &chunk);
         }
@@ -149,22 +154,35 @@ impl Hand<'_> {
                 return Own::from(spilled).remove();
             }
         }
-        let Running { tag, taggers, live, tail, .. } = running;
-        if *live {
+        if running.live {
             if stream == Stream::Stderr {
-                tail.push(&last_of(&spilled.file, spilled.start + spilled.len));
+                running.tail.push(&last_of(&spilled.file, spilled.start + spilled.len));
             }
-            let tag = tag.as_deref().map(|tag| (tag, &mut taggers[stream as usize]));
-            shared.stage.show_file(stream, spilled, tag);
+            shared.stage.show_file(stream, spilled, running.marking(stream));
         } else {
             self.batch.push_file(stream, Own::from(spilled));
         }
     }
 }
 
+/// Shows what stands before the output of a job that is seen as it writes.
+pub(super) fn show_head(shared: &Shared<'_>, running: &mut Running) {
+    let head = std::mem::take(&mut running.head);
+    shared.stage.show(Stream::Stdout, &head, running.marking(Stream::Stdout));
+}
+
+/// Ends the coloured lines of such a job, which is over.
+pub(super) fn end_lines(shared: &Shared<'_>, running: &mut Running) {
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        if let Some(marking) = running.marking(stream) {
+            shared.stage.end_line(stream, marking);
+        }
+    }
+}
+
 /// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them.
 pub(super) fn forward(shared: &Shared<'_>, running: &Running, token: Token, outputs: &mut Outputs<'_>) {
-    if running.tag.is_some() || running.results.is_some() || shared.plan.pty {
+    if running.marks.is_some() || running.results.is_some() || shared.plan.pty {
         return;
     }
     if let Some(file) = shared.stage.open_to_forward() {
