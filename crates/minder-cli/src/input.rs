@@ -41,6 +41,8 @@ pub(crate) struct InputPlan {
     pub(crate) skip_blank: bool,
     /// Whether the first record is passed over.
     pub(crate) skip_first: bool,
+    /// Whether a source without any record is one empty value beside others.
+    pub(crate) empty_counts: bool,
     /// Whether all sources are read side by side, the shorter ones again and again.
     pub(crate) link: bool,
     pub(crate) arity: Arity,
@@ -136,7 +138,7 @@ impl Opened {
             names.append(&mut of_source);
             readers.push((records, source.linked));
         }
-        let combined = Combined::new(readers, plan.link);
+        let combined = Combined::new(readers, plan.link, plan.empty_counts);
         let gathered = Gathered::new(combined, plan.arity, slots);
         Ok(Self { names, blocks, gathered, total: lone.flatten(), countable })
     }
@@ -171,6 +173,9 @@ impl Opened {
 /// How many jobs these sources make, if all of them are words.
 fn count(plan: &InputPlan) -> Option<u64> {
     let mut groups: Vec<Vec<u64>> = Vec::new();
+    if plan.sources.is_empty() {
+        return None;
+    }
     for source in &plan.sources {
         let Kind::Words(words) = &source.kind else { return None };
         let header = match plan.header {
@@ -178,6 +183,7 @@ fn count(plan: &InputPlan) -> Option<u64> {
             _ => u64::from(plan.skip_first && groups.is_empty()),
         };
         let len = (words.len() as u64).saturating_sub(header);
+        let len = if plan.empty_counts && plan.sources.len() > 1 { len.max(1) } else { len };
         match groups.last_mut() {
             Some(group) if source.linked || plan.link => group.push(len),
             _ => groups.push(vec![len]),

@@ -116,6 +116,8 @@ pub(crate) struct RecordPlan {
     pub(crate) sync: bool,
     pub(crate) redact: bool,
     pub(crate) joblog: Option<PathBuf>,
+    /// Whether a joblog that is there is gone on with in any case.
+    pub(crate) joblog_append: bool,
     /// What to run, if not all.
     pub(crate) mode: Option<Mode>,
     /// The folder of the run that is taken up again.
@@ -140,6 +142,7 @@ impl RecordPlan {
             sync: flags.sync,
             redact: flags.redact_args,
             joblog: flags.joblog.map(std::path::absolute).transpose()?,
+            joblog_append: flags.joblog_append,
             mode,
             run: None,
             by_joblog: mode.is_some(),
@@ -264,10 +267,10 @@ impl Plan {
         };
         let control = Control::new(&flags, &options)?;
         let beside = Beside::new(&flags, &options, manner, read.width, &opened.names)?;
-        let times = template.occurrences().max(1);
-        let base = input::length(&read.words);
-        opened
-            .costs(base, Box::new(move |argument| (argument.len() + 1) * times), || template.arguments_max());
+        let (base, times, around) = template.lengths();
+        opened.costs(base, Box::new(move |argument| (argument.len() + 1) * times + around), || {
+            template.arguments_max()
+        });
         let flags_tty = flags.control.tty;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let plan = Self {

@@ -265,9 +265,14 @@ impl Template {
         self.placeholders().next().is_some()
     }
 
-    /// How many placeholders stand for every argument: how often each is written.
-    pub fn occurrences(&self) -> usize {
-        self.placeholders().filter(|placeholder| placeholder.any(&|source| source == Source::Each)).count()
+    /// How long the command is as it is written: without arguments; how often each argument stands in it, with a blank; and
+    /// what stands around it in words that are repeated for each.
+    pub fn lengths(&self) -> (usize, usize, usize) {
+        match &self.body {
+            Body::Direct(words) => words.lengths(),
+            Body::Shell(line) => line.lengths(),
+            Body::Script(_) => (0, 1, 0),
+        }
     }
 
     /// How many arguments a job may have at most: a shell line refers to each, and has an end.

@@ -139,7 +139,14 @@ fn name(wish: Wish) -> &'static str {
 fn record(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
     let joblog = wishes.value(Wish::Joblog);
     if let Some(joblog) = joblog {
-        out.push(with("--joblog", joblog));
+        // `+FILE` goes on with the file.
+        match joblog.as_encoded_bytes().strip_prefix(b"+") {
+            Some(file) => {
+                out.push(with("--joblog", &minder::os::argument(file.to_vec())));
+                out.push("--joblog-append".into());
+            }
+            None => out.push(with("--joblog", joblog)),
+        }
     }
     let modes = [
         (Wish::RetryFailed, "--retry-failed"),

@@ -109,6 +109,10 @@ pub(crate) struct RecordFlags {
     #[arg(long, visible_alias = "jl", value_name = "FILE")]
     pub(crate) joblog: Option<PathBuf>,
 
+    /// Go on with a joblog that is there.
+    #[arg(long, hide = true)]
+    pub(crate) joblog_append: bool,
+
     /// Run what had not ended: `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`.
     ///
     /// By its id, or as `last`, a run has its own flags, command, folder and input again; flags that are given now stand

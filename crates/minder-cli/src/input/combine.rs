@@ -32,14 +32,18 @@ struct Lane {
     cursor: Cursor,
     /// Whether the source came to its end once.
     ended: bool,
+    /// Whether one empty value is made if it has nothing.
+    fills: bool,
 }
 
 impl Combined {
-    /// `sources`: with each, whether it is linked to the one before it. `link`: all are.
-    pub(super) fn new(sources: Vec<(Records, bool)>, link: bool) -> Self {
+    /// `sources`: with each, whether it is linked to the one before it. `link`: all are. `empty_counts`: a source without
+    /// records beside others is one empty value.
+    pub(super) fn new(sources: Vec<(Records, bool)>, link: bool, empty_counts: bool) -> Self {
+        let fills = empty_counts && sources.len() > 1;
         let mut groups: Vec<Group> = Vec::new();
         for (records, linked) in sources {
-            let lane = Lane { records, tape: None, cursor: Cursor::default(), ended: false };
+            let lane = Lane { records, tape: None, cursor: Cursor::default(), ended: false, fills };
             match groups.last_mut() {
                 Some(group) if linked || link => group.lanes.push(lane),
                 _ => groups.push(Group { lanes: vec![lane], wraps: link }),
@@ -132,12 +136,21 @@ impl Lane {
     /// The next record, and whether the lane got further by it instead of beginning anew.
     fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
         let Some(tape) = &mut self.tape else {
-            let record = self.records.next()?;
+            let record = match self.records.next()? {
+                None if std::mem::take(&mut self.fills) => Some(Record::Columns(vec![Default::default()])),
+                record => record,
+            };
+            self.fills &= record.is_none();
             let fresh = record.is_some();
             return Ok((record, fresh));
         };
         if !self.ended {
-            if let Some(record) = self.records.next()? {
+            let fills = std::mem::take(&mut self.fills);
+            let record = match self.records.next()? {
+                None if fills => Some(Record::Columns(vec![Default::default()])),
+                record => record,
+            };
+            if let Some(record) = record {
                 tape.push(&record)?;
                 return Ok((Some(record), true));
             }
@@ -176,6 +189,7 @@ mod tests {
             eof: None,
             skip_blank: false,
             skip_first: false,
+            empty_counts: false,
             link,
             arity: Arity::default(),
         };
@@ -184,7 +198,7 @@ mod tests {
             let source = Source { kind: Kind::Words(words), linked: *linked };
             (Records::open(&source, &plan).expect("words"), *linked)
         };
-        let mut combined = Combined::new(sources.iter().map(open).collect(), link);
+        let mut combined = Combined::new(sources.iter().map(open).collect(), link, false);
         let mut got = Vec::new();
         while let Some(record) = combined.next().expect("words") {
             let Record::Columns(columns) = record else { panic!("no record is too long") };

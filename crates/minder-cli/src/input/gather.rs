@@ -21,8 +21,10 @@ pub(crate) struct Arity {
     pub(crate) fill: Fill,
     /// The most bytes of a command.
     pub(crate) bytes_max: usize,
-    /// Whether a command that would be longer is an error.
+    /// Whether fewer records than `most` are an error, where more would be longer.
     pub(crate) strict: bool,
+    /// Whether a command of one record that is longer is an error, too: the user has set the bound.
+    pub(crate) bounded: bool,
 }
 
 /// How many records a job gets where nothing else bounds them.
@@ -40,7 +42,15 @@ pub(crate) const BYTES_MAX: usize = 131_071;
 
 impl Default for Arity {
     fn default() -> Self {
-        Self { most: None, lines: false, none: false, fill: Fill::One, bytes_max: BYTES_MAX, strict: false }
+        Self {
+            most: None,
+            lines: false,
+            none: false,
+            fill: Fill::One,
+            bytes_max: BYTES_MAX,
+            strict: false,
+            bounded: false,
+        }
     }
 }
 
@@ -111,7 +121,7 @@ impl Gathered {
 
     /// Whether jobs may have so many arguments that what they cost matters.
     pub(super) fn counts(&self) -> bool {
-        self.arity.limit() > 1
+        self.arity.limit() > 1 || self.arity.bounded
     }
 
     /// The arguments of the next job.
@@ -123,7 +133,7 @@ impl Gathered {
             return Ok(self.from.next()?.map(|_| Record::Columns(Vec::new())));
         }
         let limit = self.arity.limit().min(self.most as u64);
-        if limit == 1 && !self.arity.lines && !self.arity.strict {
+        if limit == 1 && !self.arity.lines && !self.arity.strict && !self.arity.bounded {
             return self.from.next();
         }
         let (mut taken, mut bytes, mut over) = (Vec::new(), self.base, false);
@@ -133,8 +143,8 @@ impl Gathered {
                 break;
             };
             bytes += self.cost_of(&record);
-            if bytes > self.arity.bytes_max {
-                if self.arity.strict {
+            if bytes >= self.arity.bytes_max {
+                if self.arity.strict || (self.arity.bounded && taken.is_empty()) {
                     bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
                 }
                 if !taken.is_empty() {

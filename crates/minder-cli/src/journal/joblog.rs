@@ -74,8 +74,8 @@ pub(crate) fn encode(ended: &Ended, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
     // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and received.
-    let (job, at, wall, received) = (ended.job, ended.at, ended.wall, ended.out);
-    let columns = format!("{job}\t:\t{at:.3}\t{wall:10.3}\t0\t{received}\t{exit}\t{signal}\t");
+    let (job, at, wall, sent, received) = (ended.job, ended.at, ended.wall, ended.sent, ended.out);
+    let columns = format!("{job}\t:\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
     out.extend_from_slice(columns.as_bytes());
     out.extend(command.iter().map(|&byte| if byte == b'\n' { 0 } else { byte }));
     out.push(b'\n');

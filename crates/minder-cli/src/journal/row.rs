@@ -80,6 +80,9 @@ pub(crate) struct Ended {
     /// Bytes that it wrote to its outputs.
     pub(crate) out: u64,
     pub(crate) err: u64,
+    /// Bytes that it took from us as its input.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) sent: u64,
     /// Whether its outputs were closed while something still held them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) leaked: bool,
@@ -243,6 +246,10 @@ fn seconds<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error>
 
 fn some_seconds<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     seconds(&value.unwrap_or_default(), serializer)
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_false(value: &bool) -> bool {

@@ -347,6 +347,7 @@ fn any_ended() -> impl Strategy<Value = Ended> {
                 out,
                 err,
                 leaked,
+                sent: 0,
                 timed_out: false,
                 kept,
                 tail,

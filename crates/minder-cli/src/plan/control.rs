@@ -153,8 +153,11 @@ fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
     let mut words = text.split(',');
     while let Some(name) = words.next() {
         let name = name.strip_prefix("SIG").unwrap_or(name);
-        let signal =
-            name.parse().ok().filter(|number| (1..=64).contains(number)).or_else(|| signal_number(name));
+        let signal = name
+            .parse()
+            .ok()
+            .filter(|number| (1..=64).contains(number))
+            .or_else(|| minder::os::signal_number(name));
         let Some(signal) = signal else {
             bail!("--termseq: `{name}` is no signal: TERM,200,TERM,100,TERM,50,KILL,25");
         };
@@ -171,11 +174,6 @@ fn termseq(text: &str) -> Result<Vec<(i32, Duration)>> {
         bail!("--termseq has {} signals, and may have {STEPS_MAX}", steps.len());
     }
     Ok(steps)
-}
-
-/// The numbers that are the same on every Unix.
-fn signal_number(name: &str) -> Option<i32> {
-    (1..=15).find(|number| crate::report::signal_name(*number) == Some(name))
 }
 
 #[cfg(test)]

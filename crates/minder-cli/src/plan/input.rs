@@ -55,16 +55,8 @@ pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> R
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
-        append: !flags.pipe.is_wanted()
-            || flags.pipe.cat
-            || flags.pipe.fifo
-            || flags.words.iter().any(|word| mark(word, &flags.input).is_some_and(|mark| !mark.files)),
+        append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || flags.pipe.tee,
     })
-}
-
-/// The bytes of a command as it is written, without its placeholders' values.
-pub(super) fn length(words: &[OsString]) -> usize {
-    words.iter().map(|word| word.len() + 1).sum()
 }
 
 /// The placeholders.
@@ -138,7 +130,12 @@ impl Read {
                     _ => reads_stdin = true,
                 }
             }
-            sources.retain(|source| !is_file(source));
+            sources.retain(|source| !is_file(source) && (flags.pipe.tee || manner == Manner::Own));
+            if !sources.is_empty() && !flags.pipe.tee {
+                bail!(
+                    "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
+                );
+            }
             files.clone_from(&parts);
             reads_stdin |= parts.is_empty();
             parts.extend(stdin.iter().filter(|_| reads_stdin).cloned());
@@ -176,6 +173,7 @@ impl Read {
             eof: input.eof.as_ref().map(|text| text.as_encoded_bytes().to_vec()),
             skip_blank: input.no_run_if_empty,
             skip_first: input.skip_first_line,
+            empty_counts: manner == Manner::Parallel,
             link: input.link,
             arity: if flags.pipe.is_wanted() { Arity::default() } else { arity_of(arity) },
         };
@@ -343,6 +341,7 @@ fn arity_of(flags: &ArityFlags) -> Arity {
         fill,
         bytes_max: flags.max_chars.unwrap_or(crate::input::BYTES_MAX),
         strict: flags.exit,
+        bounded: flags.max_chars.is_some(),
     }
 }
 

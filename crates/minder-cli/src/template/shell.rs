@@ -190,6 +190,17 @@ impl Line {
         least
     }
 
+    /// See [`super::Template::lengths`].
+    pub(super) fn lengths(&self) -> (usize, usize, usize) {
+        let each = self.seen.iter().filter(|seen| seen.placeholder.repeats());
+        let (times, written) = each.fold((0, 0), |(times, written), seen| (times + 1, written + seen.length));
+        let spans: usize = self.spans.iter().map(|span| span.len()).sum();
+        // In repeated words stand all placeholders of every argument, if there are such words.
+        let around = spans.saturating_sub(if self.spans.is_empty() { 0 } else { written });
+        let fixed = self.written.len() - if self.spans.is_empty() { written } else { spans };
+        (fixed, times.max(1), around)
+    }
+
     /// Whether nothing is joined to a placeholder.
     fn is_word(&self, seen: &Seen) -> bool {
         let ends = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));

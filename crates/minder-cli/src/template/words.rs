@@ -56,6 +56,25 @@ impl Words {
         })
     }
 
+    /// See [`super::Template::lengths`].
+    pub(super) fn lengths(&self) -> (usize, usize, usize) {
+        let (mut fixed, mut times, mut around) = (0, 0, 0);
+        for word in &self.words {
+            let text = word.iter().map(|piece| match piece {
+                Piece::Text(text) => text.len(),
+                Piece::Value(_) => 0,
+            });
+            let text: usize = text.sum();
+            let each = word.iter().filter(|piece| matches!(piece, Piece::Value(p) if p.repeats())).count();
+            times += each;
+            match self.repeat {
+                Repeat::Context if each > 0 => around += text,
+                _ => fixed += text + 1,
+            }
+        }
+        (fixed, times.max(1), around)
+    }
+
     pub(super) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let mut argv = Vec::with_capacity(self.words.len());
         if !self.text {

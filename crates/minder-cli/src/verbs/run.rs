@@ -367,7 +367,9 @@ fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End 
         say(&fatal);
         return End::Cancelled(Ending::Status(exit::OTHER));
     }
-    if !shared.plan.quiet && (summary.is_wanted() || shared.plan.wish != Wish::default()) {
+    // GNU parallel has no last lines, and what its users' programs read on stderr stays as it was.
+    let is_wanted = summary.is_wanted() && (!shared.plan.parallel_env || std::io::stderr().is_terminal());
+    if !shared.plan.quiet && (is_wanted || shared.plan.wish != Wish::default()) {
         summary.lines(Paint::stderr(shared.plan.colours)).iter().for_each(|line| say(line));
     }
     End::Status(control::status(shared, summary))

@@ -50,6 +50,13 @@ pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
+/// The number of the signal of this name (`TERM`, without `SIG`) on this system.
+///
+/// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `KILL` and `TERM` stand for how a job is ended.
+pub fn signal_number(name: &str) -> Option<i32> {
+    system::signal_number(name)
+}
+
 /// Whether this process has a controlling terminal. Without one, a child that wants it gets an error and is not stopped.
 pub fn has_terminal() -> bool {
     system::has_terminal()

@@ -36,6 +36,16 @@ pub(super) fn wants_terminal(_signal: i32) -> bool {
     false
 }
 
+/// See [`super::signal_number`].
+pub(super) fn signal_number(name: &str) -> Option<i32> {
+    // The two that mean something to a job object here.
+    match name {
+        "KILL" => Some(9),
+        "TERM" => Some(15),
+        _ => None,
+    }
+}
+
 /// See [`super::has_terminal`].
 pub(super) fn has_terminal() -> bool {
     false

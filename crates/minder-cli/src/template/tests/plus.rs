@@ -121,14 +121,14 @@ fn placeholders_of_the_users_choice_stand_for_values() {
         .header(&["first".into(), "second".into()]);
     let options = Options { lexicon, ..Options::default() };
     for (line, became, parameters) in [
-        ("a FILE", r#"a "$1" "$2""#, &["p/q.r", "s t"][..]),
+        ("a FILE", r#"a "$@""#, &["p/q.r", "s t"][..]),
         ("a xFILEy {}", r#"a x"$1" "$2"y {}"#, &["p/q.r", "s t"]),
         ("a 'FILE' \"FILE\"", r#"a ''"$1 $2"'' "${1} ${2}""#, &["p/q.r", "s t"]),
-        ("a {thumb}", r#"a "$1" "$2""#, &["q.r-p/q.r-7.png", "s t-p/q.r-7.png"]),
+        ("a {thumb}", r#"a "$@""#, &["q.r-p/q.r-7.png", "s t-p/q.r-7.png"]),
         ("a {2thumb}", r#"a "$1""#, &["s t-p/q.r-7.png"]),
         ("a {second} {first/.}@", r#"a "$1" "$2""$3""#, &["s t", "q", "7"]),
-        ("a -x", r#"a -x "$1" "$2""#, &["p/q.r", "s t"]),
-        ("a # FILE", "a \"$1\" \"$2\" # FILE", &["p/q.r", "s t"]),
+        ("a -x", r#"a -x "$@""#, &["p/q.r", "s t"]),
+        ("a # FILE", "a \"$@\" # FILE", &["p/q.r", "s t"]),
     ] {
         let template = Template::parse(&[line.into()], &options).unwrap_or_else(|e| panic!("{line}: {e}"));
         let argv = argv(&template, &["p/q.r", "s t"]).unwrap();

@@ -24,7 +24,7 @@ fn becomes(words: &[&str], options: &Options, columns: &[&str]) -> Vec<String> {
 #[test]
 fn each_value_is_a_word_of_its_own_outside_of_quotes() {
     for (template, line, parameters) in [
-        ("a {}", r#"a "$1" "$2""#, &["x.c", "y z"][..]),
+        ("a {}", r#"a "$@""#, &["x.c", "y z"][..]),
         ("a x{}y", r#"a x"$1" "$2"y"#, &["x.c", "y z"]),
         ("a {}-{.}", r#"a "$1" "$2"-"$3" "$4""#, &["x.c", "y z", "x", "y z"]),
         ("a {1}-{}{2}", r#"a "$1"-"$2" "$3""$4""#, &["x.c", "x.c", "y z", "y z"]),
@@ -32,9 +32,9 @@ fn each_value_is_a_word_of_its_own_outside_of_quotes() {
         ("a 'p {} q'", r#"a 'p '"$1 $2"' q'"#, &["x.c", "y z"]),
         ("a \"{}\" {} '{}' '{#}'", r#"a "${1} ${2}" "$1" "$2" ''"$1 $2"'' ''"$3"''"#, &["x.c", "y z", "7"]),
         ("a {-1} {-2.}", r#"a "$1" "$2""#, &["y z", "x"]),
-        ("for f in {}; do a; done", r#"for f in "$1" "$2"; do a; done"#, &["x.c", "y z"]),
-        ("a $(b {})", r#"a $(b "$1" "$2")"#, &["x.c", "y z"]),
-        ("a | b -x", r#"a | b -x "$1" "$2""#, &["x.c", "y z"]),
+        ("for f in {}; do a; done", r#"for f in "$@"; do a; done"#, &["x.c", "y z"]),
+        ("a $(b {})", r#"a $(b "$@")"#, &["x.c", "y z"]),
+        ("a | b -x", r#"a | b -x "$@""#, &["x.c", "y z"]),
         ("v=\"{}\"; a \"$v\"", r#"v="${1} ${2}"; a "$v""#, &["x.c", "y z"]),
     ] {
         let became = becomes(&[template], &Options::default(), &["x.c", "y z"]);
@@ -67,7 +67,7 @@ fn the_word_around_a_value_is_repeated_with_it() {
         ("a {1} {.}", r#"a "$1" "$2" "$3""#, &["x.c", "x", "y z"]),
         ("a $(b x{})y", r#"a $(b x"$1" x"$2")y"#, &["x.c", "y z"]),
         ("a {}$(b x{})", r#"a "$1"$(b x"$1") "$2"$(b x"$2")"#, &["x.c", "y z"]),
-        ("a;b", r#"a;b "$1" "$2""#, &["x.c", "y z"]),
+        ("a;b", r#"a;b "$@""#, &["x.c", "y z"]),
     ] {
         let became = becomes(&[template], &options(Repeat::Context), &["x.c", "y z"]);
         assert_eq!(became[0], line, "{template}");

@@ -112,7 +112,7 @@ impl Book {
                 Some(folder) => missing_rows(folder, path, &left, plan)?,
                 None => Vec::new(),
             };
-            let opened = Joblog::open(path, plan.record.mode.is_some());
+            let opened = Joblog::open(path, plan.record.mode.is_some() || plan.record.joblog_append);
             let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             if joblog.was_cut() {
                 say(&format!("the last row of the joblog `{}` was torn, and is dropped", path.display()));

@@ -225,9 +225,35 @@ impl Input {
         if let Some(source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.lock().made_here = Some(source);
         }
+        if let Some(pipe) = &self.pipe {
+            return self.each_part(pipe, take);
+        }
         while let Supply::Job(task) = self.supply() {
             take(task)?;
         }
+        self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
+    }
+
+    /// The same for parts of the input, which are read meanwhile.
+    fn each_part(&self, pipe: &Arc<Pipe>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
+        let (news, woken) = std::sync::mpsc::sync_channel(1);
+        thread::scope(|scope| {
+            // A ring that finds one before it says the same.
+            scope.spawn(move || pipe.read(move || drop(news.try_send(()))));
+            loop {
+                match self.supply() {
+                    Supply::Job(task) => {
+                        if let Some(part) = task.part().as_mut() {
+                            pipe.give_up(part);
+                        }
+                        take(task)?;
+                    }
+                    // The reader is gone when it has read all.
+                    Supply::Later => drop(woken.recv()),
+                    Supply::End => return anyhow::Ok(()),
+                }
+            }
+        })?;
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 

@@ -128,6 +128,7 @@ impl Running {
             error: None,
             out: self.wrote[0],
             err: self.wrote[1],
+            sent: self.meal.as_ref().map_or(0, |meal| meal.sent),
             leaked: false,
             timed_out: false,
             kept,

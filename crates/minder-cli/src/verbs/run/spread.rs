@@ -102,12 +102,14 @@ pub(super) struct Meal {
     left: Option<(Bytes, usize)>,
     /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is woken.
     pub(super) hungry: bool,
+    /// How many bytes the job took.
+    pub(super) sent: u64,
     over: bool,
 }
 
 impl Meal {
     pub(super) fn new(part: Part) -> Self {
-        Self { part, left: None, hungry: false, over: false }
+        Self { part, left: None, hungry: false, sent: 0, over: false }
     }
 
     /// Writes as much as the job takes. Says whether others had their turn in between, so that the loop has to come again.
@@ -133,7 +135,9 @@ impl Meal {
                     }
                 },
             };
-            match outputs.write(token, &bytes[from..]) {
+            let written = outputs.write(token, &bytes[from..]);
+            self.sent += written.as_ref().map_or(0, |count| *count as u64);
+            match written {
                 Ok(count) if from + count == bytes.len() => (),
                 // The job is told of when it takes more.
                 Ok(count) => {
