@@ -8,7 +8,16 @@ const APOSTROPHE: &str = r#"'"'"'"#;
 
 /// Writes `value` as one word outside of quotes.
 pub(super) fn bare(value: &OsStr) -> String {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./:@%+,=^".contains(b) || !b.is_ascii();
+    word(value, |byte| b"_-./:@%+,=^".contains(&byte) || !byte.is_ascii())
+}
+
+/// The same for a value in a shell line, with quotes around what GNU parallel puts them around.
+pub(super) fn value(value: &OsStr) -> String {
+    word(value, |byte| b"_-./+".contains(&byte))
+}
+
+fn word(value: &OsStr, plain: impl Fn(u8) -> bool) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || plain(*byte);
     match printable(value) {
         Some(text) if !text.is_empty() && text.as_bytes().iter().all(plain) => text.to_owned(),
         Some(text) if !text.contains('\'') => format!("'{text}'"),
@@ -60,8 +69,9 @@ fn quoted(text: &str) -> String {
     whole[start..end].to_owned()
 }
 
+/// The value as it is, if a terminal is not disturbed by it. A tab is no danger.
 fn printable(value: &OsStr) -> Option<&str> {
-    value.to_str().filter(|text| !text.chars().any(char::is_control))
+    value.to_str().filter(|text| !text.chars().any(|c| c.is_control() && c != '\t'))
 }
 
 /// `$'…'`, in which every byte can be written.

@@ -275,7 +275,7 @@ impl Line {
                         Err(_) if several => value.push(seen.placeholder.to_string()),
                         Err(_) => out += &seen.placeholder.to_string(),
                         Ok(()) if several => {}
-                        Ok(()) => out += &display::bare(&value),
+                        Ok(()) => out += &display::value(&value),
                     }
                 }
                 match seen.quote {
