@@ -377,7 +377,9 @@ fn view(output: &OutputFlags, beside: &Beside) -> View {
 
 /// What each line begins with. Lines of a table are no lines of a job.
 fn tag(output: &OutputFlags, beside: &Beside, options: &Options) -> Option<Template> {
-    let text = output.tagstring.clone().or_else(|| output.tag.then(|| "{}".into()));
+    // An empty text is none, without the tab.
+    let text = output.tagstring.clone().filter(|text| !text.is_empty());
+    let text = text.or_else(|| output.tag.then(|| "{}".into()));
     text.filter(|_| beside.table().is_none()).map(|text| Template::text(&text, options))
 }
 

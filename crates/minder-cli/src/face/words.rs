@@ -84,9 +84,8 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
 /// What lines begin with. Nothing is put before what jobs write for themselves.
 fn tags(wishes: &Wishes, out: &mut Vec<OsString>) {
     let text = wishes.value(Wish::TagString).or(wishes.value(Wish::ColourTagString));
-    match text {
-        // Without a tag there is no tab either.
-        Some(text) if text.is_empty() => (),
+    // An empty text is none, as if it had not been given.
+    match text.filter(|text| !text.is_empty()) {
         Some(text) => out.push(with("--tagstring", &unescape(text))),
         None if wishes.has(Wish::Tag) || wishes.has(Wish::ColourTag) => out.push("--tag".into()),
         None => (),
@@ -295,7 +294,7 @@ mod tests {
             ("-k -u", "--ungroup"),
             ("-u --tag", "--ungroup"),
             ("--tag --tagstring x", "--tagstring=x"),
-            ("--tag --tagstring ", ""),
+            ("--tag --tagstring ", "--tag"),
             ("--ctag", "--tag --color"),
             ("--colour --ctagstring x --tag", "--tagstring=x --color"),
             ("--tag --color-failed", "--tag --color-failed"),
