@@ -114,6 +114,11 @@ impl Beside {
         path.map(|path| format!("the results in `{}`", path.display()))
     }
 
+    /// Whether what is shown is not what jobs wrote: names of files, lines of a table. Colours are not for these.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.names || self.table().is_some()
+    }
+
     /// Whether each job has files of its own.
     pub(crate) fn is_wanted(&self) -> bool {
         self.names || (self.results.is_some() && self.table().is_none())

@@ -115,6 +115,8 @@ pub(super) const CASES: &[Case] = &[
     script("parallel -k --output-as-files 'echo {}; echo e >&2' ::: a b | xargs cat"),
     script("parallel -k --outputasfiles 'echo {}' ::: a b | xargs cat"),
     script("parallel -k --files --tag echo ::: a | cut -f1"),
+    script("parallel -k --files --ctag --cf 'echo {}; exit {}' ::: 1 | sed 's,/.*/par.....\\.,X.,'"),
+    script("parallel -k --results -.csv --color --cf 'echo {}; exit {}' ::: 1 | tail -n1"),
     script("mkdir t; parallel -k --files --tmpdir t echo ::: a b | sed 's,/par.*,,'; ls t | wc -l; cat t/* | sort"),
     script("mkdir t; TMPDIR=t parallel -k --files echo ::: a | sed 's,/par.*,,'"),
     script("mkdir t; parallel -k --tmpdir=t --compress seq ::: 1000 7 | cksum"),
