@@ -5,6 +5,7 @@ mod doctor;
 mod eyes;
 pub(crate) mod habits;
 mod input;
+mod learn;
 mod log;
 mod output;
 mod pipe;
@@ -14,6 +15,7 @@ pub(crate) use self::{
     doctor::DoctorFlags,
     eyes::Colour,
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
+    learn::{CompletionsFlags, HelpFlags, ManFlags},
     log::LogFlags,
     output::{OutputFlags, RecordFlags},
     pipe::PipeFlags,
@@ -28,7 +30,8 @@ use clap::{Parser, Subcommand};
     name = "minder",
     version,
     max_term_width = 100,
-    after_help = "Try: minder run 'wc -c {}' ::: *.txt"
+    disable_help_subcommand = true,
+    after_help = "Try: minder run 'wc -c {}' ::: *.txt\n     minder help             topics, with examples\n     minder parallel --help  GNU parallel's command line"
 )]
 pub(crate) struct Flags {
     #[command(subcommand)]
@@ -39,9 +42,16 @@ pub(crate) struct Flags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run a command for each argument, several at once.
+    #[command(long_about = run::ABOUT)]
     Run(Box<RunFlags>),
     /// Show what was run: runs, their jobs, what failed, as tables or as data.
     Log(Box<LogFlags>),
     /// Show what this machine offers: ways to wait, to start and to end children, and its limits.
     Doctor(DoctorFlags),
+    /// Explain a verb or a topic; without one, list them.
+    Help(HelpFlags),
+    /// Print a manual page: minder man run | man -l -
+    Man(ManFlags),
+    /// Print the completions for a shell: bash, elvish, fish, powershell, zsh.
+    Completions(CompletionsFlags),
 }

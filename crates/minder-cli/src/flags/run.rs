@@ -14,13 +14,15 @@ use super::pipe::PipeFlags;
 #[derive(Debug, Args)]
 #[command(
     override_usage = "minder run [FLAGS] COMMAND… ::: ARGUMENT…\n       … | minder run [FLAGS] COMMAND…",
-    after_help = crate::exit::HELP,
+    after_help = short_after_help(),
     after_long_help = after_help(),
     args_override_self = true
 )]
 pub(crate) struct RunFlags {
-    /// Run so many jobs at once: N, N% of the processors, +N or -N of them, 0 for all; or a file with such a number, which
-    /// is read again while the run goes on [default: one a processor]
+    /// How many jobs at once; N%, +N, -N, 0 (all) or a file.
+    ///
+    /// N, N% of the processors, N more or fewer than there are, 0 for all; or a file with such a number, which is
+    /// read again while the run goes on. One a processor unless you say otherwise.
     #[arg(
         short = 'j',
         long,
@@ -32,9 +34,6 @@ pub(crate) struct RunFlags {
     pub(crate) jobs: Option<OsString>,
 
     #[command(flatten)]
-    pub(crate) eyes: EyesFlags,
-
-    #[command(flatten)]
     pub(crate) input: InputFlags,
 
     #[command(flatten)]
@@ -44,20 +43,24 @@ pub(crate) struct RunFlags {
     pub(crate) placeholders: PlaceholderFlags,
 
     #[command(flatten)]
+    pub(crate) output: OutputFlags,
+
+    #[command(flatten)]
+    pub(crate) eyes: EyesFlags,
+
+    #[command(flatten)]
     pub(crate) control: ControlFlags,
 
     #[command(flatten)]
     pub(crate) pipe: PipeFlags,
 
     #[command(flatten)]
-    pub(crate) output: OutputFlags,
-
-    #[command(flatten)]
     pub(crate) record: RecordFlags,
 
-    /// The shell for a command that is one string with blanks or shell characters.
+    /// The shell for a command that is one string.
     ///
-    /// It is called as `SHELL -c LINE`, and has to quote as POSIX says: sh, dash, bash, ksh, zsh, busybox …
+    /// One string with blanks or shell characters is a shell line. It is called as `SHELL -c LINE`, and has to quote
+    /// as POSIX says: sh, dash, bash, ksh, zsh, busybox …
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
@@ -70,11 +73,15 @@ pub(crate) struct RunFlags {
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
+    /// Outputs that stay open.
+    ///
     /// What to do when a job has ended but something that it started holds its output open.
     #[arg(long, value_name = "HOW", default_value = "close", help_heading = "Running")]
     pub(crate) leak: Leak,
 
-    /// How many seconds jobs have to end after Ctrl-C, before they are killed.
+    /// How many seconds jobs have to end after Ctrl-C.
+    ///
+    /// Then they are killed.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, help_heading = "Running")]
     pub(crate) grace: u64,
 
@@ -82,15 +89,17 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "NAME", env = "MINDER_BACKEND", help_heading = "Running")]
     pub(crate) backend: Option<String>,
 
-    /// Run without the two guardian processes. `kill -9` of minder then leaves its jobs running.
+    /// Run without guardians: `kill -9` of minder leaves its jobs running.
     #[arg(long, help_heading = "Running")]
     pub(crate) no_guard: bool,
 
-    /// The command, then `:::` and the arguments; without `:::`, each line of standard input is an argument.
+    /// The command, then `:::` and arguments; or they come on standard input.
     ///
-    /// Several words are run directly, without a shell. One string with blanks or shell characters is a shell line. `{}`
-    /// stands for the argument; where there is none, the argument comes last. With --resume and its kin, and without
-    /// --joblog, the id of a run stands here, behind all flags.
+    /// Without `:::`, each line of standard input is an argument.
+    ///
+    /// Several words are run directly, without a shell. One string with blanks or shell characters is a shell line.
+    /// `{}` stands for the argument; where there is none, the argument comes last. With --resume and its kin, and
+    /// without --joblog, the id of a run stands here, behind all flags.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
     pub(crate) words: Vec<OsString>,
 }
@@ -104,19 +113,37 @@ pub(crate) enum Leak {
     Wait,
 }
 
-const EXAMPLES: &str = "\
+/// What stands first in the long help.
+pub(crate) const ABOUT: &str = "\
+Run a command for each argument, several at once.
+
 Examples:
   minder run 'wc -c {}' ::: *.txt             one string: a shell line, with values quoted
   minder run gzip -9 {} ::: *.log             several words: run directly, without a shell
   ls *.log | minder run -j4 gzip -9           each line of standard input is an argument
   minder run -j4 --bar ./test.sh {} ::: a b   a bar on the terminal
   minder run -k --tag ./test.sh {} ::: a b    in the order of the input, lines with tags
-  minder run --resume 61c0                    what that run had left to do
+  minder run --retries 3 --timeout 60 …       up to three starts of a minute each
+  minder run --resume last                    what that run had left to do
 
+One line a flag: minder run -h. Topics, with examples: minder help.";
+
+const AFTER: &str = "\
 Placeholders:
   {}   the argument        {.}  without its extension     {#}  the job's number, from 1
   {/}  its last part       {//} its folder                {%}  the job's slot, 1 to N
   {/.} its last part without extension                    {1}  the first column
+
+If you know GNU parallel:
+  minder parallel …  takes its command line; here some things are otherwise:
+  values             are parameters, never pasted: quotes around {} do no harm
+  several words      are run directly: `'|'` and `'>'` work in one string only
+  -q                 takes the words as they are, one string too: no shell at all
+  {= … =}, Perl      not there: see --plus, --header, --rpl 'NAME TEXT'
+  -t, -v             show commands that can be pasted, with values quoted
+  exit status        the same, but 130 and 143 where a signal ended the run
+  the end of a job   by --timeout, --halt now, Ctrl-C takes all that it started
+  -S, --sql …        no other machines, no SQL server: see `minder log --sql`
 
 No value becomes shell code. In a shell line, values are handed to the shell as
 positional parameters; where a value could not stay a value (in backticks, in
@@ -142,7 +169,12 @@ within a second. Not so: processes that became another user's (sudo), work that 
 handed to a server that was running before (docker, systemd-run, at, ssh's far
 side), and what is left when both of minder's guardians are killed in one moment.";
 
-/// The long help's end: examples, what is promised and what not, exit statuses.
+/// The short help's end.
+fn short_after_help() -> String {
+    format!("Examples: minder run --help. Topics: minder help.\n\n{}", crate::exit::HELP)
+}
+
+/// The long help's end: placeholders, what is promised and what not, exit statuses.
 fn after_help() -> String {
-    format!("{EXAMPLES}\n\n{}", crate::exit::HELP)
+    format!("{AFTER}\n\n{}", crate::exit::HELP)
 }

@@ -1,6 +1,9 @@
 //! One file a verb.
 
+pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod help;
 pub(crate) mod log;
+pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod sem;
