@@ -141,6 +141,26 @@ const RUN: &[&str] = &[
     "-p",
     "-k",
     "-u",
+    // Other names of flags above.
+    "--max-procs",
+    "--total",
+    "--max-lines",
+    "--er",
+    "--bnr",
+    "--dnr",
+    "--bner",
+    "--tmpl",
+    "--res",
+    "--output-as-files",
+    "--halt-on-error",
+    "--term-seq",
+    "--workdir",
+    "--open-tty",
+    "--spreadstdin",
+    "--pipepart",
+    "--block-size",
+    "--groupby",
+    "--jl",
 ];
 
 /// The flags of `log`, long and short.
@@ -186,7 +206,7 @@ fn every_flag_that_help_names_is_tested_here() {
         let named =
             help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
         for flag in named
-            .map(|word| word.split(['[', ',', ']', ':']).next().unwrap_or_default())
+            .map(|word| word.split(['[', ',', ']', ':']).next().unwrap_or(word))
             .filter(|word| word.starts_with("--"))
         {
             assert!(flags.contains(&flag), "{flag} is new: add it to the list, and a test of what it does");

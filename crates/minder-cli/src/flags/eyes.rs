@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 /// See [`crate::verbs::run`].
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Eyes")]
+#[command(next_help_heading = "What you see while it runs")]
 pub(crate) struct EyesFlags {
     /// Show a progress bar on the terminal.
     #[arg(long)]
@@ -30,12 +30,19 @@ pub(crate) struct EyesFlags {
     #[arg(short = 'v')]
     pub(crate) print: bool,
 
-    /// Colours of minder's own messages: on a terminal, always, or never [default: auto]. Without a word: each job's output
-    /// has a colour of its own.
+    /// Colours: auto, always, never; without WHEN: each job its own.
     ///
-    /// Jobs are coloured on whatever standard output is, and NO_COLOR does not change that: it was asked for. A line that
-    /// --lb shows without its end has no colour. With -u there is none.
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "jobs")]
+    /// Those of minder's own messages are there on a terminal unless you say otherwise. Without a word, or with `jobs`, each
+    /// job's output has a colour of its own: on whatever standard output is, and NO_COLOR does not change that, for it was
+    /// asked for. A line that --lb shows without its end has no colour. With -u there is none.
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "jobs",
+        hide_possible_values = true
+    )]
     pub(crate) color: Option<Colour>,
 
     /// Output of jobs that failed is coloured.

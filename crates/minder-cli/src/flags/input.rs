@@ -10,7 +10,9 @@ use crate::units::{count, size};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputFlags {
-    /// Take arguments from this file, one a line; several times: all combinations. `-` is standard input.
+    /// Take arguments from this file, one a line; `-` is standard input.
+    ///
+    /// Several times: all combinations.
     #[arg(short = 'a', long, value_name = "FILE")]
     pub(crate) arg_file: Vec<OsString>,
 
@@ -22,17 +24,19 @@ pub(crate) struct InputFlags {
     #[arg(short = 'd', long, value_name = "TEXT")]
     pub(crate) delimiter: Option<OsString>,
 
-    /// Each line is several columns with this regular expression between them: {1}, {2} … See `minder help input`.
+    /// Lines have columns with this between them, for {1}, {2} …
+    ///
+    /// It is a regular expression. See `minder help input`.
     #[arg(short = 'C', long, value_name = "REGEXP")]
     pub(crate) colsep: Option<String>,
 
-    /// Each line is a row of CSV, with --colsep (default: a comma) between its columns.
+    /// Lines are rows of CSV, with --colsep or a comma between columns.
     #[arg(long)]
     pub(crate) csv: bool,
 
-    /// The first line names the columns, for {name}; a number: so many lines; 0: files name themselves.
+    /// The first line (or N lines) names the columns, for {name}.
     ///
-    /// `:` is one line. With --pipe, the header goes before each block.
+    /// `:` is one line; with 0, files name themselves. With --pipe, the header goes before each block.
     #[arg(long, value_name = "REGEXP")]
     pub(crate) header: Option<String>,
 
@@ -40,11 +44,13 @@ pub(crate) struct InputFlags {
     #[arg(long)]
     pub(crate) skip_first_line: bool,
 
-    /// Go through all sources side by side; shorter ones begin anew.
+    /// Go through all sources side by side.
+    ///
+    /// Shorter ones begin anew.
     #[arg(long, visible_alias = "xapply")]
     pub(crate) link: bool,
 
-    /// Take blanks away: at the left, the right, both, or not.
+    /// Take blanks away on this side.
     #[arg(long, value_name = "WHERE")]
     pub(crate) trim: Option<Trim>,
 
@@ -60,26 +66,29 @@ pub(crate) struct InputFlags {
     #[arg(long, conflicts_with = "order")]
     pub(crate) shuf: bool,
 
-    /// Which jobs run first: as given, or, by the times of earlier runs of this command, the shortest or the longest.
+    /// Which go first.
     ///
-    /// All of the input is read first. Jobs keep the numbers that they have in the input. What was never run counts
-    /// as the median of what was.
+    /// As given, or, by the times of earlier runs of this command, the shortest or the longest, or by chance. All of
+    /// the input is read first. Jobs keep the numbers that they have in the input. What was never run counts as the
+    /// median of what was.
     #[arg(long, value_name = "HOW")]
     pub(crate) order: Option<OrderFlag>,
 
-    /// The number that a random order is drawn from: the same order for the same number.
+    /// A number for --shuf: the same order for the same number.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// The word between command and arguments, in place of `:::`.
+    /// The word before arguments, in place of `:::`.
     #[arg(long, value_name = "WORD", default_value = ":::")]
     pub(crate) arg_sep: OsString,
 
-    /// The word between command and files of arguments, in place of `::::`.
+    /// The word before files, in place of `::::`.
     #[arg(long, value_name = "WORD", default_value = "::::")]
     pub(crate) arg_file_sep: OsString,
 
-    /// How many jobs there will be, for the bar, where the input does not tell.
+    /// How many jobs there will be, for the bar.
+    ///
+    /// Where the input does not tell.
     #[arg(long, visible_alias = "total", value_name = "N", value_parser = count)]
     pub(crate) total_jobs: Option<u64>,
 }
@@ -92,15 +101,21 @@ pub(crate) struct ArityFlags {
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub(crate) max_args: Option<u64>,
 
-    /// The same; {1} to {N} stand for them, and are empty where they are too few. With --pipe: N records a job.
+    /// The same; {1} to {N} stand for them. With --pipe: N records a job.
+    ///
+    /// They are empty where there are too few.
     #[arg(short = 'N', long, value_name = "N", value_parser = count)]
     pub(crate) max_replace_args: Option<u64>,
 
-    /// At most N lines that are not blank a job; a line that ends in a blank goes on in the next.
+    /// At most N lines a job, without blank ones.
+    ///
+    /// A line that ends in a blank goes on in the next.
     #[arg(short = 'L', long, visible_alias = "max-lines", value_name = "N", value_parser = count)]
     pub(crate) lines: Option<u64>,
 
-    /// As many arguments a job as fit, shared out among the slots. A word with {} is repeated for each.
+    /// As many as fit, shared out among the slots; words with {} repeat.
+    ///
+    /// A word with {} is repeated for each argument.
     #[arg(short = 'X')]
     pub(crate) context: bool,
 
@@ -153,19 +168,25 @@ pub(crate) struct PlaceholderFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) slotreplace: Option<OsString>,
 
-    /// Know more of them: {..} {+/} {+.} {##} {:-default} {:2:3} {#start} {%end} {/old/new} {^a} … `minder help placeholders`.
+    /// Know more of them, such as {..} {+/} {##} {:-default}.
+    ///
+    /// Also {+.} {:2:3} {#start} {%end} {/old/new} {^a}: see `minder help placeholders`.
     #[arg(long)]
     pub(crate) plus: bool,
 
-    /// A placeholder of your own: its name, a blank, and what it stands for, as in '{thumb} {/.}-thumb.png'.
+    /// One of your own, as in '{thumb} {/.}-thumb.png'.
+    ///
+    /// Its name, a blank, and what it stands for.
     #[arg(long, value_name = "NAME TEXT")]
     pub(crate) rpl: Vec<OsString>,
 
-    /// Take the words of the command as they are: no shell, whatever is in them.
+    /// Take words as they are: no shell, whatever is in them.
     #[arg(short = 'q', long)]
     pub(crate) quote: bool,
 
-    /// Copy this file for each job, with placeholders in it and in its name replaced: FILE=NAME.
+    /// Copy this file, placeholders filled in.
+    ///
+    /// For each job, with placeholders in it and in its name replaced: FILE=NAME.
     #[arg(long, visible_alias = "tmpl", value_name = "FILE=NAME")]
     pub(crate) template: Vec<OsString>,
 }

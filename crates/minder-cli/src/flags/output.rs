@@ -17,9 +17,10 @@ pub(crate) struct OutputFlags {
     #[arg(long)]
     pub(crate) no_keep_order: bool,
 
-    /// Show jobs in the order of the input. The first that is not over yet is seen as it writes.
+    /// Show jobs in the order of the input.
     ///
-    /// The others wait, at most 10,000 finished ones; then no further job starts until some could be shown.
+    /// The first that is not over yet is seen as it writes. The others wait, at most 10,000 finished ones; then no
+    /// further job starts until some could be shown.
     #[arg(short, long)]
     pub(crate) keep_order: bool,
 
@@ -29,9 +30,10 @@ pub(crate) struct OutputFlags {
     #[arg(long, visible_alias = "lb", conflicts_with_all = ["keep_order", "ungroup"])]
     pub(crate) line_buffer: bool,
 
-    /// Let jobs write to our output themselves: as it comes, mixed. minder then sees nothing of it.
+    /// Let jobs write to our output themselves, mixed.
     ///
-    /// The record has no sizes of outputs and no last lines of stderr, and what was written is not shown again.
+    /// minder then sees nothing of it: the record has no sizes of outputs and no last lines of stderr, and what was
+    /// written is not shown again.
     #[arg(short, long, conflicts_with_all = ["keep_order", "tag", "tagstring", "results", "spool", "pty"])]
     pub(crate) ungroup: bool,
 
@@ -43,44 +45,52 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) tagstring: Option<OsString>,
 
-    /// Write outputs into files, too: NAME/1/ARGUMENT/stdout, stderr and seq, as GNU parallel does.
+    /// Write outputs into files, too: NAME/1/ARGUMENT/stdout …
     ///
-    /// With placeholders, NAME is the file for stdout, with NAME.err and NAME.seq beside it; if a slash ends it, it is the
-    /// folder of the three. NAME.csv, .tsv or .json is one table for all jobs, their outputs in it instead of on the screen;
-    /// -.csv, -.tsv or -.json goes to stdout.
+    /// stdout, stderr and seq, as GNU parallel does. With placeholders, NAME is the file for stdout, with NAME.err
+    /// and NAME.seq beside it; if a slash ends it, it is the folder of the three. NAME.csv, .tsv or .json is one
+    /// table for all jobs, their outputs in it instead of on the screen; -.csv, -.tsv or -.json goes to stdout.
     #[arg(long, visible_alias = "res", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) results: Option<OsString>,
 
-    /// Write stdout of each job into a file in --tmpdir (else TMPDIR, else /tmp), and print the file's name instead.
+    /// Print names of files.
     ///
+    /// stdout of each job is written into a file in --tmpdir (else TMPDIR, else /tmp), whose name is printed instead.
     /// The files are for their owner alone, and stay. With --results, the names are those of its files.
     #[arg(long, visible_aliases = ["output-as-files", "outputasfiles"])]
     pub(crate) files: bool,
 
-    /// Remove what was made for a job when it is over: copies of --template, the new folder of `--wd ...`.
+    /// Remove what was made for a job when it is over.
+    ///
+    /// Copies of --template, the new folder of `--wd ...`.
     #[arg(long)]
     pub(crate) cleanup: bool,
 
-    /// Give each job a terminal of its own, so that it colours and flushes; its two outputs become one.
+    /// Give each job a terminal of its own, so that it colours and flushes.
     ///
-    /// Lines then end in CR LF. Its input stays empty; a job that asks on its terminal waits for ever.
+    /// Its two outputs become one. Lines then end in CR LF. Its input stays empty; a job that asks on its terminal
+    /// waits for ever.
     #[arg(long, conflicts_with = "spool")]
     pub(crate) pty: bool,
 
-    /// Give each job files as its outputs instead of pipes: the least work for large outputs.
+    /// Give each job files as outputs, not pipes: least work for large ones.
     ///
-    /// Nothing is seen before the job ends. An endless job fills the disk, whatever --buffer says; a job that seeks in its
-    /// output, or truncates it, changes what is shown; what it leaves running goes on writing to a file that is gone.
+    /// Nothing is seen before the job ends. An endless job fills the disk, whatever --buffer says; a job that seeks
+    /// in its output, or truncates it, changes what is shown; what it leaves running goes on writing to a file that
+    /// is gone.
     #[arg(long, conflicts_with = "line_buffer")]
     pub(crate) spool: bool,
 
-    /// The most memory for output of all jobs together, in bytes or with k, M, G. What does not fit waits in files.
+    /// The most memory for output that waits, of all jobs.
+    ///
+    /// In bytes or with k, M, G. What does not fit waits in files.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = crate::units::buffer)]
     pub(crate) buffer: usize,
 
-    /// The folder for output that waits [default: that of the record; without one, that for temporary files]
+    /// The folder for output that waits [default: that of the record]
     ///
-    /// With a record it gets a folder of the run's own. Without one files have no name, and go with minder.
+    /// Without a record, that for temporary files. With a record it gets a folder of the run's own. Without one files
+    /// have no name, and go with minder.
     #[arg(long, value_name = "DIR")]
     pub(crate) tmpdir: Option<PathBuf>,
 }
@@ -93,19 +103,23 @@ pub(crate) struct RecordFlags {
     #[arg(long, conflicts_with_all = ["sync", "redact_args"])]
     pub(crate) no_record: bool,
 
-    /// Make the record survive the machine, too: wait for the disk after each write. Without a record, do not run.
+    /// Wait for the disk: the record survives the machine, too.
+    ///
+    /// After each write. Without a record, do not run.
     #[arg(long)]
     pub(crate) sync: bool,
 
-    /// Keep arguments out of the record: they may be secrets. To resume such a run, its input is given again.
+    /// Keep arguments out of the record: they may be secrets.
     ///
-    /// The last lines of stderr are left out, too. Not kept out: what is typed before `:::`, output while it waits, names
-    /// below --results, messages on stderr.
+    /// To resume such a run, its input is given again. The last lines of stderr are left out, too. Not kept out: what
+    /// is typed before `:::`, output while it waits, names below --results, messages on stderr.
     #[arg(long)]
     pub(crate) redact_args: bool,
 
-    /// Write a row for each job that ended into this file, in GNU parallel's columns. A file that is there is emptied, but
-    /// for --resume and its kin, which read it and go on with it.
+    /// Write GNU parallel's table of jobs into this file.
+    ///
+    /// A row for each job that ended. A file that is there is emptied, but for --resume and its kin, which read it
+    /// and go on with it.
     #[arg(long, visible_alias = "jl", value_name = "FILE")]
     pub(crate) joblog: Option<PathBuf>,
 
@@ -113,10 +127,11 @@ pub(crate) struct RecordFlags {
     #[arg(long, hide = true)]
     pub(crate) joblog_append: bool,
 
-    /// Run what had not ended: `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`.
+    /// Run what had not ended, of a run or by --joblog FILE.
     ///
-    /// By its id, or as `last`, a run has its own flags, command, folder and input again; flags that are given now stand
-    /// before the id and come behind its own. By a joblog all is given again, and jobs are known by their numbers.
+    /// `--resume RUN`, or `--resume --joblog FILE COMMAND… ::: ARGUMENT…`. By its id, or as `last`, a run has its own
+    /// flags, command, folder and input again; flags that are given now stand before the id and come behind its own.
+    /// By a joblog all is given again, and jobs are known by their numbers.
     #[arg(long, conflicts_with_all = ["resume_failed", "retry_failed"])]
     pub(crate) resume: bool,
 

@@ -8,19 +8,25 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Parts of the input as standard input")]
 pub(crate) struct PipeFlags {
-    /// Cut standard input into blocks of whole records; each is the standard input of a job.
+    /// Cut standard input into blocks, one a job.
+    ///
+    /// A block is whole records, and the standard input of its job.
     #[arg(long, visible_alias = "spreadstdin")]
     pub(crate) pipe: bool,
 
-    /// The same with regular files (-a, ::::), which are not read beforehand.
+    /// The same with regular files, not read beforehand.
+    ///
+    /// Those of -a and ::::.
     #[arg(long, visible_alias = "pipepart")]
     pub(crate) pipe_part: bool,
 
-    /// The size of a block [default: 1M]. With --pipe-part, -N: as many blocks a slot.
+    /// The size of a block [default: 1M]
+    ///
+    /// With --pipe-part, -N: as many blocks a slot.
     #[arg(long, visible_alias = "block-size", value_name = "SIZE", allow_hyphen_values = true)]
     pub(crate) block: Option<String>,
 
-    /// Give on what there is of a block after this time.
+    /// Give on what there is after this time.
     #[arg(long, visible_alias = "bt", value_name = "TIME", value_parser = crate::units::time)]
     pub(crate) block_timeout: Option<std::time::Duration>,
 
@@ -36,11 +42,11 @@ pub(crate) struct PipeFlags {
     #[arg(long)]
     pub(crate) regexp: bool,
 
-    /// Take the separators between records away.
+    /// Take separators of records away.
     #[arg(long, visible_aliases = ["rrs", "removerecsep"])]
     pub(crate) remove_rec_sep: bool,
 
-    /// One job a slot; blocks go to whichever takes them.
+    /// One job a slot; blocks to whichever takes them.
     #[arg(long, visible_alias = "round")]
     pub(crate) round_robin: bool,
 
@@ -48,7 +54,7 @@ pub(crate) struct PipeFlags {
     #[arg(long)]
     pub(crate) tee: bool,
 
-    /// One job a slot; lines with the same value in this column go to the same job.
+    /// One job a slot; lines with the same value here go to the same.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) shard: Option<String>,
 
@@ -56,7 +62,7 @@ pub(crate) struct PipeFlags {
     #[arg(long, value_name = "COLUMN")]
     pub(crate) bin: Option<String>,
 
-    /// One job for each run of lines with the same value in this column.
+    /// One job a run of lines with the same value here.
     #[arg(long, visible_alias = "groupby", value_name = "COLUMN")]
     pub(crate) group_by: Option<String>,
 
