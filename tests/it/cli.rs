@@ -16,6 +16,10 @@ mod record;
 mod log;
 mod faults;
 mod help;
+mod guide;
+#[cfg(target_os = "linux")]
+mod tour;
+mod teach;
 mod oracle;
 mod face;
 

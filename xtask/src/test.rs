@@ -119,14 +119,16 @@ fn test() -> Result<LeftOut> {
     // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests send it.
     const DEFAULT: &str = "--default-signal=INT,QUIT";
     // GNU parallel, with which our compatible face is compared, and what it needs for `--csv`.
-    let lacks = install::apt(&["parallel", "libtext-csv-perl"]).err();
+    let peers = install::apt(&["parallel", "libtext-csv-perl"]).err();
+    // A real terminal, and what reads our manual pages and completions.
+    let readers = install::apt(&["tmux", "man-db", "zsh", "fish"]).err();
     let mut cmd = run::cargo();
     if run::succeeds(run::command("env").args([DEFAULT, "true"])) {
         let cargo = cmd.get_program().to_owned();
         cmd = run::command("env");
         cmd.arg(DEFAULT).arg(cargo);
     }
-    run::run(cmd.args(["test", "--workspace"])).map(|()| lacks.into_iter().collect())
+    run::run(cmd.args(["test", "--workspace"])).map(|()| peers.into_iter().chain(readers).collect())
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each other's pages.

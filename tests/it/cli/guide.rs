@@ -1,0 +1,192 @@
+//! What the guide and the topics of `minder help` show is what happens.
+//!
+//! Every command in them is run by bash, in a folder of its own for each section, and what comes is compared with what
+//! stands there, but for what differs from run to run: see `PATTERNS`. After a change, run this test with
+//! `MINDER_REWRITE=1`: it writes what came into the texts, for a person to read.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use minder::{Command, Stdio};
+use regex::Regex;
+
+use super::{Live, MINDER, folder, path};
+
+/// Stands between the outputs of two commands.
+const MARK: &str = "\n\u{1e}\n";
+
+/// What is never the same twice, and what stands for it.
+const PATTERNS: [(&str, &str); 6] = [
+    (r"\b[0-9a-f]{8}\b", "RUN"),
+    (r"--resume [0-9a-f]{4,8}\b", "--resume RUN"),
+    (r"today \d\d:\d\d", "today"),
+    (r" · [0-9.]+ times as fast as one by one", ""),
+    (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
+    // bash says more of a program that was killed when it reads a script.
+    (r"^\S+: line \d+: +\d+ Killed .*", "Killed"),
+];
+
+#[test]
+fn the_guide_shows_what_happens() {
+    check(&root().join("docs/guide.md"));
+}
+
+#[test]
+fn topics_show_what_happens() {
+    let topics = root().join("crates/minder-cli/src/verbs/help");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(topics).expect("the topics").map(|item| item.expect("a name").path()).collect();
+    files.sort();
+    assert!(files.len() >= 10, "{files:?}");
+    for file in files {
+        check(&file);
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the repository")
+}
+
+/// A command that a text shows, and what it shows of its output.
+struct Step<'a> {
+    /// What stands before each line.
+    indent: &'static str,
+    command: String,
+    shown: Vec<&'a str>,
+    /// The lines of the text that are the output.
+    lines: std::ops::Range<usize>,
+}
+
+fn check(file: &Path) {
+    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let sections =
+        if file.extension().is_some_and(|it| it == "md") { fenced(&text) } else { indented(&text) };
+    assert!(sections.iter().any(|steps| !steps.is_empty()), "{}: no command", file.display());
+    let (mut wrong, mut lines) = (String::new(), text.lines().map(str::to_owned).collect::<Vec<_>>());
+    for steps in sections.iter().rev().filter(|steps| !steps.is_empty()) {
+        let came = play(steps, file);
+        for (step, came) in steps.iter().zip(came).rev() {
+            let came: Vec<&str> = came.lines().map(str::trim_end).collect();
+            if same(&came, &step.shown) {
+                continue;
+            }
+            let (at, shown) = (step.lines.start, step.shown.join("\n"));
+            let _ = writeln!(
+                wrong,
+                "line {at}: $ {}\n--- shown\n{shown}\n--- came\n{}",
+                step.command,
+                came.join("\n")
+            );
+            lines.splice(step.lines.clone(), came.iter().map(|line| format!("{}{line}", step.indent)));
+        }
+    }
+    if std::env::var_os("MINDER_REWRITE").is_some() {
+        std::fs::write(file, lines.join("\n") + "\n").expect("the text is written");
+    } else {
+        assert!(wrong.is_empty(), "{}:\n{wrong}", file.display());
+    }
+}
+
+/// Runs the commands of a section one after the other in one shell, and returns the output of each.
+fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["bin", "work"] {
+        std::fs::create_dir(at(name)).expect("a folder");
+    }
+    std::os::unix::fs::symlink(MINDER, at("bin/minder")).expect("a link");
+    // The status of a command is that of the mark after it, for `echo $?`.
+    let mark = format!("mark() {{ local status=$?; printf '{MARK}'; return $status; }}\n");
+    let mut script = mark + "exec 2>&1\n";
+    for step in steps {
+        let _ = write!(script, "{}\nmark\n", step.command);
+    }
+    std::fs::write(at("script"), script).expect("a file");
+    let mut bash = Command::new("bash");
+    bash.arg(at("script"))
+        .current_dir(at("work"))
+        .stdin(Stdio::Null)
+        .stdout(Stdio::Piped)
+        .stderr(Stdio::Piped)
+        .env("PATH", format!("{}:{}", path(&at("bin")), std::env::var("PATH").unwrap_or_default()))
+        .env("HOME", at("work"))
+        .env("LC_ALL", "C.UTF-8")
+        .env("MINDER_STATE_DIR", at("state"));
+    for name in ["MINDER_BACKEND", "MAKEFLAGS", "CARGO_MAKEFLAGS", "PARALLEL", "SHELL", "BASH_ENV"] {
+        bash.env_remove(name);
+    }
+    let said = Live::start(&bash).finish().text();
+    let mut came: Vec<String> = said.split(MARK).map(str::to_owned).collect();
+    let rest = came.pop().unwrap_or_default();
+    assert_eq!((came.len(), rest.as_str()), (steps.len(), ""), "{}: bash gave up:\n{said}", file.display());
+    came
+}
+
+fn same(came: &[&str], shown: &[&str]) -> bool {
+    came == shown || even(came) == even(shown)
+}
+
+/// The lines with what differs from run to run taken out; where there was any, columns need not line up.
+fn even(lines: &[&str]) -> Vec<String> {
+    let patterns = PATTERNS.map(|(pattern, for_it)| (Regex::new(pattern).expect("a pattern"), for_it));
+    let replace = |line: &&str| {
+        patterns
+            .iter()
+            .fold((*line).to_owned(), |line, (pattern, it)| pattern.replace_all(&line, *it).into_owned())
+    };
+    let even: Vec<String> = lines.iter().map(replace).collect();
+    if even.iter().zip(lines).all(|(even, line)| even == line) {
+        return even;
+    }
+    even.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// The commands of a page, section by section: those in blocks that are called `console`.
+fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
+    let (mut sections, mut inside) = (vec![Vec::new()], false);
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+            if !inside && line != "```" {
+                // A block of something else.
+                lines.by_ref().find(|(_, line)| *line == "```");
+            }
+        } else if inside {
+            take(sections.last_mut(), "", at, line);
+        } else if line.starts_with("## ") {
+            sections.push(Vec::new());
+        }
+    }
+    sections
+}
+
+/// The commands of a topic: indented by four, the first line begins with `$`.
+fn indented(text: &str) -> Vec<Vec<Step<'_>>> {
+    let (mut steps, mut inside) = (Vec::new(), false);
+    for (at, line) in text.lines().enumerate() {
+        inside = line.starts_with("    ") && (inside || line.starts_with("    $ "));
+        if inside {
+            take(Some(&mut steps), "    ", at, &line[4..]);
+        }
+    }
+    vec![steps]
+}
+
+/// A line of a block: a command, more of it, or output.
+fn take<'a>(steps: Option<&mut Vec<Step<'a>>>, indent: &'static str, at: usize, line: &'a str) {
+    let Some(steps) = steps else { return };
+    if let Some(command) = line.strip_prefix("$ ") {
+        let command = command.to_owned();
+        return steps.push(Step { indent, command, shown: Vec::new(), lines: at + 1..at + 1 });
+    }
+    let step = steps.last_mut().unwrap_or_else(|| panic!("line {}: output of no command", at + 1));
+    if step.shown.is_empty() && step.command.ends_with('\\') {
+        step.command.push('\n');
+        step.command.push_str(line.strip_prefix("> ").unwrap_or(line));
+        step.lines = at + 1..at + 1;
+    } else {
+        step.shown.push(line);
+        step.lines.end = at + 1;
+    }
+}
