@@ -7,6 +7,7 @@ mod output;
 mod views;
 mod input;
 mod bad_days;
+mod messages;
 mod signals;
 mod terminal;
 mod daemons;

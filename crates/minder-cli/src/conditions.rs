@@ -100,10 +100,10 @@ pub(crate) fn size(text: &str) -> Result<u64> {
 pub(crate) fn limit(text: &str) -> Result<Limit> {
     let words: Vec<&str> = text.split_whitespace().collect();
     Ok(match words[..] {
-        [] => bail!("--limit: there is no command"),
+        [] => bail!("there is no command"),
         ["io", figure] => match figure.trim_end_matches('%').parse::<f64>() {
             Ok(percent) if percent > 0.0 && percent <= 100.0 => Limit::Io(percent),
-            _ => bail!("--limit: `{figure}` is no share of time: a number from 1 to 100"),
+            _ => bail!("`{figure}` is no share of time: a number from 1 to 100"),
         },
         ["load", figure] => Limit::Load(load(figure)?),
         ["mem", figure] => Limit::Memory(size(figure)?),

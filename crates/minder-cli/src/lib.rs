@@ -22,12 +22,12 @@ mod verbs;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use crate::face::Face;
 use crate::flags::habits::{self, Loose};
-use crate::flags::{Flags, Verb};
+use crate::flags::{Flags, Verb, mistake};
 use crate::plan::Manner;
 use crate::report::table::escape;
 
@@ -112,31 +112,8 @@ fn refuse(error: &clap::Error, word: Option<&OsString>) -> ExitCode {
     {
         whose = format!("{whose} {verb}");
     }
-    report::say(&format!("{} (see `{whose} --help`)", escape(what_is_wrong(error).as_bytes())));
+    report::say(&format!("{} (see `{whose} --help`)", escape(mistake(error).as_bytes())));
     ExitCode::from(exit::OTHER)
-}
-
-/// Whether nothing but the command of `minder run` is missing.
-fn lacks_command(error: &clap::Error) -> bool {
-    let missing = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(names)) => names.as_slice(),
-        _ => &[],
-    };
-    let command = |name: &String| name.starts_with("<COMMAND>");
-    error.kind() == ErrorKind::MissingRequiredArgument && !missing.is_empty() && missing.iter().all(command)
-}
-
-/// Clap's first line, in our words where it has no good ones.
-fn what_is_wrong(error: &clap::Error) -> String {
-    if lacks_command(error) {
-        return "no command is given".to_owned();
-    }
-    let text = error.render().to_string();
-    let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ").trim_end();
-    // Clap puts the values that it knows on a line of their own.
-    let listed = text.lines().skip(1).take_while(|line| line.starts_with("  ") && !line.trim().is_empty());
-    let listed: Vec<&str> = listed.map(str::trim).collect();
-    [line, &listed.join(", ")].join(" ").trim_end().replace("  ", " ")
 }
 
 #[cfg(test)]
@@ -146,19 +123,5 @@ mod tests {
     #[test]
     fn the_command_tree_is_sound() {
         Flags::command().debug_assert();
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let said = |line: &str| {
-            let error = Flags::try_parse_from(line.split(' ')).expect_err(line);
-            what_is_wrong(&error)
-        };
-        assert_eq!(said("minder run"), "no command is given");
-        assert_eq!(said("minder run -j4"), "no command is given");
-        assert!(said("minder log --sql").contains("--sql <QUERY>"), "{}", said("minder log --sql"));
-        let command = clap::Command::new("x").arg(clap::Arg::new("FILE").required(true));
-        let error = command.try_get_matches_from(["x"]).expect_err("it is required");
-        assert!(what_is_wrong(&error).contains("<FILE>"), "{}", what_is_wrong(&error));
     }
 }

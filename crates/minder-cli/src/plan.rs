@@ -14,12 +14,13 @@ mod beside;
 mod control;
 mod input;
 mod pipe;
+mod together;
 
 pub(crate) use self::beside::{Beside, Results, TableForm};
 pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
 pub(crate) use self::pipe::{PipePlan, Way};
-use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb};
+use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb, mistake};
 use crate::input::Opened;
 use crate::journal::folder;
 use crate::journal::manifest::{Manifest, Source};
@@ -198,7 +199,7 @@ impl Plan {
         }
         let root = folder::state_root()?;
         let run = match id {
-            "last" => folder::list(&root)?.into_iter().next().context("there is no run yet")?.folder,
+            "last" => folder::list(&root)?.into_iter().next().with_context(|| folder::none(&root))?.folder,
             id => folder::find(&root, id)?,
         };
         let manifest = Manifest::read(&run)?;
@@ -208,9 +209,8 @@ impl Plan {
             );
         }
         let saved: Vec<Text> = match manifest.flags.get("typed") {
-            Some(value) => {
-                serde_json::from_value(value.clone()).context("the manifest's flags are damaged")?
-            }
+            Some(value) => serde_json::from_value(value.clone())
+                .with_context(|| format!("the manifest of run {id} is damaged"))?,
             None => Vec::new(),
         };
         let words: Vec<OsString> = manifest.words.iter().map(Text::to_os).collect();
@@ -223,7 +223,7 @@ impl Plan {
             line.extend(manifest.arguments(&run)?);
         }
         let all = Flags::try_parse_from(&line).map_err(|error| {
-            anyhow::anyhow!("the flags of run {id} do not go with these: {}", first_line(&error))
+            anyhow::anyhow!("the flags of run {id} do not go with these: {}", mistake(&error))
         })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
         // It goes on in the manner in which it was begun.
@@ -247,6 +247,7 @@ impl Plan {
         manner: Manner,
         stdin: Option<PathBuf>,
     ) -> Result<(Self, Opened)> {
+        together::check(&flags)?;
         // One job has the terminal at a time.
         let usual = OsStr::new(if flags.control.tty { "1" } else { "100%" });
         let slots = Slots::parse(flags.jobs.as_deref().unwrap_or(usual))?;
@@ -406,11 +407,6 @@ fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
 fn new_seed() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
-}
-
-fn first_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 fn known_backend(name: String) -> Result<&'static str> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::report::reason;
+use crate::report::{count, reason};
 
 /// How often the file is read at most.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -148,7 +148,7 @@ impl Slots {
                 Ok(amount) => (state.amount, state.odd) = (amount, false),
                 Err(error) if !std::mem::replace(&mut state.odd, true) => {
                     let last = state.amount.of(self.processors);
-                    return Err(error.context(format!("still {last} jobs at once")));
+                    return Err(error.context(format!("still {} at once", count(last as u64, "job"))));
                 }
                 Err(_) => (),
             }

@@ -1,58 +1,7 @@
-//! Mistakes on the command line, and machines that have run out of something.
+//! Machines that have run out of something, and odd circumstances. What mistakes lead to is in `messages.rs`.
 
-use super::{Live, ended, fed, file, folder, input, is_public, is_root, minder, minder_as, path};
+use super::{Live, fed, file, folder, input, is_public, is_root, minder, minder_as, path};
 use crate::kit::TESTKID;
-
-/// The run's words, one by one, and what the one line on stderr has to name.
-const MISTAKES: &[(&[&str], &[&str])] = &[
-    (&["run", "--no-such-flag", "echo", ":::", "a"], &["--no-such-flag", "minder run --help"]),
-    (&["run", "-j", "many", "echo", ":::", "a"], &["many", "-j"]),
-    (&["run", "--leak", "perhaps", "echo", ":::", "a"], &["perhaps", "close, wait"]),
-    (&["run", "--grace", "soon", "echo", ":::", "a"], &["soon", "--grace"]),
-    (&["run", "--backend", "magic", "echo", ":::", "a"], &["magic", "poll"]),
-    (&["run"], &["no command is given", "minder run --help"]),
-    (&["run", ":::", "a"], &["no command", ":::"]),
-    (&["run", "", ":::", "a"], &["command is empty"]),
-    (&["run", "echo '{}", ":::", "a"], &["quote", "not closed"]),
-    (&["run", "echo {9}", ":::", "a", "b", "c"], &["`{9}`", "ninth column"]),
-    (&["run", "echo", "{9}", ":::", "a", "b", "c"], &["`{9}`", "ninth column"]),
-    (&["run", "--shell", "/bin/no-such-sh", "echo {};", ":::", "a"], &["no-such-sh"]),
-    (&["run", "echo", "::::", "no-such-list"], &["`no-such-list`", "no such file"]),
-    (&["run", "echo", "::::", "-", "-"], &["standard input is read twice"]),
-    (&["run", "--colsep", "(", "echo", ":::", "a"], &["--colsep `(`", "regular expression"]),
-    (&["run", "--csv", "--colsep", "ab", "echo", ":::", "a"], &["--colsep `ab`", "one character"]),
-    (&["run", "-d", "", "echo", ":::", "a"], &["delimiter", "-0"]),
-    (&["run", "--header", "x", "echo", ":::", "a"], &["--header `x`"]),
-    (&["run", "--timeout", "x", "echo", ":::", "a"], &["--timeout", "`x`", "1h30m"]),
-    (&["run", "--timeout", "x%", "echo", ":::", "a"], &["--timeout `x%`", "median"]),
-    (&["run", "--halt", "later,fail=1", "echo", ":::", "a"], &["--halt `later,fail=1`", "soon"]),
-    (&["run", "--termseq", "NONE", "echo", ":::", "a"], &["`NONE`", "TERM,200"]),
-    (&["run", "--env", "=x", "echo", ":::", "a"], &["--env `=x`"]),
-    (&["run", "-n", "x", "echo", ":::", "a"], &["--max-args", "`x`"]),
-    (&["no-such-verb"], &["no-such-verb", "minder --help"]),
-    (&["doctor", "--no-such-flag"], &["--no-such-flag", "minder doctor --help"]),
-    (&["doctor", "word"], &["word"]),
-];
-
-#[test]
-fn mistakes_are_one_line_and_nothing_is_run() {
-    for (words, parts) in MISTAKES {
-        let mut command = minder("");
-        let ended = Live::start(command.args(*words)).finish();
-        assert!(ended.out.is_empty(), "{words:?}: {ended:?}");
-        eprintln!("{words:?}: {}", ended.err.trim_end());
-        ended.code(255).complains(parts);
-    }
-}
-
-#[test]
-fn without_a_word_help_is_shown_as_an_error() {
-    let ended = ended("").code(255);
-    assert!(
-        ended.out.is_empty() && ended.err.contains("Usage: ") && ended.err.contains("doctor"),
-        "{ended:?}"
-    );
-}
 
 #[test]
 fn a_column_that_is_not_there_is_named_once() {

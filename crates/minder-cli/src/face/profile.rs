@@ -27,7 +27,11 @@ pub(super) fn words(names: &[OsString]) -> Result<Vec<OsString>> {
     for name in names {
         let path = match name.as_encoded_bytes() {
             [b'/', ..] | [b'.', b'/', ..] => PathBuf::from(name),
-            _ => home().context("there is no home for profiles: HOME is not set")?.join(name),
+            _ => home()
+                .with_context(|| {
+                    format!("there is no folder for the profile `{}`: HOME is not set", name.display())
+                })?
+                .join(name),
         };
         match of_file(&path)? {
             Some(more) => words.extend(more),
@@ -41,7 +45,7 @@ pub(super) fn words(names: &[OsString]) -> Result<Vec<OsString>> {
 /// The words of `$PARALLEL`.
 pub(super) fn environment() -> Result<Vec<OsString>> {
     let Some(text) = std::env::var_os("PARALLEL") else { return Ok(Vec::new()) };
-    split(text.as_encoded_bytes()).context("$PARALLEL has a quote that does not end")
+    split(text.as_encoded_bytes()).context("`$PARALLEL` has a quote that does not end")
 }
 
 /// Notes the names of the variables that there are, which GNU parallel then does not send to other machines. Jobs here have

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Parser;
 
 use super::{Wish, Wishes, words};
-use crate::flags::{Flags, Verb};
+use crate::flags::{Flags, Verb, mistake};
 use crate::input::Record;
 use crate::plan::{Manner, Plan};
 use crate::report;
@@ -20,12 +20,7 @@ pub(super) fn print(wishes: &Wishes) -> Result<ExitCode> {
     let run = words::run(wishes)?;
     let bare = run.iter().take_while(|word| *word != "--").any(|word| word == "--script");
     line.extend(run);
-    let flags = Flags::try_parse_from(&line).map_err(|error| {
-        anyhow!(
-            "{}",
-            error.render().to_string().lines().next().unwrap_or_default().trim_start_matches("error: ")
-        )
-    })?;
+    let flags = Flags::try_parse_from(&line).map_err(|error| anyhow!(mistake(&error)))?;
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` is for commands that are run") };
     let (plan, mut input) = Plan::new(*flags, &line, Manner::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());

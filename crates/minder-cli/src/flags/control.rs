@@ -13,7 +13,7 @@ use crate::units::{count, time};
 pub(crate) struct ControlFlags {
     /// End a job that takes longer: a time, or N% of the median.
     ///
-    /// Seconds, or with s, m, h, d. N% goes by the median of the jobs so far.
+    /// Seconds, or with s, m, h, d; 0 is none. N% goes by the median of the jobs so far.
     #[arg(long, value_name = "TIME|N%")]
     pub(crate) timeout: Option<String>,
 

@@ -16,7 +16,7 @@ pub(crate) struct LogFlags {
     pub(crate) run: Option<String>,
 
     /// List at most N runs [default: 20 in a table; else all]
-    #[arg(short = 'n', long = "number", value_name = "N", conflicts_with = "run")]
+    #[arg(short = 'n', long = "number", value_name = "N", conflicts_with_all = ["run", "failed", "follow"])]
     pub(crate) number: Option<usize>,
 
     /// Only jobs that failed, each with the last lines of its stderr. Without RUN: of the last run.

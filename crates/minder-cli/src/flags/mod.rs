@@ -7,6 +7,7 @@ pub(crate) mod habits;
 mod input;
 mod learn;
 mod log;
+mod mistake;
 mod output;
 mod pipe;
 mod run;
@@ -17,6 +18,7 @@ pub(crate) use self::{
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
     learn::{CompletionsFlags, HelpFlags, ManFlags},
     log::LogFlags,
+    mistake::mistake,
     output::{OutputFlags, RecordFlags},
     pipe::PipeFlags,
     run::{Leak, RunFlags},

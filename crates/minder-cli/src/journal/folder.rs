@@ -31,7 +31,7 @@ pub(crate) struct Found {
     /// When it began, in seconds since 1970: by its manifest, or else by its folder.
     pub(crate) at: f64,
     /// What it was asked to do, or why that cannot be read.
-    pub(crate) manifest: std::result::Result<Manifest, String>,
+    pub(crate) manifest: Result<Manifest>,
 }
 
 /// The user's state folder for minder. It need not exist.
@@ -134,7 +134,7 @@ pub(crate) fn list(root: &Path) -> Result<Vec<Found>> {
 
 impl Found {
     fn new(id: String, folder: PathBuf) -> Self {
-        let manifest = Manifest::read(&folder).map_err(|error| format!("{error:#}"));
+        let manifest = Manifest::read(&folder);
         let made =
             || fs::symlink_metadata(&folder).and_then(|about| about.modified()).map_or(0.0, since_1970);
         let at = manifest.as_ref().map_or_else(|_| made(), |manifest| manifest.at);
@@ -217,6 +217,11 @@ pub(crate) fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
     }
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// What is said where there is no run.
+pub(crate) fn none(root: &Path) -> String {
+    format!("no run is recorded in `{}`", runs(root).display())
 }
 
 /// Whether somebody works on the run at this moment.

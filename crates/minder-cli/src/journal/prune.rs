@@ -44,7 +44,7 @@ pub(crate) struct Pruned {
     /// Oldest first.
     pub(crate) removed: Vec<Removed>,
     /// Runs that the rule names, and why they stay all the same.
-    pub(crate) left: Vec<(String, String)>,
+    pub(crate) left: Vec<(String, anyhow::Error)>,
     /// Bytes of the runs that are still there.
     pub(crate) bytes: u64,
 }
@@ -124,7 +124,7 @@ pub(crate) fn prune(root: &Path, rule: Rule, dry_run: bool) -> Result<Pruned> {
                 pruned.bytes -= size.bytes;
                 pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes, why });
             }
-            Err(error) => pruned.left.push((run.id, format!("{error:#}"))),
+            Err(error) => pruned.left.push((run.id, error)),
         }
     }
     Ok(pruned)

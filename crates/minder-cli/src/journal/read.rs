@@ -56,13 +56,13 @@ pub(crate) struct Attempt {
     pub(crate) over: Option<Over>,
     pub(crate) damage: Damage,
     /// Why it could not be read to its end.
-    pub(crate) error: Option<String>,
+    pub(crate) error: Option<io::Error>,
 }
 
 /// All that is known of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) manifest: Result<Manifest, String>,
+    pub(crate) manifest: anyhow::Result<Manifest>,
     pub(crate) attempts: Vec<Attempt>,
     /// The last row of each job.
     pub(crate) jobs: BTreeMap<u64, Ended>,
@@ -174,7 +174,7 @@ pub(super) fn lines(
 pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
     // Looked at first: what ends while we read is seen by its last row.
     let alive = folder::is_alive(folder);
-    let manifest = Manifest::read(folder).map_err(|error| format!("{error:#}"));
+    let manifest = Manifest::read(folder);
     let mut run =
         Run { manifest, attempts: Vec::new(), jobs: BTreeMap::new(), unshown: BTreeMap::new(), alive };
     for number in folder::attempts(folder)? {
@@ -192,7 +192,7 @@ pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
         });
         match damage {
             Ok(damage) => attempt.damage = damage,
-            Err(error) => attempt.error = Some(error.to_string()),
+            Err(error) => attempt.error = Some(error),
         }
         run.attempts.push(attempt);
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use minder::Kill;
 use minder::exec::{Halt, HaltOn, Threshold};
 
@@ -56,8 +56,13 @@ impl Control {
                 env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
             }
         }
+        if let Some(name) = &control.process_slot_var
+            && (name.is_empty() || name.as_encoded_bytes().contains(&b'='))
+        {
+            bail!("--process-slot-var `{}` is no name of a variable", name.display());
+        }
         Ok(Self {
-            timeout: control.timeout.as_deref().map(timeout).transpose()?,
+            timeout: control.timeout.as_deref().map(timeout).transpose()?.flatten(),
             attempts: match control.retries {
                 None => 1,
                 Some(0) => u32::MAX,
@@ -71,11 +76,11 @@ impl Control {
             },
             delay: control.delay.unwrap_or_default(),
             conditions: Conditions {
-                load: control.load.as_deref().map(conditions::load).transpose()?,
+                load: control.load.as_deref().map(conditions::load).transpose().context("--load")?,
                 memfree: control.memfree.filter(|size| *size > 0),
                 memsuspend: control.memsuspend.filter(|size| *size > 0),
                 noswap: control.noswap,
-                limit: control.limit.as_deref().map(conditions::limit).transpose()?,
+                limit: control.limit.as_deref().map(conditions::limit).transpose().context("--limit")?,
             },
             jobserver: !control.no_jobserver,
             nice: control.nice,
@@ -88,12 +93,15 @@ impl Control {
     }
 }
 
-fn timeout(text: &str) -> Result<Timeout> {
+/// None for 0: no limit, as for GNU parallel.
+fn timeout(text: &str) -> Result<Option<Timeout>> {
     match text.strip_suffix('%').map(str::parse::<f64>) {
-        Some(Ok(percent)) if percent.is_finite() && percent > 0.0 => Ok(Timeout::Median(percent / 100.0)),
+        Some(Ok(percent)) if percent.is_finite() && percent > 0.0 => {
+            Ok(Some(Timeout::Median(percent / 100.0)))
+        }
         Some(_) => bail!("--timeout `{text}` is no share of the median: 200% is twice the median"),
         None => match time(text) {
-            Ok(time) => Ok(Timeout::After(time)),
+            Ok(time) => Ok(Some(Timeout::After(time)).filter(|_| !time.is_zero())),
             Err(why) => bail!("--timeout: {why}"),
         },
     }
@@ -215,8 +223,9 @@ mod tests {
 
     #[test]
     fn timeouts_are_read() {
-        assert_eq!(timeout("1.5").ok(), Some(Timeout::After(Duration::from_millis(1500))));
-        assert_eq!(timeout("200%").ok(), Some(Timeout::Median(2.0)));
+        assert_eq!(timeout("1.5").ok(), Some(Some(Timeout::After(Duration::from_millis(1500)))));
+        assert_eq!(timeout("0").ok(), Some(None));
+        assert_eq!(timeout("200%").ok(), Some(Some(Timeout::Median(2.0))));
         assert!(["", "x", "-1", "x%", "0%", "-5%"].iter().all(|text| timeout(text).is_err()));
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use regex::bytes::RegexBuilder;
 
 use crate::flags::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, RunFlags, Trim as TrimFlag};
@@ -246,9 +246,14 @@ fn columns(flags: &InputFlags) -> Result<Option<Columns>> {
         }
         (Some(colsep), false) => {
             let regexp = RegexBuilder::new(colsep).unicode(colsep.is_ascii()).build();
-            Ok(Some(Columns::Regexp(
-                regexp.with_context(|| format!("--colsep `{colsep}` is no regular expression"))?,
-            )))
+            let regexp = regexp.map_err(|error| {
+                // Its other lines draw where it is.
+                let text = error.to_string();
+                let why = text.lines().last().unwrap_or_default();
+                let why = why.strip_prefix("error: ").unwrap_or(why);
+                anyhow!("--colsep `{colsep}` is no regular expression: {why}")
+            })?;
+            Ok(Some(Columns::Regexp(regexp)))
         }
         (None, false) => Ok(names_columns.then_some(Columns::Byte(b'\t'))),
     }
@@ -277,7 +282,7 @@ fn separator(flags: &InputFlags) -> Result<Vec<u8>> {
         Some(text) => {
             let bytes = unescape(text.as_encoded_bytes());
             if bytes.is_empty() {
-                bail!("the delimiter is empty: -0 is for NUL bytes");
+                bail!("-d: the delimiter is empty (-0 is for NUL bytes)");
             }
             Ok(bytes)
         }

@@ -84,7 +84,10 @@ pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<E
     let result = print(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::from(exit::BROKEN_PIPE)),
-        Err(error) if error.is::<io::Error>() => Err(error.context("cannot write to standard output")),
+        // With a context it is about something else, such as a file that was read.
+        Err(error) if error.chain().next().is_some_and(<dyn std::error::Error>::is::<io::Error>) => {
+            Err(error.context("cannot write to standard output"))
+        }
         result => result.map(|()| ExitCode::SUCCESS),
     }
 }

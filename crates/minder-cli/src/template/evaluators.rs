@@ -286,7 +286,9 @@ fn check_unknown(words: &[Word]) -> Result<(), Error> {
         if let (true, Some(placeholder)) = (flagged, pair[1].holds)
             && pair[1].text.contains(&b' ')
         {
-            return Err(as_code(placeholder, "that program", false));
+            return Err(Error::refused(format!(
+                "`{placeholder}` is part of the program text of a program that is not known beforehand, which may run it as code: hand it over as an argument of its own"
+            )));
         }
     }
     Ok(())
@@ -427,7 +429,6 @@ fn as_code(placeholder: Placeholder, program: &str, whole: bool) -> Error {
         "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh" | "zsh" | "yash" => {
             format!("write `{program} -c '… \"$1\" …' {program} {{}}`")
         }
-        "that program" => "hand it over as an argument of its own".to_owned(),
         _ => format!("hand it over in the environment: `V={{}} {program} …`"),
     };
     Error::refused(format!(

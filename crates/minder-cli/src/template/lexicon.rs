@@ -210,7 +210,7 @@ impl Lexicon {
             Err(Error::new(ErrorKind::Placeholder, format!("`{written}` cannot be a placeholder: {why}")))
         };
         if text.is_empty() {
-            return fail("it is empty".into());
+            return Err(Error::new(ErrorKind::Placeholder, "a placeholder cannot be empty"));
         }
         if text[0] == b'#' {
             return fail("a `#` begins a comment".into());

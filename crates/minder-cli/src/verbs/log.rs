@@ -18,7 +18,7 @@ use crate::flags::LogFlags;
 use crate::journal::folder::{self, Found};
 use crate::journal::read::{self, Damage, Run};
 use crate::report::export::Format;
-use crate::report::say;
+use crate::report::{explain, reason, say};
 
 /// How many runs a table lists.
 const LISTED: usize = 20;
@@ -63,11 +63,7 @@ fn find(root: &Path, word: &str) -> Result<PathBuf> {
         return folder::find(root, word);
     }
     let newest = folder::list(root)?.into_iter().next();
-    newest.map(|found| found.folder).with_context(|| none(root))
-}
-
-fn none(root: &Path) -> String {
-    format!("no run is recorded in `{}`", folder::runs(root).display())
+    newest.map(|found| found.folder).with_context(|| folder::none(root))
 }
 
 /// The folders of the runs that tables are made of.
@@ -92,10 +88,11 @@ fn read(folder: &Path) -> Result<Run> {
         read::read_run(folder).with_context(|| format!("cannot read the record of run {}", id(folder)))?;
     let id = id(folder);
     if let Err(why) = &run.manifest {
-        say(&format!("run {id} is damaged: {}", one_line(why)));
+        say(&format!("run {id} is damaged: {}", one_line(&explain(why))));
     }
     for attempt in &run.attempts {
-        if let Some(why) = wrong(attempt.number, &attempt.damage, attempt.error.as_deref(), run.alive) {
+        let error = attempt.error.as_ref().map(reason);
+        if let Some(why) = wrong(attempt.number, &attempt.damage, error.as_deref(), run.alive) {
             say(&format!("run {id} is damaged: {why}"));
         }
     }

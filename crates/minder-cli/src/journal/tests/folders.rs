@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use super::super::folder::{self, Kind, find, kind, list, state_root_from};
-use super::super::prune::{Rule, Why, prune, prune_daily};
+use super::super::prune::{Pruned, Rule, Why, prune, prune_daily};
 use super::super::row::now;
 use super::super::write::output_path;
 use super::*;
@@ -38,7 +38,8 @@ pub(super) fn removed(root: &Path, rule: Rule) -> Vec<String> {
     let dry = prune(root, rule, true).unwrap();
     let pruned = prune(root, rule, false).unwrap();
     // A dry run tells what goes, and why.
-    assert_eq!((&dry.removed, &dry.left, dry.bytes), (&pruned.removed, &pruned.left, pruned.bytes));
+    let left = |it: &Pruned| it.left.iter().map(|(id, why)| format!("{id}: {why:#}")).collect::<Vec<_>>();
+    assert_eq!((&dry.removed, left(&dry), dry.bytes), (&pruned.removed, left(&pruned), pruned.bytes));
     pruned.removed.into_iter().map(|run| run.id).collect()
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::journal::prune::{Rule, Why, prune};
 use crate::report::when::{size, when, zone};
-use crate::report::{count, say};
+use crate::report::{count, explain, say};
 
 /// Removes what the rule names; with `dry_run`, only tells of it.
 pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()> {
@@ -20,7 +20,7 @@ pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()>
         writeln!(out, "{}  {when}  {size}  {why}", gone.id)?;
     }
     for (id, why) in &pruned.left {
-        say(&format!("run {id} is kept: {}", super::one_line(why)));
+        say(&format!("run {id} is kept: {}", super::one_line(&explain(why))));
     }
     let (removed, rest) = (count(pruned.removed.len() as u64, "run"), size(pruned.bytes));
     let (removed, left) = match dry_run {

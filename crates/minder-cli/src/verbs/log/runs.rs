@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use super::{none, wrong};
+use super::wrong;
 use crate::journal::folder::{self, Found, attempt_name};
 use crate::journal::manifest::Source;
 use crate::journal::merge::JobSet;
@@ -19,7 +19,7 @@ use crate::journal::row::{Over, Row};
 use crate::report::export::{Format, RUNS, Rows, RunFacts};
 use crate::report::table::{Column, Table};
 use crate::report::when::{when, zone};
-use crate::report::{reason, say, time};
+use crate::report::{explain, reason, say, time};
 
 /// The last line of a journal is shorter than this.
 const LAST_LINE: u64 = 8 << 10;
@@ -43,7 +43,7 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         return Ok(());
     }
     if found.is_empty() {
-        say(&none(root));
+        say(&folder::none(root));
         return Ok(());
     }
     let right = ["jobs", "failed", "elapsed"].map(Column::right);
@@ -85,7 +85,7 @@ pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
     (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
     match &run.manifest {
         Ok(manifest) => facts.command = manifest.words.clone(),
-        Err(why) => damage.insert(0, super::one_line(why)),
+        Err(why) => damage.insert(0, super::one_line(&explain(why))),
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
@@ -218,7 +218,12 @@ mod tests {
     }
 
     fn found(folder: &Path) -> Found {
-        Found { id: "61c0aa00".into(), folder: folder.to_owned(), at: 5.0, manifest: Err("gone".into()) }
+        Found {
+            id: "61c0aa00".into(),
+            folder: folder.to_owned(),
+            at: 5.0,
+            manifest: Err(anyhow::anyhow!("gone")),
+        }
     }
 
     #[test]

@@ -258,7 +258,11 @@ impl Worker for Hand<'_> {
             }
             self.shared.roster.leave(task.number, None);
         }
-        let why = error.reason();
+        // A folder that cannot be entered is no matter of the program.
+        let why = match error.to_string() {
+            text if text.starts_with("failed to enter") => text,
+            _ => error.reason(),
+        };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
         if hopeless && self.shared.plan.template.has_fixed_program() {
             // The same for every job: said once, and no other job is tried.

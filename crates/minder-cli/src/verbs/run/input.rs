@@ -272,8 +272,10 @@ impl Input {
                 self.room.notify_one();
                 let (had, least) = (state.taken, self.again.last());
                 if state.ended && had < least && state.error.is_none() {
-                    let why =
-                        format!("the input is not what it was: it has {had} lines, and had {least} at least");
+                    let why = format!(
+                        "the input is not what it was: it has {}, and had {least} at least",
+                        crate::report::count(had, "line")
+                    );
                     (state.error, state.stopped) = (Some(why), true);
                 }
                 return if state.ended { Supply::End } else { Supply::Later };

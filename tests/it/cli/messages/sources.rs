@@ -1,0 +1,290 @@
+//! The texts in the command's sources that a person can read, and whether a case shows them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Files whose texts are no messages: tables, bars and help, which have tests of their own.
+const VIEWS: &[&str] = &[
+    "exit.rs",
+    "flags/",
+    "report/summary.rs",
+    "report/progress",
+    "report/export.rs",
+    "report/table.rs",
+    "report/when.rs",
+    "face/about.rs",
+    "verbs/doctor.rs",
+];
+
+/// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file, in which the part stands.
+const WITHOUT_A_CASE: &[(&str, &str)] = &[
+    // Tests of their own.
+    ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
+    ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
+    ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),
+    ("older than {} days", "see cli/log/prune.rs: older than"),
+    ("(no job was started)", "see cli/run.rs: no job was started"),
+    ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
+    ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
+    // A terminal is needed, or that there is none.
+    ("reading arguments from the terminal", "standard input has to be a terminal"),
+    ("{why}: give it again, … | minder run --resume {id}", "standard input has to be a terminal"),
+    ("arguments were to be kept out of its record", "standard input has to be a terminal"),
+    ("its input was a file that is gone", "standard input has to be a terminal"),
+    ("its input came through a pipe", "standard input has to be a terminal"),
+    ("--tty: there is no terminal", "whoever runs the tests may have one"),
+    // The bar, `--progress` and tables show these.
+    ("told to end", "a state, for the bar"),
+    ("its output was closed", "a state, for `minder log`"),
+    (": minder run --resume {}", "a cell of a table"),
+    ("its manifest cannot be read", "a cell of a table"),
+    ("enough have succeeded", "a reason for a line of the summary"),
+    ("enough are done", "a reason for a line of the summary"),
+    ("too little memory is free", "a state, for the bar"),
+    ("--limit says so", "a state, for the bar"),
+    ("suspended jobs go on first", "a state, for the bar"),
+    ("of memory free", "a state, for the bar"),
+    ("the machine swaps", "a state, for the bar"),
+    ("a look at ", "a state, for the bar"),
+    ("a disk is busy for", "a state, for the bar"),
+    ("no answer within {}", "it takes a command of `--limit` that hangs for long"),
+    // Texts that are for SQLite and for serde.
+    ("pragma ", "for SQLite"),
+    ("insert into", "for SQLite"),
+    ("a string, or an object with `base64`", "for whoever reads a damaged row, which is counted, not quoted"),
+    ("of a newer version", "such rows are passed over"),
+    // Other builds and systems.
+    ("neither MINDER_STATE_DIR nor LOCALAPPDATA", "Windows"),
+    ("needs SQLite, which this minder was built without", "a build without the feature"),
+    ("is not known on this system", "no system of these tests lacks it"),
+    // The machine would have to fail at one moment.
+    ("cannot read the input again that was kept in a file", "a disk that fails"),
+    ("cannot read standard input", "the descriptor is there, or the runtime opens /dev/null for it"),
+    ("cannot write the record in", "a disk that is full in the middle: see cli/faults/disk.rs: write"),
+    ("cannot write the joblog: {}", "a disk that is full in the middle"),
+    ("cannot keep output in", "a disk that is full in the middle"),
+    ("cannot read output that waits in", "a disk that fails"),
+    ("cannot read output that waited in a file", "a disk that fails"),
+    ("output that waited in a file is gone", "somebody cuts our private file"),
+    ("cannot read the output of a job", "a disk that fails"),
+    ("this folder is gone", "it has to go between two steps"),
+    ("became shorter while it was read", "it has to be cut in the middle"),
+    ("cannot start a thread", "the limit differs between machines: see cli/bad_days.rs: nproc"),
+    ("no guardians", "a fork has to fail"),
+    ("no memory for a block", "the memory differs between machines"),
+    ("is not looked at: {}", "/proc has to vanish in the middle"),
+    ("cannot be looked at here", "/proc has to be missing"),
+    ("another minder took it", "two at one moment"),
+    ("cannot find the program of minder itself", "it has to be removed while it runs"),
+    ("cannot lock the semaphore", "a file system without locks"),
+    ("cannot lock a turn", "a file system without locks"),
+    ("cannot use the standard streams", "no descriptor is free at one moment"),
+    ("there are too many attempts", "four thousand million of them"),
+    // A gigabyte of input.
+    ("a group of lines (`--group-by`) is", "a gigabyte without an end of it"),
+    ("the records of a job (`-N`) are", "a gigabyte without an end of it"),
+    ("a record (`--recstart`, `--recend`) is", "a gigabyte without an end of it"),
+    ("a record of `{path}` is longer", "a gigabyte without an end of it"),
+    ("it is too large", "a manifest of 16 MiB"),
+    // Nothing that is typed leads there: what stands before it has refused it, or cannot make it.
+    ("`--shell-quote` is for commands that are run", "its words are those of a run"),
+    ("is not the folder of a run", "only folders with such names are looked at"),
+    ("the arguments of run {} are not in its record", "asked only where they are"),
+    ("an argument contains a NUL byte", "none can"),
+    ("is not the name of an output", "the names are ours"),
+    ("stands before the first list of arguments", "the first of these words is its beginning"),
+    ("a row of the record is damaged", "its checksum would have to be right"),
+    ("a word is missing", "whoever reads a word has seen its first letter"),
+    ("cannot be read in parts", "only regular files come there"),
+    ("a block of 0 bytes holds nothing", "`--block` itself is refused first"),
+    ("a part of minder panicked", "a defect would be needed"),
+];
+
+/// What texts are handed to that a person reads, if they are one word only or not even that.
+const SAYERS: &[&str] = &[
+    "bail",
+    "ensure",
+    "anyhow",
+    "say",
+    "say_if_heard",
+    "note",
+    "context",
+    "refused",
+    "syntax",
+    "other",
+    "fail",
+    "refuse",
+    "Refuse",
+    "unfollowed",
+    "open",
+    "alone",
+];
+
+/// A text in a source.
+struct Literal {
+    line: usize,
+    text: String,
+    /// The names before the brackets that it stands in, the innermost last.
+    within: Vec<String>,
+}
+
+/// Fails unless each text is in the lines, or in the list of those that cannot be.
+pub(super) fn check(root: &Path, lines: &[&str]) {
+    let (mut missing, mut used) = (String::new(), BTreeSet::new());
+    visit(root, &mut |path| {
+        let name = path.strip_prefix(root).expect("a file of the sources").to_string_lossy().into_owned();
+        if VIEWS.iter().any(|view| name.starts_with(view)) || name.contains("tests") {
+            return;
+        }
+        let source = fs::read_to_string(path).expect("a source");
+        let source = source.split("\nmod tests {").next().unwrap_or_default();
+        for literal in literals(source).into_iter().filter(is_message) {
+            let part = fixed(&literal.text);
+            if part.trim().len() < 4 || lines.iter().any(|line| line.contains(&part)) {
+                continue;
+            }
+            match WITHOUT_A_CASE.iter().find(|(text, _)| literal.text.contains(text)) {
+                Some((text, _)) => _ = used.insert(*text),
+                None => missing += &format!("{name}:{}: {}\n", literal.line, literal.text),
+            }
+        }
+    });
+    assert!(
+        missing.is_empty(),
+        "no case shows these: add one to tests/it/cli/messages/*.txt, or a reason to WITHOUT_A_CASE\n\n{missing}"
+    );
+    for (text, why) in WITHOUT_A_CASE {
+        let Some((file, part)) = why.split_once("see ").and_then(|(_, see)| see.split_once(": ")) else {
+            continue;
+        };
+        let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("it").join(file);
+        let test = fs::read_to_string(&test).unwrap_or_else(|error| panic!("{}: {error}", test.display()));
+        assert!(test.contains(part), "{file} says nothing of `{part}`, for `{text}`");
+    }
+    let unused = WITHOUT_A_CASE.iter().find(|(text, _)| !used.contains(text));
+    assert!(unused.is_none(), "it has a case, or is no more: {unused:?}");
+}
+
+fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
+    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            visit(&path, look);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            look(&path);
+        }
+    }
+}
+
+/// Whether a person reads it: a sentence, or what is handed to those who say things.
+fn is_message(literal: &Literal) -> bool {
+    let within = |name: &str| literal.within.iter().any(|call| call == name);
+    if within("#") || within("expect") || literal.text.len() > 600 {
+        return false;
+    }
+    let words = literal.text.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count();
+    let said = literal.within.iter().rev().take(4).any(|call| SAYERS.contains(&call.as_str()));
+    words >= 3 || said && words >= 2
+}
+
+/// The longest part of a format that is always the same.
+fn fixed(format: &str) -> String {
+    let (mut parts, mut chars, mut depth) = (vec![String::new()], format.chars().peekable(), 0);
+    while let Some(char) = chars.next() {
+        let doubled = matches!(char, '{' | '}') && depth == 0 && chars.peek() == Some(&char);
+        match char {
+            _ if doubled => {
+                chars.next();
+                parts.last_mut().expect("a part").push(char);
+            }
+            '{' => {
+                depth += 1;
+                parts.push(String::new());
+            }
+            '}' if depth > 0 => depth -= 1,
+            _ if depth > 0 => (),
+            _ => parts.last_mut().expect("a part").push(char),
+        }
+    }
+    parts.into_iter().max_by_key(String::len).unwrap_or_default().trim().to_owned()
+}
+
+/// All texts of a source, without its comments.
+fn literals(source: &str) -> Vec<Literal> {
+    let bytes = source.as_bytes();
+    let (mut found, mut within, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < bytes.len() {
+        let rest = &source[at..];
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if let Some((text, length)) = literal(rest) {
+            let line = source[..at].matches('\n').count() + 1;
+            found.push(Literal { line, text, within: within.clone() });
+            length
+        } else if let Some(length) = character(rest) {
+            length
+        } else {
+            match bytes[at] {
+                b'(' | b'[' | b'{' => within.push(called(&source[..at])),
+                b')' | b']' | b'}' => _ = within.pop(),
+                _ => (),
+            }
+            rest.chars().next().map_or(1, char::len_utf8)
+        };
+        at += length;
+    }
+    found
+}
+
+/// What stands before a bracket: `bail` of `bail!(`, `#` of `#[`.
+fn called(before: &str) -> String {
+    let before = before.trim_end().trim_end_matches('!');
+    if before.ends_with('#') {
+        return "#".to_owned();
+    }
+    let name = before.rsplit(|char: char| !char.is_alphanumeric() && char != '_').next();
+    name.unwrap_or_default().to_owned()
+}
+
+/// A string literal at the start of the text, and its length there.
+fn literal(text: &str) -> Option<(String, usize)> {
+    if let Some(rest) = text.strip_prefix("r#\"").or_else(|| text.strip_prefix("r\"")) {
+        let begin = text.len() - rest.len();
+        let end = if text.starts_with("r#") { "\"#" } else { "\"" };
+        let length = rest.find(end)?;
+        return Some((rest[..length].to_owned(), begin + length + end.len()));
+    }
+    let rest = text.strip_prefix('"')?;
+    let (mut out, mut chars) = (String::new(), rest.char_indices());
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((out, at + 2)),
+            '\\' => match chars.next()?.1 {
+                'n' => out.push('\n'),
+                't' => out.push('\t'),
+                // The line goes on where the next one begins.
+                '\n' => {
+                    let skipped = rest[at..].trim_start_matches('\\').trim_start().len();
+                    while chars.clone().next().is_some_and(|(next, _)| rest.len() - next > skipped) {
+                        chars.next();
+                    }
+                }
+                other => out.push(other),
+            },
+            char => out.push(char),
+        }
+    }
+    None
+}
+
+/// The length of a character literal, which may be a quote or a bracket.
+fn character(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix('\'')?;
+    let inner = match rest.strip_prefix('\\') {
+        Some(escaped) => 1 + escaped.find('\'').map(|at| at.max(1))?,
+        None => rest.chars().next()?.len_utf8(),
+    };
+    rest[inner..].starts_with('\'').then_some(inner + 2)
+}
