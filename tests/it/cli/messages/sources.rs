@@ -14,6 +14,7 @@ const VIEWS: &[&str] = &[
     "report/table.rs",
     "report/when.rs",
     "face/about.rs",
+    "verbs/run/results/table.rs",
     "verbs/doctor.rs",
 ];
 
@@ -33,7 +34,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("arguments were to be kept out of its record", "standard input has to be a terminal"),
     ("its input was a file that is gone", "standard input has to be a terminal"),
     ("its input came through a pipe", "standard input has to be a terminal"),
-    ("--tty: there is no terminal", "whoever runs the tests may have one"),
+    ("-p asks on the terminal, and there is none", "whoever runs the tests may have one"),
     // The bar, `--progress` and tables show these.
     ("told to end", "a state, for the bar"),
     ("its output was closed", "a state, for `minder log`"),
@@ -54,6 +55,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("insert into", "for SQLite"),
     ("a string, or an object with `base64`", "for whoever reads a damaged row, which is counted, not quoted"),
     ("of a newer version", "such rows are passed over"),
+    ("exec 3<&0", "for the shell"),
     // Other builds and systems.
     ("neither MINDER_STATE_DIR nor LOCALAPPDATA", "Windows"),
     ("needs SQLite, which this minder was built without", "a build without the feature"),
@@ -86,6 +88,10 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("the records of a job (`-N`) are", "a gigabyte without an end of it"),
     ("a record (`--recstart`, `--recend`) is", "a gigabyte without an end of it"),
     ("a record of `{path}` is longer", "a gigabyte without an end of it"),
+    ("the template `{}` is larger", "a file of 64 MiB"),
+    ("asks how many jobs there are", "the input is read to its end first"),
+    ("all names are taken", "thousands of files that bear our names"),
+    ("the results in `{}`", "the file has to be full in the middle"),
     ("it is too large", "a manifest of 16 MiB"),
     // Nothing that is typed leads there: what stands before it has refused it, or cannot make it.
     ("`--shell-quote` is for commands that are run", "its words are those of a run"),

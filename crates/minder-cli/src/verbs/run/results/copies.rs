@@ -49,11 +49,15 @@ impl Drop for Copies {
     }
 }
 
-/// Writes a file at once: whoever opens it finds all of it. A link in its place is replaced.
+/// Writes a file at once: whoever opens it finds all of it. A file or a link in its place is replaced; a device is not, which
+/// whoever may write beside it would take from the whole machine.
 fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     if name.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
+    }
+    if fs::symlink_metadata(name).is_ok_and(|it| !it.is_file() && !it.is_symlink()) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is no regular file"));
     }
     let part = name.with_file_name(format!(".minder-{token}-{}", MADE.fetch_add(1, Ordering::Relaxed)));
     let mut file = private_file(&part)?;
