@@ -149,9 +149,9 @@ impl Terminal {
     /// Ends the command line, and shows its status.
     fn status(&self) -> String {
         self.line("echo \"[$?]\"");
-        let screen = self.until("a status", |screen| screen.contains("\n["));
-        let line = screen.lines().rfind(|line| line.starts_with('[') && line.ends_with(']'));
-        line.unwrap_or_default().to_owned()
+        let is_status = |line: &&str| line.starts_with('[') && line.ends_with(']');
+        let screen = self.until("a status", |screen| screen.lines().any(|line| is_status(&line)));
+        screen.lines().rfind(is_status).unwrap_or_default().to_owned()
     }
 }
 
