@@ -139,7 +139,8 @@ fn unescape(text: &str) -> Vec<u8> {
 
 /// Where a case runs.
 struct Scene {
-    folder: tempfile::TempDir,
+    /// Removed when this is dropped.
+    _folder: tempfile::TempDir,
     dir: PathBuf,
     command: Vec<OsString>,
     input: Vec<u8>,
@@ -153,8 +154,15 @@ impl Scene {
         let folder = super::folder();
         let dir = fs::canonicalize(folder.path()).expect("our folder");
         let (command, variables) = (vec![MINDER.into()], Vec::new());
-        let mut scene =
-            Self { folder, dir, command, input: Vec::new(), variables, stdout: None, locked: Vec::new() };
+        let mut scene = Self {
+            _folder: folder,
+            dir,
+            command,
+            input: Vec::new(),
+            variables,
+            stdout: None,
+            locked: Vec::new(),
+        };
         for given in &case.given {
             scene.give(given);
         }
@@ -220,7 +228,10 @@ impl Scene {
             "delete" => fs::remove_file(path).expect("a file"),
             // Somebody else holds its lock.
             "lock" => {
-                let path = if name.starts_with("ID/") { self.run().join(&name[3..]) } else { path };
+                let path = match name.strip_prefix("ID/") {
+                    Some(rest) => self.run().join(rest),
+                    None => path,
+                };
                 let file = fs::OpenOptions::new().create(true).append(true).open(path).expect("a file");
                 file.lock().expect("its lock");
                 self.locked.push(file);

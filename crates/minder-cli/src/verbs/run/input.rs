@@ -239,7 +239,7 @@ impl Input {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
         thread::scope(|scope| {
             // A ring that finds one before it says the same.
-            scope.spawn(move || pipe.read(move || drop(news.try_send(()))));
+            scope.spawn(move || pipe.read(move || _ = news.try_send(())));
             loop {
                 match self.supply() {
                     Supply::Job(task) => {
