@@ -84,6 +84,9 @@ fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
 
 /// Rewrites the flags of `minder run` so that clap knows them.
 fn rewrite(args: &mut Vec<OsString>, loose: Loose) {
+    if !habits::is_needed(args.get(2..).unwrap_or_default()) {
+        return;
+    }
     let mut all = Flags::command();
     all.build();
     if let Some(run) = all.find_subcommand("run") {

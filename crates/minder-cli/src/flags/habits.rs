@@ -20,6 +20,16 @@ const OPTIONAL: [(u8, &str, &str, &[&str]); 3] = [
     (b'e', "eof", "-E", &[]),
 ];
 
+/// Whether there is anything to rewrite: finding out which flags have values is dear beside a short run.
+pub(crate) fn is_needed(words: &[OsString]) -> bool {
+    let flags = words.iter().take_while(|word| !matches!(word.as_encoded_bytes(), b"--" | b":::" | b"::::"));
+    flags.map(|word| word.as_encoded_bytes()).any(|word| match word.strip_prefix(b"-") {
+        None | Some([]) => false,
+        Some([b'-', long @ ..]) => OPTIONAL.iter().any(|(_, name, ..)| long.starts_with(name.as_bytes())),
+        Some(letters) => OPTIONAL.iter().any(|(letter, ..)| letters.contains(letter)),
+    })
+}
+
 /// Rewrites the flags before the first other word, so that clap knows them. `words` begin behind the verb.
 pub(crate) fn rewrite(words: &[OsString], run: &Command, loose: Loose) -> Vec<OsString> {
     let mut out = Vec::with_capacity(words.len());

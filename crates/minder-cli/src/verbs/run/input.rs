@@ -38,7 +38,7 @@ pub(super) struct Task {
     pub(super) number: u64,
     pub(super) item: Arguments,
     /// What it reads, until it is started.
-    pub(super) part: Mutex<Option<Part>>,
+    pub(super) part: Mutex<Option<Box<Part>>>,
 }
 
 impl Task {
@@ -47,7 +47,7 @@ impl Task {
     }
 
     /// Takes what it reads, or puts it back.
-    pub(super) fn part(&self) -> MutexGuard<'_, Option<Part>> {
+    pub(super) fn part(&self) -> MutexGuard<'_, Option<Box<Part>>> {
         self.part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -391,7 +391,7 @@ impl State {
                         }
                     };
                     let task = Task::new(self.made, item);
-                    *task.part() = Some(part);
+                    *task.part() = Some(Box::new(part));
                     self.ready.push_back(task);
                 }
                 Supply::Later => (),
@@ -409,9 +409,10 @@ impl State {
     }
 }
 
-/// The bytes of a job on the input, with the end of its line.
+/// What a job takes while it waits: its bytes, and what stands around them in memory.
 fn len(task: &Task) -> usize {
-    1 + task.columns().iter().map(|column| column.len() + 1).sum::<usize>()
+    const AROUND: usize = 64;
+    AROUND + task.columns().iter().map(|column| column.len() + 1).sum::<usize>()
 }
 
 /// How many records a file has from its present place on. The last one may lack its end.

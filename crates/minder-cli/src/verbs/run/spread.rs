@@ -97,7 +97,7 @@ const PIECES: usize = 16;
 /// A job's part, on its way into its standard input.
 #[derive(Debug)]
 pub(super) struct Meal {
-    part: Part,
+    part: Box<Part>,
     /// What was taken from the part and not written yet.
     left: Option<(Bytes, usize)>,
     /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is woken.
@@ -108,7 +108,7 @@ pub(super) struct Meal {
 }
 
 impl Meal {
-    pub(super) fn new(part: Part) -> Self {
+    pub(super) fn new(part: Box<Part>) -> Self {
         Self { part, left: None, hungry: false, sent: 0, over: false }
     }
 
@@ -163,7 +163,7 @@ impl Meal {
     }
 
     /// The part, for the job to run again, if it can be had from the start.
-    pub(super) fn again(mut self, pipe: &Pipe) -> Option<Part> {
+    pub(super) fn again(mut self, pipe: &Pipe) -> Option<Box<Part>> {
         pipe.again(&mut self.part).then_some(self.part)
     }
 
