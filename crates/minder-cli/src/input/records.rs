@@ -120,6 +120,8 @@ struct Cutter {
     /// The beginning of a record whose end has not come, and how many bytes of it were passed over.
     begun: Vec<u8>,
     dropped: usize,
+    /// Whether a double quote is open at the end of it.
+    quoting: bool,
     /// Whether anything of the record was seen.
     open: bool,
     over: bool,
@@ -137,6 +139,7 @@ impl Cutter {
             filled: 0,
             begun: Vec::new(),
             dropped: 0,
+            quoting: false,
             open: false,
             over: false,
         }
@@ -172,7 +175,7 @@ impl Cutter {
         };
         self.keep(end + 1);
         let whole = self.dropped > 0 || self.begun.ends_with(&self.separator);
-        if !whole || (quoted && self.dropped == 0 && is_open(&self.begun)) {
+        if !whole || (quoted && self.dropped == 0 && self.quoting) {
             return false;
         }
         match self.dropped {
@@ -185,23 +188,22 @@ impl Cutter {
 
     fn keep(&mut self, count: usize) {
         let fits = count.min((self.most + self.separator.len()).saturating_sub(self.begun.len()));
-        self.begun.extend_from_slice(&self.buffer[self.at..self.at + fits]);
+        let bytes = &self.buffer[self.at..self.at + fits];
+        self.begun.extend_from_slice(bytes);
+        // Counted as they come: a quote that nobody closes keeps all lines behind it in one record.
+        self.quoting ^= memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
         self.dropped += count - fits;
         self.at += count;
     }
 
     fn item(&mut self) -> Item {
         let bytes = std::mem::take(&mut self.begun);
+        self.quoting = false;
         match std::mem::take(&mut self.dropped) {
             0 if bytes.len() <= self.most => Item::Value(minder::os::argument(bytes)),
             dropped => Item::TooLong(bytes.len() + dropped),
         }
     }
-}
-
-/// Whether a double quote is open at the end of this part of a CSV file.
-fn is_open(bytes: &[u8]) -> bool {
-    memchr::memchr_iter(b'"', bytes).count() % 2 == 1
 }
 
 #[cfg(test)]
@@ -241,6 +243,20 @@ mod tests {
         assert_eq!(cut(&long, b"\n"), [format!("<{}>", VALUE_MAX + 2), "next".to_owned()]);
         let fits = [vec![b'x'; VALUE_MAX], b"\nnext\n".to_vec()].concat();
         assert_eq!(cut(&fits, b"\n"), ["x".repeat(VALUE_MAX), "next".to_owned()]);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_takes_no_time() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
+        file.write_all(&text).expect("room");
+        file.rewind().expect("a file");
+        let mut cutter = Cutter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
+        // Looking at all of it again at each line would take hours.
+        let Some(Item::Value(value)) = cutter.next(true).expect("a readable file") else {
+            panic!("one record")
+        };
+        assert_eq!(value.as_encoded_bytes(), text);
     }
 
     #[test]
