@@ -83,6 +83,8 @@ impl Roster {
         }
         let mut state = self.lock();
         state.running.remove(&job);
+        // Its next attempt is not meant: nobody would let it go on again.
+        state.orders.retain(|(its, _)| *its != job);
         if let Some(took) = took {
             match state.times.len() {
                 TIMES_MAX => {
@@ -190,6 +192,18 @@ mod tests {
         roster.leave(2, None);
         assert!(roster.order(Order::PutBack));
         assert_eq!(roster.take(|_| true), [(1, Order::PutBack)]);
+        assert_eq!(roster.take(|_| true), []);
+    }
+
+    #[test]
+    fn an_order_is_for_one_attempt() {
+        let roster = roster();
+        assert!(roster.order(Order::Suspend));
+        roster.leave(3, None);
+        roster
+            .lock()
+            .running
+            .insert(3, Entry { begun: Instant::now(), columns: Vec::new(), slot: 3, suspended: false });
         assert_eq!(roster.take(|_| true), []);
     }
 
