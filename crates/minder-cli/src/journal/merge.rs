@@ -143,6 +143,12 @@ impl JobSet {
         self.ranges.iter().map(|(first, last)| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
     }
 
+    /// How many of the jobs from 1 to `last` there are.
+    pub(crate) fn len_up_to(&self, last: u64) -> u64 {
+        let len = |first: u64, end: u64| end.min(last).checked_sub(first.max(1)).map_or(0, |more| more + 1);
+        self.ranges.range(..=last).map(|(&first, &end)| len(first, end)).sum()
+    }
+
     /// First and last of each range, in order.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().map(|(&first, &last)| (first, last))

@@ -388,6 +388,9 @@ proptest! {
             }
         }
         prop_assert_eq!(set.len(), model.len() as u64);
+        for last in 0..42 {
+            prop_assert_eq!(set.len_up_to(last), model.range(..=last).filter(|job| **job > 0).count() as u64);
+        }
         prop_assert!((0..42).all(|job| set.contains(job) == model.contains(&job)));
         let ranges: Vec<_> = set.ranges().collect();
         prop_assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", ranges);

@@ -48,7 +48,12 @@ impl Again {
     pub(super) fn skipped(&self, total: u64) -> u64 {
         match self.mode {
             None => 0,
-            Some(_) => (1..=total).filter(|job| self.skips(*job)).count() as u64,
+            // By ranges: there may be billions of jobs.
+            Some(Mode::Rest) => self.done().len_up_to(total),
+            Some(Mode::RestAndFailed) => {
+                self.done().len_up_to(total).saturating_sub(self.progress.failed.len_up_to(total))
+            }
+            Some(Mode::Failed) => total - self.progress.failed.len_up_to(total),
         }
     }
 
