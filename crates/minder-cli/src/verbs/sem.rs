@@ -21,6 +21,7 @@ use crate::exit;
 use crate::face::Sem;
 use crate::journal::folder::{make_folders, state_root};
 use crate::report::{self, say};
+use crate::slots::{Amount, processors};
 use crate::units::time;
 
 /// Held while turns are counted.
@@ -104,20 +105,7 @@ fn status_of(status: Status) -> u8 {
 /// How many may run at once; `None` for any number.
 fn turns_at_once(jobs: Option<&OsStr>) -> Result<Option<usize>> {
     let Some(jobs) = jobs else { return Ok(Some(1)) };
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let read = |text: &str| -> Option<usize> {
-        let text = text.trim();
-        if let Some(percent) = text.strip_suffix('%') {
-            let share =
-                percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0)?;
-            return Some(((processors as f64 * share / 100.0) as usize).max(1));
-        }
-        match text.as_bytes().first()? {
-            b'+' => text[1..].parse::<usize>().ok().map(|more| processors.saturating_add(more)),
-            b'-' => text[1..].parse().ok().map(|less| processors.saturating_sub(less).max(1)),
-            _ => text.parse().ok(),
-        }
-    };
+    let read = |text: &str| Amount::parse(text.trim()).map(|amount| amount.of(processors()));
     let of_file = || std::fs::read_to_string(jobs).ok().and_then(|text| read(&text));
     let number = jobs.to_str().and_then(read).or_else(of_file);
     let number = number.with_context(|| {
@@ -322,7 +310,7 @@ mod tests {
 
     #[test]
     fn numbers_of_turns_are_read() {
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let processors = processors();
         let read = |text: &str| turns_at_once(Some(OsStr::new(text))).ok();
         assert_eq!(turns_at_once(None).ok(), Some(Some(1)));
         assert_eq!(read("3"), Some(Some(3)));
