@@ -250,3 +250,20 @@ fn an_output_that_is_left_open_is_closed_and_reported() {
     assert_eq!((waited.text().len(), waited.err.as_str()), (9, ""));
     assert!(waited.wall >= Duration::from_millis(700), "{:?}", waited.wall);
 }
+
+#[test]
+fn a_line_without_an_end_does_not_hold_up_others_until_a_retry() {
+    let folder = folder();
+    let script = "case $1 in
+        long) head -c 2000000 /dev/zero | tr '\\0' x; exit 1;;
+        many) sleep 0.3; yes | head -c 4000000;;
+        *) sleep 0.6;;
+        esac";
+    let script_path = folder.path().join("script");
+    std::fs::write(&script_path, script).expect("a script");
+    let line = "run --no-record --lb -j3 --buffer 1M --retries 2 --retry-delay 60 --halt soon,success=1";
+    let ended = ended(&format!("{line} sh {} {{}} ::: long many last", path(&script_path))).code(0);
+    let out = ended.text();
+    assert!(out.ends_with("x\ny\n") || out.contains("x\ny\n"), "the line was ended");
+    assert_eq!(out.len(), 2_000_001 + 4_000_000);
+}

@@ -76,6 +76,22 @@ impl Lines {
         released
     }
 
+    /// Ends what was shown of lines without their ends, and gives the screen back: the job runs again, perhaps much later or
+    /// never. Says whether it had the screen.
+    pub(super) fn give_back(&mut self, pen: &mut Pen<'_>) -> bool {
+        let mut had = false;
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if std::mem::take(&mut self.under_way[stream as usize]) {
+                let marking = pen.marks.map(|marks| (marks, &mut pen.markers[stream as usize]));
+                had |= pen.stage.show_lines(pen.job, stream, [b"\n", &[]], marking, false);
+            }
+        }
+        if had {
+            pen.stage.release(pen.job);
+        }
+        had
+    }
+
     /// Whether something waits for the screen.
     pub(super) fn waits(&self) -> bool {
         !self.queued.is_empty()

@@ -8,6 +8,7 @@ use minder::{Outcome, Status, Stream};
 use super::super::book::command_of;
 use super::super::input::Task;
 use super::super::job::{Running, is_cut, refused};
+use super::super::lines::Pen;
 use super::super::output::{Own, Place};
 use super::super::results::table::{Output, Table};
 use super::super::results::{Results, cannot_write};
@@ -28,11 +29,11 @@ impl Hand<'_> {
     pub(super) fn give_up(&mut self, start: Start, task: &Task, name: &str, why: &str) -> Verdict {
         self.shared.stage.screen.aside(|| say(&format!("cannot run `{name}`: {why}")));
         self.tally.add_refused(name, why);
-        let ended = refused(task.number, self.args(task), why);
-        let mut ended = ended;
+        let mut ended = refused(task.number, self.args(task), why);
         let mut owed = false;
         if let Some(table) = &self.shared.table {
             if let Err(error) = self.tabulate(table, &ended, start, task, &mut Running::new(task.number)) {
+                self.batch.discard();
                 self.shared.fail(error);
                 return Verdict::FailedForGood;
             }
@@ -228,6 +229,11 @@ impl Hand<'_> {
     /// Drops what an attempt left after which the job runs again.
     pub(super) fn forget(&mut self, running: &mut Running, task: &Task) {
         end_lines(self.shared, running);
+        let Running { number, lines, marks, markers, .. } = &mut *running;
+        let (stage, marks) = (self.shared.stage, marks.as_ref());
+        if lines.give_back(&mut Pen { stage, job: *number, line_max: self.line_max, marks, markers }) {
+            self.shared.crew.wake();
+        }
         running.spool.drain(..).for_each(Own::remove);
         running.results.take().into_iter().for_each(Results::discard);
         if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), running.meal.take()) {
@@ -255,6 +261,8 @@ impl Hand<'_> {
         let head = std::mem::take(&mut running.head);
         self.batch.push(Stream::Stdout, &head);
         if let Err(error) = self.gather(running) {
+            // No other job's row may speak of it.
+            self.batch.discard();
             return shared.fail(error);
         }
         // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
@@ -277,6 +285,7 @@ impl Hand<'_> {
             if let Some(table) = &shared.table
                 && let Err(error) = self.tabulate(table, &row, start, task, running)
             {
+                self.batch.discard();
                 return shared.fail(error);
             }
             row.kept = self.kept();
