@@ -253,6 +253,11 @@ impl Plan {
         let slots = Slots::parse(flags.jobs.as_deref().unwrap_or(usual))?;
         let read = input::Read::new(&flags, manner, stdin)?;
         let pipe = PipePlan::new(&flags, read.parts)?;
+        if mode.is_some() && flags.pipe.round_robin {
+            bail!(
+                "which job gets what of `--round-robin` is another matter each time: such a run is not gone on with"
+            );
+        }
         let order = OrderPlan::new(&flags.input, new_seed);
         let mut typed = typed;
         if let (OrderPlan::Random(seed), None) = (order, flags.input.seed) {

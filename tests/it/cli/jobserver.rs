@@ -63,6 +63,17 @@ fn jobs_run_in_the_slots_that_make_lends() {
 }
 
 #[test]
+fn jobs_that_wait_for_each_other_run_all_at_once() {
+    let rule = "+printf '1\\n2\\n3\\n' | MINDER run --no-record --pipe --shard 1 -j8 cat";
+    let Some((ended, _folder)) = make("-j2", rule) else { return };
+    let ended = ended.code(0);
+    assert!(ended.err.contains("run all at once") && !ended.err.contains(LOST), "{}", ended.err);
+    let mut lines: Vec<&str> = ended.text().lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["1", "2", "3"]);
+}
+
+#[test]
 fn a_build_of_two_slots_lends_one() {
     let rule = "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 51 52 53 54";
     let Some((ended, folder)) = make("-j2", rule) else { return };

@@ -89,6 +89,19 @@ impl PipeFlags {
             || self.group_by.is_some()
     }
 
+    /// The flag by which jobs get their input bit by bit, side by side: none gets on before all of them run.
+    pub(crate) fn stream(&self) -> Option<&'static str> {
+        let Self { round_robin, tee, shard, bin, .. } = self;
+        [
+            (*round_robin, "--round-robin"),
+            (*tee, "--tee"),
+            (shard.is_some(), "--shard"),
+            (bin.is_some(), "--bin"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
     /// A flag that says nothing without one that asks for parts.
     pub(crate) fn lone(&self) -> Option<&'static str> {
         let Self { block_timeout, recstart, recend, remove_rec_sep, .. } = self;

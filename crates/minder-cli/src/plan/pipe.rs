@@ -48,10 +48,8 @@ impl PipePlan {
             PipeFlags { fifo: true, .. } => Way::Fifo,
             _ => Way::Stdin,
         };
-        if way != Way::Stdin
-            && (pipe.tee || pipe.round_robin || pipe.shard.is_some() || pipe.bin.is_some())
-            && way == Way::File
-        {
+        check_streams(flags)?;
+        if way == Way::File && pipe.stream().is_some() {
             bail!(
                 "--cat makes a file of a whole part: it does not go with jobs that get theirs bit by bit (--fifo does)"
             );
@@ -66,4 +64,30 @@ impl PipePlan {
             way,
         }))
     }
+}
+
+/// Refuses what would lose input, or wait for ever, where jobs get theirs bit by bit.
+fn check_streams(flags: &RunFlags) -> Result<()> {
+    let RunFlags { pipe, control, .. } = flags;
+    if control.interactive {
+        bail!("`--interactive` asks for arguments: it does not go with jobs that read parts of the input");
+    }
+    let Some(stream) = pipe.stream() else { return Ok(()) };
+    let again = [
+        (control.retries.is_some_and(|times| times != 1), "--retries"),
+        (control.memfree.is_some_and(|size| size > 0), "--memfree"),
+        (control.limit.is_some(), "--limit"),
+    ];
+    if let Some((_, flag)) = again.iter().find(|(given, _)| *given) {
+        bail!("`{flag}` runs a job again, and what it got of `{stream}` is gone then");
+    }
+    let held = [
+        (control.load.is_some(), "--load"),
+        (control.memsuspend.is_some_and(|size| size > 0), "--memsuspend"),
+        (control.noswap, "--noswap"),
+    ];
+    if let Some((_, flag)) = held.iter().find(|(given, _)| *given) {
+        bail!("the jobs of `{stream}` wait for each other: `{flag}` cannot hold some of them back");
+    }
+    Ok(())
 }

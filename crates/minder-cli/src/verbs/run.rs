@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use minder::exec::{Crew, Rules};
 use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 
@@ -234,9 +234,12 @@ fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> 
     let degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
     match (&plan.pipe, opened.total()) {
         // All of them read all of the input, side by side.
-        (Some(pipe), Some(jobs)) if pipe.flags.tee => {
-            Ok((degree.max(usize::try_from(jobs).unwrap_or(most)).min(most), most))
-        }
+        (Some(pipe), Some(jobs)) if pipe.flags.tee => match usize::try_from(jobs) {
+            Ok(jobs) if jobs <= most => Ok((degree.max(jobs), most)),
+            _ => bail!(
+                "--tee runs {jobs} jobs at once, and there are descriptors for {most} (`minder doctor` shows the limits)"
+            ),
+        },
         _ => Ok((degree, most)),
     }
 }

@@ -22,6 +22,7 @@ const VIEWS: &[&str] = &[
 /// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file, in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Tests of their own.
+    ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
     ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
     ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),
@@ -29,6 +30,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("(no job was started)", "see cli/run.rs: no job was started"),
     ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
+    ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
     // A terminal is needed, or that there is none.
     ("reading arguments from the terminal", "standard input has to be a terminal"),
     ("{why}: give it again, … | minder run --resume {id}", "standard input has to be a terminal"),

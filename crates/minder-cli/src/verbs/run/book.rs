@@ -159,6 +159,7 @@ impl Book {
     /// What stands behind `--resume` when the run is taken up again.
     pub(super) fn resume(&self, plan: &Plan) -> Option<String> {
         match &plan.record.joblog {
+            _ if plan.pipe.as_ref().is_some_and(|pipe| pipe.flags.round_robin) => None,
             Some(joblog) if plan.record.by_joblog => Some(format!("--joblog {} COMMAND…", joblog.display())),
             _ => self.run().map(str::to_owned),
         }

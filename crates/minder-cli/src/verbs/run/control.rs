@@ -39,15 +39,22 @@ pub(super) fn admission(
         let gates = Gates::start(gate, Arc::new(handle), over);
         admission.gates = Some(gates.context("cannot start a thread that watches the machine")?);
     }
+    let stream = plan.pipe.as_ref().and_then(|pipe| pipe.flags.stream());
     if plan.control.jobserver {
-        match jobserver {
-            Ok(None) => (),
-            Ok(Some(server)) => {
+        match (jobserver, stream) {
+            (Ok(None), _) => (),
+            (Ok(Some(_)), Some(stream)) => {
+                // With fewer tokens than jobs those that run would wait for the others for ever.
+                if !plan.quiet {
+                    say(&format!("the jobs of {stream} run all at once: not by the build's jobserver"));
+                }
+            }
+            (Ok(Some(server)), None) => {
                 let crew = Arc::clone(crew);
                 admission.tokens = Some(Tokens::start(server, move || crew.wake())?);
             }
-            Err(why) if !plan.quiet => say(&why),
-            Err(_) => (),
+            (Err(why), _) if !plan.quiet => say(&why),
+            (Err(_), _) => (),
         }
     }
     Ok(admission)
