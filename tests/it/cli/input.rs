@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder::Stdio;
 
-use super::{Live, ended, fed, file, folder, minder, pipe};
+use super::{Live, ended, fed, file, folder, input, minder, minder_as, pipe};
 
 #[test]
 fn a_job_starts_before_the_next_line_comes() {
@@ -167,4 +167,21 @@ fn an_input_that_cannot_be_read_is_one_line() {
     let mut command = minder("run KID echo-args");
     let directory = std::fs::File::open(folder.path()).expect("a folder");
     Live::start(command.stdin(directory)).finish().code(255).complains(&["standard input", "directory"]);
+}
+
+#[test]
+fn whoever_reads_one_command_ends_the_rest() {
+    let (reader, writer) = pipe();
+    drop(reader);
+    let mut command = minder("run --pipe --block 100 --dry-run cat");
+    let mut live = Live::start(command.stdin(Stdio::Piped).stdout(writer));
+    // The input does not end.
+    live.write(&b"a line of the input\n".repeat(100));
+    live.finish().code(141).says("");
+}
+
+#[test]
+fn all_jobs_of_a_tee_need_room() {
+    let mut command = minder_as("nofile=64", "run --no-record --pipe --tee cat ::: 1 2 3 4 5 6 7 8");
+    Live::start(command.stdin(input(b"1\n"))).finish().code(255).mentions("runs 8 jobs at once");
 }

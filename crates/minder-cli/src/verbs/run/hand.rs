@@ -20,6 +20,7 @@ use super::lines::line_max;
 use super::output::Own;
 use super::results::Results;
 use super::shared::Shared;
+use super::spread::Meal;
 use super::tags::{Marker, Marks};
 use crate::input::Arguments;
 use crate::plan::View;
@@ -208,9 +209,13 @@ impl Worker for Hand<'_> {
             return Verdict::FailedForGood;
         };
         let shared = self.shared;
+        // A build's token is not kept while somebody reads slowly.
+        drop(running.permit.take());
         let (wall, status) = (running.wall(), outcome.exit.status);
         let halted_now = shared.crew.is_cancelled() && shared.crew.halted_by().is_some_and(|by| by.now);
         let cause = running.cause(halted_now);
+        // What it made of half of its input is no result: it has no row, and the error ends the run.
+        running.torn |= running.meal.as_ref().is_some_and(Meal::is_torn);
         shared.roster.leave(task.number, status.success().then_some(wall));
         if shared.plan.slots.may_change() {
             shared.follow_slots();

@@ -237,23 +237,31 @@ impl Input {
     /// The same for parts of the input, which are read meanwhile.
     fn each_part(&self, pipe: &Arc<Pipe>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
-        thread::scope(|scope| {
-            // A ring that finds one before it says the same.
-            scope.spawn(move || pipe.read(move || _ = news.try_send(())));
-            loop {
-                match self.supply() {
-                    Supply::Job(task) => {
-                        if let Some(part) = task.part().as_mut() {
-                            pipe.give_up(part);
-                        }
-                        take(task)?;
+        let its = Arc::clone(pipe);
+        // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for ever.
+        let reader = thread::Builder::new().name("minder-input".to_owned()).stack_size(256 << 10);
+        let read = move || {
+            its.read(move || {
+                // A ring that finds one before it says the same.
+                let _ = news.try_send(());
+            });
+        };
+        reader.spawn(read).context("cannot start a thread for the input")?;
+        loop {
+            match self.supply() {
+                Supply::Job(task) => {
+                    if let Some(part) = task.part().as_mut() {
+                        pipe.give_up(part);
                     }
-                    // The reader is gone when it has read all.
-                    Supply::Later => drop(woken.recv()),
-                    Supply::End => return anyhow::Ok(()),
+                    take(task)?;
                 }
+                Supply::Later => {
+                    // It fails when the reader is gone, which has read all then.
+                    let _ = woken.recv();
+                }
+                Supply::End => break,
             }
-        })?;
+        }
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
@@ -324,6 +332,8 @@ impl Input {
                     if let Some(ask) = &mut ask {
                         self.wait_until_asked();
                         if !self.again.skips(task.number) && !ask.ask(&task) {
+                            // It is part of the input all the same.
+                            self.lock().taken += 1;
                             continue;
                         }
                     }

@@ -162,6 +162,8 @@ struct State {
     /// Whether somebody asked while there was nothing.
     asked: bool,
     error: Option<String>,
+    /// Whether there was an error that kept input from being read to its end.
+    failed: bool,
     wake: Option<Wake>,
 }
 
@@ -191,6 +193,8 @@ pub(super) struct Part {
     /// How much was taken.
     at: u64,
     given_up: bool,
+    /// Whether its end came too early: the input could not be read.
+    torn: bool,
 }
 
 enum Content {
@@ -264,6 +268,7 @@ impl Pipe {
         state.ended = true;
         if let Err(why) = result {
             state.error.get_or_insert(why);
+            state.failed = true;
         }
         state.asked = true;
         call(state.news(), state);
@@ -297,7 +302,7 @@ impl Pipe {
         state.given += 1;
         let content = if streams > 0 { state.begin(place, content) } else { content };
         drop(state);
-        Supply::Job(Part { pipe: Arc::clone(self), place, content, at: 0, given_up: false })
+        Supply::Job(Part { pipe: Arc::clone(self), place, content, at: 0, given_up: false, torn: false })
     }
 
     /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a disk.
@@ -311,10 +316,11 @@ impl Pipe {
                 Ok(piece) => piece,
                 Err(why) => {
                     self.lock().error.get_or_insert(why);
+                    part.torn = true;
                     return More::End;
                 }
             },
-            Content::Stream => return self.more_of_stream(part.place),
+            Content::Stream => return self.more_of_stream(part),
         };
         part.at += piece.len() as u64;
         if piece.is_empty() { More::End } else { More::Bytes(piece) }
@@ -363,7 +369,8 @@ impl Pipe {
         self.lock().error.take()
     }
 
-    fn more_of_stream(&self, place: usize) -> More {
+    fn more_of_stream(&self, part: &mut Part) -> More {
+        let place = part.place;
         let mut state = self.lock();
         let all_begun = state.closed || state.given == state.streams.len();
         let stream = &mut state.streams[place];
@@ -389,6 +396,7 @@ impl Pipe {
             return stream.pop().map_or(More::End, More::Bytes);
         }
         if state.ended || state.stopped {
+            part.torn = state.failed;
             return More::End;
         }
         state.asked = true;
@@ -548,6 +556,13 @@ impl Stream {
             self.queue.pop_front();
         }
         Some(piece)
+    }
+}
+
+impl Part {
+    /// Whether its end came too early, since the input could not be read.
+    pub(super) fn is_torn(&self) -> bool {
+        self.torn
     }
 }
 

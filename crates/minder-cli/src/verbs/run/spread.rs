@@ -162,6 +162,11 @@ impl Meal {
         pipe.give_up(&mut self.part);
     }
 
+    /// Whether the job got less than its part, since the input could not be read.
+    pub(super) fn is_torn(&self) -> bool {
+        self.part.is_torn()
+    }
+
     /// The part, for the job to run again, if it can be had from the start.
     pub(super) fn again(mut self, pipe: &Pipe) -> Option<Box<Part>> {
         pipe.again(&mut self.part).then_some(self.part)

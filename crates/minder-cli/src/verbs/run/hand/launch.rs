@@ -19,9 +19,9 @@ use crate::report::reason;
 use crate::template::Job;
 
 /// Pours its input into the pipe that its name is, beside the command that reads it: only who opens a named pipe for writing
-/// can wait until somebody reads. The words of the command stay words.
+/// can wait until somebody reads. The words of the command stay words, and its first a program: `exec` knows nothing else.
 const FIFO: &str =
-    r#"exec 3<&0; cat <&3 >"$0" & exec 3<&-; "$@" </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
+    r#"exec 3<&0; cat <&3 >"$0" & exec 3<&-; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
 /// The size of a job's own terminal where ours has none.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
@@ -107,8 +107,11 @@ impl Hand<'_> {
                 // What an attempt before this one left.
                 let _ = std::fs::remove_file(&path);
                 let mut file = minder::os::private_file(&path).map_err(failed)?;
+                running.files.push(path.clone());
                 meal.pour(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
-                running.files.push(path);
+                if meal.is_torn() {
+                    return Err(pipe.error().unwrap_or_else(|| format!("cannot fill `{}`", path.display())));
+                }
             }
             Way::Fifo => {
                 let _ = std::fs::remove_file(&path);
