@@ -52,6 +52,8 @@ pub(crate) struct Plan {
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// Whether jobs get GNU parallel's variables.
     pub(crate) parallel_env: bool,
+    /// The process that takes signals: this one, which becomes the outer guardian of those that run the jobs.
+    pub(crate) pid: u32,
     /// The shell of lines that the user gives.
     pub(crate) shell: OsString,
     pub(crate) leak_after: Option<Duration>,
@@ -288,6 +290,7 @@ impl Plan {
             control,
             environment: Vec::new(),
             parallel_env: flags.parallel_env,
+            pid: std::process::id(),
             shell: options.shell.clone().unwrap_or_else(|| "/bin/sh".into()),
             leak_after: (leak == Leak::Close).then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(grace),

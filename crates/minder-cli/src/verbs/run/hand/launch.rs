@@ -151,7 +151,7 @@ impl Hand<'_> {
         if self.shared.plan.parallel_env {
             command.env("PARALLEL_SEQ", task.number.to_string());
             command.env("PARALLEL_JOBSLOT", start.slot.to_string());
-            command.env("PARALLEL_PID", std::process::id().to_string());
+            command.env("PARALLEL_PID", self.shared.plan.pid.to_string());
             // This machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         }
