@@ -276,6 +276,8 @@ impl Plan {
         let control = Control::new(&flags, &options)?;
         let beside = Beside::new(&flags, &options, manner, read.width, &opened.names)?;
         let (base, times, around) = template.lengths();
+        // Behind the last argument stands no blank, at each of its places; one byte ends the line.
+        let base = base.saturating_sub(times - 1);
         opened.costs(base, Box::new(move |argument| (argument.len() + 1) * times + around), || {
             template.arguments_max()
         });

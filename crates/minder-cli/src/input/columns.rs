@@ -23,7 +23,15 @@ impl Columns {
     pub(super) fn cut(&self, record: OsString) -> Vec<OsString> {
         let bytes = record.as_encoded_bytes();
         match self {
-            Self::Regexp(regexp) => regexp.split(bytes).map(|part| argument(part.to_vec())).collect(),
+            Self::Regexp(regexp) => {
+                // A match of nothing at the start cuts nothing off, as in GNU parallel.
+                let begins = || !bytes.is_empty() && regexp.find(bytes).is_some_and(|found| found.end() == 0);
+                let mut parts = regexp.split(bytes).peekable();
+                if parts.peek().is_some_and(|first| first.is_empty()) && begins() {
+                    parts.next();
+                }
+                parts.map(|part| argument(part.to_vec())).collect()
+            }
             Self::Byte(between) => {
                 bytes.split(|byte| byte == between).map(|part| argument(part.to_vec())).collect()
             }
@@ -72,6 +80,9 @@ mod tests {
         let blanks = Columns::Regexp(Regex::new(r"\s+").expect("an expression"));
         assert_eq!(cut(&blanks, "a  b\tc"), ["a", "b", "c"]);
         assert_eq!(cut(&blanks, ""), [""]);
+        assert_eq!(cut(&blanks, " a"), ["", "a"]);
+        let nothing = Columns::Regexp(Regex::new("").expect("an expression"));
+        assert_eq!(cut(&nothing, "ab"), ["a", "b", ""]);
         let csv = Columns::Csv(b',');
         assert_eq!(cut(&csv, r#"a,"b,c","d ""e""",f g"#), ["a", "b,c", r#"d "e""#, "f g"]);
         assert_eq!(cut(&csv, "a,,"), ["a", "", ""]);

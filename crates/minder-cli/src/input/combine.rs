@@ -34,6 +34,8 @@ struct Lane {
     ended: bool,
     /// Whether one empty value is made if it has nothing.
     fills: bool,
+    /// Whether that was made.
+    filled: bool,
 }
 
 impl Combined {
@@ -43,7 +45,8 @@ impl Combined {
         let fills = empty_counts && sources.len() > 1;
         let mut groups: Vec<Group> = Vec::new();
         for (records, linked) in sources {
-            let lane = Lane { records, tape: None, cursor: Cursor::default(), ended: false, fills };
+            let cursor = Cursor::default();
+            let lane = Lane { records, tape: None, cursor, ended: false, fills, filled: false };
             match groups.last_mut() {
                 Some(group) if linked || link => group.lanes.push(lane),
                 _ => groups.push(Group { lanes: vec![lane], wraps: link }),
@@ -73,7 +76,8 @@ impl Combined {
                     None => return Ok(false),
                 }
             }
-            return Ok(!self.groups.is_empty());
+            // Where no source has anything, there is nothing to run.
+            return Ok(self.groups.iter().flat_map(|group| &group.lanes).any(|lane| !lane.filled));
         }
         for place in (0..self.groups.len()).rev() {
             if let Some(record) = self.groups[place].next()? {
@@ -137,7 +141,10 @@ impl Lane {
     fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
         let Some(tape) = &mut self.tape else {
             let record = match self.records.next()? {
-                None if std::mem::take(&mut self.fills) => Some(Record::Columns(vec![Default::default()])),
+                None if std::mem::take(&mut self.fills) => {
+                    self.filled = true;
+                    Some(Record::Columns(vec![Default::default()]))
+                }
                 record => record,
             };
             self.fills &= record.is_none();
@@ -147,7 +154,10 @@ impl Lane {
         if !self.ended {
             let fills = std::mem::take(&mut self.fills);
             let record = match self.records.next()? {
-                None if fills => Some(Record::Columns(vec![Default::default()])),
+                None if fills => {
+                    self.filled = true;
+                    Some(Record::Columns(vec![Default::default()]))
+                }
                 record => record,
             };
             if let Some(record) = record {

@@ -143,7 +143,7 @@ impl Gathered {
                 break;
             };
             bytes += self.cost_of(&record);
-            if bytes >= self.arity.bytes_max {
+            if bytes > self.arity.bytes_max {
                 if self.arity.strict || (self.arity.bounded && taken.is_empty()) {
                     bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
                 }
