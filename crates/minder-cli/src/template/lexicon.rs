@@ -72,8 +72,8 @@ impl Lexicon {
     ///
     /// # Errors
     ///
-    /// When `text` cannot be a placeholder: it is empty, holds a blank or a character that shells read, or begins with
-    /// another placeholder.
+    /// When `text` cannot be a placeholder: it is empty, holds a blank or a character that shells read, is another
+    /// placeholder, or begins with one in braces.
     pub fn replace(mut self, builtin: Builtin, text: impl AsRef<OsStr>) -> Result<Lexicon, Error> {
         let text = text.as_ref().as_encoded_bytes();
         self.entries
@@ -181,6 +181,7 @@ impl Lexicon {
             b"##" if self.plus => Some(Source::Total),
             b"0#" if self.plus => Some(Source::PaddedNumber),
             b"0%" if self.plus => Some(Source::PaddedSlot),
+            b"slot" if self.plus => Some(Source::Slot),
             _ => None,
         };
         if let Some(source) = source {
@@ -221,8 +222,13 @@ impl Lexicon {
         if !text.iter().all(|b| is_plain(*b)) {
             return fail("it holds a blank or a character that means something to shells".into());
         }
-        match self.at(text) {
-            Some((other, _)) => fail(format!("it begins with `{other}`, which would be hidden").into()),
+        // Of two texts of the user's own choice the longer one is read; those in braces are meant wherever they stand.
+        let same = self.entries.iter().any(|entry| entry.text == text).then_some(text.len());
+        match same.or_else(|| self.in_braces(text).map(|(.., length)| length)) {
+            Some(length) => {
+                let other = String::from_utf8_lossy(&text[..length]);
+                fail(format!("it begins with `{other}`, which would be hidden").into())
+            }
             None => Ok(()),
         }
     }
@@ -347,7 +353,7 @@ mod tests {
             "{##}", "{0#}", "{0%}", "{..}", "{...}", "{/..}", "{/...}", "{+/}", "{+.}", "{+..}", "{+...}",
             "{1..}", "{-1+/}", "{:-x}", "{:-x y}", "{1:-x}", "{:2}", "{:1:2}", "{2:1}", "{#a}", "{##a}",
             "{%a}", "{%%a}", "{/a/b}", "{/a/}", "{//a/b}", "{^a}", "{^^a}", "{,a}", "{,,a}", "{1,2}", "{%%}",
-            "{^^}", "{,,}",
+            "{^^}", "{,,}", "{slot}",
         ] {
             assert!(reads(&lexicon, text), "{text}");
         }
@@ -365,10 +371,11 @@ mod tests {
             .replace(Builtin::Line, "FILE")
             .unwrap()
             .replace(Builtin::Extension, "FILE.")
-            .unwrap_err();
+            .unwrap();
+        assert!(reads(&lexicon, "FILE") && reads(&lexicon, "FILE."));
         assert_eq!(
-            lexicon.to_string(),
-            "`FILE.` cannot be a placeholder: it begins with `FILE`, which would be hidden"
+            lexicon.replace(Builtin::Name, "FILE").unwrap_err().to_string(),
+            "`FILE` cannot be a placeholder: it begins with `FILE`, which would be hidden"
         );
         let lexicon =
             Lexicon::default().replace(Builtin::Line, ",,").unwrap().replace(Builtin::Number, "@n").unwrap();
