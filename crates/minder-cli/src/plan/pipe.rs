@@ -13,6 +13,7 @@ pub(crate) struct PipePlan {
     /// Records a part: `-N`, `-L`, `-n`.
     pub(crate) records: Option<u64>,
     pub(crate) lines: Option<u64>,
+    pub(crate) skip_blank: bool,
     pub(crate) header: Option<String>,
     pub(crate) colsep: Option<String>,
     /// The files whose parts are given out; none for standard input.
@@ -58,6 +59,7 @@ impl PipePlan {
             flags: pipe.clone(),
             records: flags.arity.max_replace_args.or(flags.arity.max_args),
             lines: flags.arity.lines,
+            skip_blank: flags.input.no_run_if_empty,
             header: flags.input.header.clone(),
             colsep: flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned())),
             files,

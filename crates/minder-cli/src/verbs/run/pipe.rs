@@ -75,6 +75,8 @@ pub(super) struct PipePlan {
     /// Whether these two are regular expressions.
     pub(super) regexp: bool,
     pub(super) remove_separator: bool,
+    /// Whether there is no job for blank bytes alone.
+    pub(super) skip_blank: bool,
     pub(super) header: Option<Header>,
     /// Records are lines with the same value in this column.
     pub(super) group_by: Option<Column>,
@@ -126,6 +128,7 @@ impl Default for PipePlan {
             end: None,
             regexp: false,
             remove_separator: false,
+            skip_blank: false,
             header: None,
             group_by: None,
             colsep: None,

@@ -39,6 +39,7 @@ pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
         },
         regexp: flags.regexp,
         remove_separator: flags.remove_rec_sep,
+        skip_blank: asked.skip_blank,
         header: asked.header.as_deref().map(header),
         group_by: flags.group_by.as_deref().map(column),
         colsep: asked.colsep.clone(),

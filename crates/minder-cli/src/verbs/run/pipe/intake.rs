@@ -236,6 +236,10 @@ impl Pipe {
             // No job for nothing, as GNU parallel.
             chunks.retain(|chunk| !chunk.is_empty());
         }
+        if self.plan.skip_blank && self.plan.spread == Spread::Blocks {
+            let bytes = filling.buffer.as_ref();
+            chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
+        }
         let (filled, is_last) = (filling.filled, filling.is_last);
         let buffer = Arc::new(filling.buffer);
         let is_wanted = if self.plan.spread == Spread::Tee {
