@@ -92,6 +92,9 @@ pub(super) fn of_script(args: &[OsString]) -> Option<Vec<OsString>> {
     }
     let words = split(bytes)?;
     let (mode, line) = words.split_first().filter(|(_, line)| !line.is_empty())?;
+    if !["--shebang", "--hashbang", "--shebang-wrap"].iter().any(|known| mode == known) {
+        return None;
+    }
     let (script, behind) = rest.split_first()?;
     let mut out: Vec<OsString> = Vec::new();
     if mode == "--shebang-wrap" {
