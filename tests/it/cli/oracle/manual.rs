@@ -15,6 +15,9 @@ const MANUAL: &str = "/usr/share/man/man1/parallel.1.gz";
 /// Rows that no case can show.
 const WITHOUT_CASE: &[&str] = &["command", "--_parset"];
 
+/// Why a row is no option that is looked for here.
+const ELSEWHERE: &[&str] = &["No other machines", "No SQL server", "No Perl"];
+
 /// The rows of the table of options: the names, how it is here, and why.
 fn rows() -> Vec<(Vec<&'static str>, &'static str, &'static str)> {
     let table = DOCUMENT.split_once("| --- | --- | --- |\n").expect("a table").1;
@@ -79,6 +82,24 @@ fn every_row_says_how_it_is() {
         assert!(["same", "different", "not there"].contains(&how), "{names:?}: {how}");
         assert!(how == "same" || !why.is_empty(), "{names:?} is {how}: why?");
     }
+}
+
+#[test]
+fn nine_in_ten_options_are_there() {
+    let is_elsewhere =
+        |how: &str, why: &str| how == "not there" && ELSEWHERE.iter().any(|reason| why.starts_with(reason));
+    let rows = rows();
+    let of =
+        |wanted: &str| rows.iter().filter(|(_, how, why)| *how == wanted && !is_elsewhere(how, why)).count();
+    let (same, different, missing) = (of("same"), of("different"), of("not there"));
+    let (there, all) = (same + different, same + different + missing);
+    eprintln!(
+        "{same} options are the same, {different} differ, {missing} are not there: {:.1} % are there; {} are about \
+         other machines, SQL or Perl",
+        100.0 * there as f64 / all as f64,
+        rows.len() - all
+    );
+    assert!(there * 10 >= all * 9, "{there} of {all} options are there");
 }
 
 #[test]

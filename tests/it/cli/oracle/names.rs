@@ -69,7 +69,7 @@ pub(super) const CASES: &[Case] = &[
     case("--skipfirstline -k echo").input("head\na\n"),
     case("--semaphoretimeout -1 --id x --fg echo a"),
     case("--semaphorename x --fg echo a"),
-    case("--pipe --roundrobin -j2 -k -N1 'cat; echo -'").input(TEN),
+    case("--pipe --roundrobin -j2 -N1 'cat; echo -'").input(TEN).sorted(),
     case("--pipe --regex --recend '[;,]' -k -N1 'cat; echo'").input("a;b,c"),
     case("--pipe -k --blocksize 8 'cat; echo -'").input(TEN),
     case("--pipe -k --blocktimeout 5 cat").input(TEN),

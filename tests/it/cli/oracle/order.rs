@@ -33,7 +33,8 @@ pub(super) const CASES: &[Case] = &[
     case("--jobs ./procs echo").input(FIVE).files(&[("procs", "1")]),
     case("-P procs echo").input(FIVE).files(&[("procs", "-1000\n")]).differs("never fewer than one"),
     case("-k -j procs echo").input(FIVE).files(&[("procs", "100%\n")]),
-    script("echo 1 > procs; parallel -j procs 'echo {}; if [ {} = 2 ]; then echo 3 > procs; fi; sleep 0.7' ::: 1 2 3 4 5 6"),
+    // The last three run at once, or say that they do not. The file changes a second later, so that its time does, too.
+    script("echo 1 > procs; parallel -k -j procs 'if [ {} = 2 ]; then sleep 1.2; echo 3 > procs; sleep 1.2; fi; if [ {} -gt 2 ]; then touch run{}; for i in $(seq 100); do test -e run3 -a -e run4 -a -e run5 && break; sleep 0.1; done; test $i -lt 100 || echo alone; fi; echo {}' ::: 1 2 3 4 5"),
     case("-j2 'sleep 0.{}; echo {#} {%}' ::: 5 9 1 1"),
     case("-j3 'echo {%}; sleep 1; : {}' ::: a b c").sorted(),
     case("-j3 'echo $PARALLEL_JOBSLOT; sleep 1; : {}' ::: a b c").sorted(),
@@ -62,7 +63,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k -I a -I b echo a b ::: x"),
     case("-k --tagstring a --tagstring b echo ::: x"),
     case("-k --tag --tagstring b echo ::: x"),
-    case("-k -n2 -N1 echo {1} {2} ::: a b"),
+    case("-k -n2 -N1 echo {1} {2} ::: a b").differs("A missing column is an empty word"),
     case("-k -d, -d: echo").input("a,b:c"),
     case("-k --trim l --trim r echo x{}x ::: ' a '"),
     case("-k -- echo -k {} ::: a"),

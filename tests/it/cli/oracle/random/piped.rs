@@ -105,7 +105,35 @@ pub(super) fn invocation() -> impl Strategy<Value = Invocation> {
             files: if in_file { vec![("file".to_owned(), bytes)] } else { Vec::new() },
             is_quoted: false,
             is_plain: true,
+            has_blank: false,
             is_sorted: false,
         }
     })
+}
+
+/// Whether records are counted, and one of them is nothing but its end, or its start, or what stands before the first start.
+pub(super) fn has_bare_record(invocation: &Invocation) -> bool {
+    if !["-N1", "-N2", "-N3"].iter().any(|amount| invocation.has(amount)) {
+        return false;
+    }
+    let value = |flag: &str| {
+        let at = invocation.words.iter().position(|word| word == flag)?;
+        Some(invocation.words[at + 1].as_str())
+    };
+    let text = String::from_utf8_lossy(&invocation.input);
+    let lines = value("--header").map_or(0, |lines| lines.parse().unwrap_or(1));
+    let text = text.splitn(lines + 1, '\n').last().unwrap_or_default();
+    let borders: &[&str] = match (value("--recend"), value("--recstart")) {
+        (Some("[;,]"), _) => &[";", ","],
+        (Some("END"), _) => &["END"],
+        (Some(";"), None) => &[";"],
+        (Some("\\n\\n"), None) => &["\n\n"],
+        (Some(""), None) => return false,
+        (None | Some("\\n" | "\\n+"), None) => &["\n"],
+        (None, Some(">")) => return !text.starts_with('>') || text.contains(">>"),
+        // What begins and ends records at once.
+        _ => return true,
+    };
+    let follows = |border: &&str| borders.iter().any(|next| text.contains(&format!("{border}{next}")));
+    borders.iter().any(|border| text.starts_with(border)) || borders.iter().any(follows)
 }
