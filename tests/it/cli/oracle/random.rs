@@ -49,9 +49,38 @@ pub(super) const KNOWN: &[Known] = &[
             invocation.has("-a") && first.is_some_and(|word| word.ends_with('+'))
         },
     },
+    Known { why: "So it is beside `-a`", touches: |invocation| invocation.has_empty && invocation.has("-a") },
+    Known {
+        why: "A missing column is an empty word",
+        touches: |invocation| {
+            invocation.is_shown() && invocation.words.iter().any(|word| word.contains("{2}"))
+        },
+    },
+    Known { why: "control characters in it are escaped", touches: |it| it.is_shown() && it.has_control },
+    Known { why: "a shown line has fewer quotes", touches: |it| it.is_shown() && it.has("-q") },
+    Known { why: "or what `-d` names", touches: |invocation| invocation.has_end },
+    Known {
+        why: "the word of the tag is not repeated",
+        touches: |invocation| {
+            let many = ["-n2", "-n3", "-N2", "-N3", "-L2", "-X", "-m", "--xargs"];
+            invocation.has("<{}>") && many.iter().any(|amount| invocation.has(amount))
+        },
+    },
+    Known {
+        why: "blank bytes before all others reach the job",
+        touches: |it| {
+            it.has("--pipe") && it.has("-r") && it.input.first().is_some_and(u8::is_ascii_whitespace)
+        },
+    },
+    Known {
+        why: "nothing but its end gives no job, with `--header`, too",
+        touches: |invocation| invocation.has("--rrs") && invocation.has("--header"),
+    },
     Known {
         why: "Blank lines do not count",
-        touches: |invocation| invocation.has_blank && (invocation.has("-L1") || invocation.has("-L2")),
+        touches: |invocation| {
+            (invocation.has_blank || invocation.has_empty) && (invocation.has("-L1") || invocation.has("-L2"))
+        },
     },
     Known {
         why: "it gives each job so many lines",
@@ -89,6 +118,12 @@ pub(super) struct Invocation {
     is_plain: bool,
     /// Whether a value is blank.
     has_blank: bool,
+    /// Whether a source has no value.
+    has_empty: bool,
+    /// Whether a value has a control character.
+    has_control: bool,
+    /// Whether a value that is a word holds what ends values of the input.
+    has_end: bool,
     /// Whether the order of lines is left open.
     is_sorted: bool,
 }
@@ -169,7 +204,8 @@ const MANNERS: &[&[&str]] = &[
     &["-j3"],
     &["-k", "--tag"],
     &["-k", "--tagstring", "<{}>"],
-    &["-k", "--tagstring", "{#}:{1}"],
+    // Of `{#}` in a tag GNU parallel makes one thing or another.
+    &["-k", "--tagstring", "{1}:"],
     &["-j1", "--lb", "--tag"],
     &["-k", "-v"],
     &["-k", "--dry-run"],
@@ -274,6 +310,15 @@ fn build(sources: Vec<Source>, cut: &Cut, manners: Manners, template: &[&str], i
         files: Vec::new(),
         is_quoted: !quote && template.iter().any(|word| word.contains('\'') && word.contains('{')),
         is_plain: sources.iter().flat_map(|source| &source.values).all(|value| is_plain(value)),
+        has_empty: sources.iter().any(|source| source.values.is_empty()),
+        has_control: sources
+            .iter()
+            .flat_map(|source| &source.values)
+            .any(|value| value.contains(['\t', '\r'])),
+        has_end: sources
+            .iter()
+            .filter(|source| source.kind == Kind::Words)
+            .any(|source| source.values.iter().any(|value| value.contains(cut.records.1))),
         has_blank: sources.iter().flat_map(|source| &source.values).any(|value| value.trim().is_empty()),
         is_sorted: manner == ["-j3"],
     };
@@ -295,6 +340,11 @@ fn is_plain(value: &str) -> bool {
 impl Invocation {
     fn has(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
+    }
+
+    /// Whether the command is shown.
+    fn is_shown(&self) -> bool {
+        self.has("-v") || self.has("--dry-run")
     }
 
     /// Sets the sources at their places: files of options before the command, the others behind it.

@@ -106,6 +106,9 @@ pub(super) fn invocation() -> impl Strategy<Value = Invocation> {
             is_quoted: false,
             is_plain: true,
             has_blank: false,
+            has_empty: false,
+            has_control: false,
+            has_end: false,
             is_sorted: false,
         }
     })
@@ -127,7 +130,7 @@ pub(super) fn has_bare_record(invocation: &Invocation) -> bool {
         (Some("[;,]"), _) => &[";", ","],
         (Some("END"), _) => &["END"],
         (Some(";"), None) => &[";"],
-        (Some("\\n\\n"), None) => &["\n\n"],
+        (Some("\\n\\n"), None) => &["\n\n", "\n"],
         (Some(""), None) => return false,
         (None | Some("\\n" | "\\n+"), None) => &["\n"],
         (None, Some(">")) => return !text.starts_with('>') || text.contains(">>"),
