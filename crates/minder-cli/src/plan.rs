@@ -261,11 +261,7 @@ impl Plan {
             );
         }
         let order = OrderPlan::new(&flags.input, new_seed);
-        let mut typed = typed;
-        if let (OrderPlan::Random(seed), None) = (order, flags.input.seed) {
-            // A run that is taken up again has the same order.
-            typed.push(format!("--seed={seed}").into());
-        }
+        let typed = with_seed(typed, order, flags.input.seed);
         let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
         let options = input::options(&flags, manner, &opened.names)?;
         let lines = flags.script || (manner == Manner::Parallel && read.words.is_empty() && pipe.is_none());
@@ -411,6 +407,14 @@ fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
     let flags = flags.strip_suffix(&[OsString::from("--")]).unwrap_or(flags);
     let lasting = |flag: &&OsString| !OF_ONE_ATTEMPT.iter().any(|other| *flag == OsStr::new(other));
     flags.iter().filter(lasting).cloned().collect()
+}
+
+/// The flags of the record, with what a random order is drawn from: a run that is taken up again has the same.
+fn with_seed(mut typed: Vec<OsString>, order: OrderPlan, given: Option<u64>) -> Vec<OsString> {
+    if let (OrderPlan::Random(seed), None) = (order, given) {
+        typed.push(format!("--seed={seed}").into());
+    }
+    typed
 }
 
 /// Something that no other run has, from which a random order is drawn.

@@ -45,7 +45,7 @@ use self::shared::{Parts, Shared};
 use self::stage::{Order, Stage};
 use self::tags::Marks;
 use crate::exit;
-use crate::input::{Arguments, Opened, Order as InputOrder, Ordered};
+use crate::input::{Arguments, Opened, Order as InputOrder};
 use crate::journal::row::Over;
 use crate::plan::{Control, OrderPlan, Plan, View, Way};
 use crate::report::colours::Paint;
@@ -266,7 +266,7 @@ fn rules(control: &Control, degree: usize) -> Rules {
 }
 
 /// Where jobs come from: in another order than the input's all of it is read first.
-fn source(plan: &Plan, mut opened: Opened, degree: usize, book: Option<&Book>) -> Result<Source> {
+fn source(plan: &Plan, opened: Opened, degree: usize, book: Option<&Book>) -> Result<Source> {
     if let Some(pipe) = &plan.pipe {
         // Each argument is a job that reads all, and they run all at once.
         let jobs = opened.total().filter(|jobs| *jobs > 0);
@@ -288,7 +288,7 @@ fn source(plan: &Plan, mut opened: Opened, degree: usize, book: Option<&Book>) -
     if opened.blocks && !plan.quiet {
         say("reading all of the input first, for its order or its number of jobs");
     }
-    Ok(Source::Ordered(Box::new(Ordered::read(&mut opened, &order)?)))
+    Ok(Source::Unread(Box::new(opened), order))
 }
 
 /// A name for the files of a run that has no record.

@@ -19,7 +19,7 @@ use minder::os::read_at;
 use super::again::Again;
 use super::ask::Ask;
 use super::pipe::{Part, Pipe};
-use crate::input::{Arguments, Opened, Ordered};
+use crate::input::{Arguments, Opened, Order, Ordered};
 use crate::report::explain;
 
 /// How many bytes are read ahead of the jobs at most.
@@ -65,6 +65,8 @@ impl Task {
 pub(super) enum Source {
     /// As they are read.
     Lazy(Box<Opened>),
+    /// From what is to be read to its end first, in this order.
+    Unread(Box<Opened>, Order),
     /// From what was read to its end.
     Ordered(Box<Ordered>),
     /// Parts of the input; with each, the next arguments, if there are any, or the name of a file for the part: this path
@@ -73,13 +75,24 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// Reads what has to be read first. Returns how many jobs there are, if that is known by it.
+    fn prepare(&mut self) -> Result<Option<u64>> {
+        if let Self::Unread(opened, order) = self {
+            let ordered = Ordered::read(opened, order)?;
+            let total = ordered.total();
+            *self = Self::Ordered(Box::new(ordered));
+            return Ok(Some(total));
+        }
+        Ok(None)
+    }
+
     fn next(&mut self, made: &mut u64) -> Result<Option<Task>> {
         match self {
             Self::Lazy(opened) => Ok(opened.next()?.map(|item| {
                 *made += 1;
                 Task::new(*made, item)
             })),
-            Self::Parts(..) => Ok(None),
+            Self::Parts(..) | Self::Unread(..) => Ok(None),
             Self::Ordered(ordered) => Ok(ordered.next()?.map(|(number, item)| Task::new(number, item))),
         }
     }
@@ -132,6 +145,8 @@ impl Input {
     ) -> Arc<Self> {
         let (total, blocks, countable) = match &mut source {
             Source::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
+            // A thread reads, so that signals are taken meanwhile.
+            Source::Unread(opened, _) => (opened.total(), true, None),
             Source::Ordered(ordered) => (Some(ordered.total()), false, None),
             Source::Parts(_, arguments, _) => {
                 (arguments.as_ref().and_then(|opened| opened.total()), false, None)
@@ -169,6 +184,14 @@ impl Input {
     /// How many jobs there are to run, where that is known.
     pub(super) fn total(&self) -> Option<u64> {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total != UNKNOWN)
+    }
+
+    /// So many jobs are in the input, those too that do not run this time.
+    fn know_total(&self, total: Option<u64>) {
+        if let Some(total) = total {
+            let total = total - self.again.skipped(total);
+            let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block for ever, and ends with
@@ -222,7 +245,8 @@ impl Input {
 
     /// Takes all jobs that are to run, one after the other.
     pub(super) fn each(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
-        if let Some(source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.know_total(source.prepare()?);
             self.lock().made_here = Some(source);
         }
         if let Some(pipe) = &self.pipe {
@@ -324,6 +348,18 @@ impl Input {
     }
 
     fn read(&self, source: &mut Source, crew: &Crew<Task>) {
+        match source.prepare() {
+            Ok(total) => {
+                self.know_total(total);
+                crew.set_total(self.total());
+            }
+            Err(error) => {
+                let mut state = self.lock();
+                (state.error, state.ended) = (Some(explain(&error)), true);
+                drop(state);
+                return crew.wake();
+            }
+        }
         let mut made = 0;
         let mut ask = self.ask.lock().unwrap_or_else(PoisonError::into_inner).take();
         loop {
