@@ -173,15 +173,24 @@ fn an_input_that_cannot_be_read_is_one_line() {
 fn whoever_reads_one_command_ends_the_rest() {
     let (reader, writer) = pipe();
     drop(reader);
-    let mut command = minder("run --pipe --block 100 --dry-run cat");
-    let mut live = Live::start(command.stdin(Stdio::Piped).stdout(writer));
+    let mut command = minder("run --pipe --recend \\0 --block 100 --dry-run cat");
     // The input does not end.
-    live.write(&b"a line of the input\n".repeat(100));
-    live.finish().code(141).says("");
+    let endless = std::fs::File::open("/dev/zero").expect("the device");
+    Live::start(command.stdin(endless).stdout(writer)).finish().code(141).says("");
 }
 
 #[test]
 fn all_jobs_of_a_tee_need_room() {
     let mut command = minder_as("nofile=64", "run --no-record --pipe --tee cat ::: 1 2 3 4 5 6 7 8");
     Live::start(command.stdin(input(b"1\n"))).finish().code(255).mentions("runs 8 jobs at once");
+}
+
+#[test]
+fn a_named_pipe_never_takes_the_place_of_an_argument() {
+    let folder = folder();
+    let precious = folder.path().join("precious");
+    std::fs::write(&precious, "kept").expect("a file");
+    let line = format!("run --no-record --pipe --tee --fifo cat ::: {}", precious.display());
+    assert_eq!(fed(&line, b"1\n2\n").code(0).text(), "1\n2\n");
+    assert_eq!(file(&precious), "kept");
 }

@@ -68,9 +68,7 @@ fn jobs_that_wait_for_each_other_run_all_at_once() {
     let Some((ended, _folder)) = make("-j2", rule) else { return };
     let ended = ended.code(0);
     assert!(ended.err.contains("run all at once") && !ended.err.contains(LOST), "{}", ended.err);
-    let mut lines: Vec<&str> = ended.text().lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["1", "2", "3"]);
+    assert_eq!(ended.sorted(), ["1", "2", "3"]);
 }
 
 #[test]

@@ -428,8 +428,9 @@ impl State {
                 Supply::Job(part) => {
                     self.made += 1;
                     let item = match (arguments.as_mut().map_or(Ok(None), |opened| opened.next()), name) {
-                        (Ok(Some(item)), _) => item,
+                        (Ok(Some(item)), None) => item,
                         (_, None) => Arguments::Columns(Vec::new()),
+                        // Never an argument: what has this name is made anew, and goes with the job.
                         (_, Some(name)) => {
                             let mut name = name.clone().into_os_string();
                             name.push(self.made.to_string());
