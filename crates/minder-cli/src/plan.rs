@@ -254,12 +254,7 @@ impl Plan {
         let usual = OsStr::new(if flags.control.tty { "1" } else { "100%" });
         let slots = Slots::parse(flags.jobs.as_deref().unwrap_or(usual))?;
         let read = input::Read::new(&flags, manner, stdin)?;
-        let pipe = PipePlan::new(&flags, read.parts)?;
-        if mode.is_some() && flags.pipe.round_robin {
-            bail!(
-                "which job gets what of `--round-robin` is another matter each time: such a run is not gone on with"
-            );
-        }
+        let pipe = PipePlan::new(&flags, read.parts, mode.is_some())?;
         let order = OrderPlan::new(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
         let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;

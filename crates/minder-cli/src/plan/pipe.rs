@@ -32,8 +32,8 @@ pub(crate) enum Way {
 }
 
 impl PipePlan {
-    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name.
-    pub(super) fn new(flags: &RunFlags, files: Vec<PathBuf>) -> Result<Option<Self>> {
+    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name. `goes_on`: a run that was begun before.
+    pub(super) fn new(flags: &RunFlags, files: Vec<PathBuf>, goes_on: bool) -> Result<Option<Self>> {
         let pipe = &flags.pipe;
         if !pipe.is_wanted() {
             if let Some(flag) = pipe.lone() {
@@ -50,6 +50,11 @@ impl PipePlan {
             _ => Way::Stdin,
         };
         check_streams(flags)?;
+        if goes_on && pipe.round_robin {
+            bail!(
+                "which job gets what of `--round-robin` is another matter each time: such a run is not gone on with"
+            );
+        }
         if way == Way::File && pipe.stream().is_some() {
             bail!(
                 "--cat makes a file of a whole part: it does not go with jobs that get theirs bit by bit (--fifo does)"
