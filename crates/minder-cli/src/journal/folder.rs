@@ -198,7 +198,7 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
         let parsed = number.parse().ok().filter(|parsed: &u32| *parsed > 0 && parsed.to_string() == number);
         return parsed.map(Kind::Attempt);
     }
-    let rest = name.strip_prefix("out-").or_else(|| name.strip_prefix("spill-"));
+    let rest = ["out-", "spill-", "part-"].iter().find_map(|kind| name.strip_prefix(kind));
     rest.filter(|rest| plain(rest)).map(|_| Kind::Output)
 }
 
