@@ -157,7 +157,11 @@ fn what_outlives_one_that_stood_still_goes_on() {
     let token = set.spawn(&silent("session-stray 600000"), SpawnOptions::default()).expect("a child");
     let id = set.id(token).expect("a child");
     let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
-    let left = |stray: &u32| rustix::process::getsid(pid(*stray)).ok() == pid(*stray);
+    // rustix takes no session 0, which begins outside of our PID namespace.
+    let left = |stray: &u32| {
+        let one = nix::unistd::Pid::from_raw(stray.cast_signed());
+        nix::unistd::getsid(Some(one)) == Ok(one)
+    };
     let stray = loop {
         if let Some(stray) = children_of(id).first().copied().filter(left) {
             break stray;

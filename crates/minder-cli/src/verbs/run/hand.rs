@@ -272,7 +272,7 @@ impl Worker for Hand<'_> {
         if hopeless && self.shared.plan.template.has_fixed_program() {
             // The same for every job: said once, and no other job is tried.
             let ran = self.shared.crew.counts();
-            let jobs = match (ran.succeeded + ran.failed, self.shared.input.total()) {
+            let jobs = match (ran.succeeded + ran.failed, self.shared.input.early_total()) {
                 (0, Some(total)) => format!(" ({}, none started)", count(total, "job")),
                 (0, None) => " (no job was started)".to_owned(),
                 (ran, _) => format!(" ({} ran before)", count(ran, "job")),

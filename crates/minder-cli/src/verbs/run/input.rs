@@ -105,6 +105,8 @@ pub(super) struct Input {
     /// Told when room was made for the reader.
     room: Condvar,
     total: AtomicU64,
+    /// How many there are, if that was known before anything was read.
+    early: Option<u64>,
     /// Which jobs do not run.
     again: Arc<Again>,
     /// What a thread is to read, and a file whose records are to be counted.
@@ -173,6 +175,7 @@ impl Input {
             state: Mutex::new(state),
             room: Condvar::new(),
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
+            early: total,
             again,
             source: Mutex::new(there),
             countable: Mutex::new(countable),
@@ -192,6 +195,11 @@ impl Input {
             let total = total - self.again.skipped(total);
             let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
         }
+    }
+
+    /// How many jobs there are to run, where that was known before anything was read.
+    pub(super) fn early_total(&self) -> Option<u64> {
+        self.early
     }
 
     /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block for ever, and ends with
