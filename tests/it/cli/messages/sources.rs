@@ -27,7 +27,6 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
     ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),
     ("older than {} days", "see cli/log/prune.rs: older than"),
-    ("(no job was started)", "see cli/run.rs: no job was started"),
     ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
