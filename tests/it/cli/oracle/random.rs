@@ -39,10 +39,26 @@ pub(super) fn seed() -> u64 {
 /// What we do in another way, and which invocations it touches: they are not compared.
 pub(super) const KNOWN: &[Known] = &[
     Known {
+        why: "whether a line goes on is seen when its columns are trimmed",
+        touches: |invocation| invocation.begins("-L") && invocation.has("--colsep"),
+    },
+    Known {
+        why: "the word of the tag is not repeated",
+        touches: |invocation| {
+            let lists =
+                invocation.words.iter().filter(|word| word.starts_with(":::") || *word == "-a").count();
+            let several =
+                ["-n", "-N", "-L", "-X", "-m", "--colsep"].iter().any(|flag| invocation.begins(flag));
+            invocation.has("--tagstring") && (lists > 1 || several)
+        },
+    },
+    Known {
         why: "behind a carriage return within a line the tag is not repeated",
         touches: |invocation| {
-            let returns =
-                invocation.words.iter().any(|word| word.contains('\r')) || invocation.input.contains(&b'\r');
+            let files = invocation.files.iter().map(|(_, content)| content.as_slice());
+            let words = invocation.words.iter().map(|word| word.as_bytes());
+            let mut all = files.chain(words).chain([invocation.input.as_slice()]);
+            let returns = all.any(|bytes| bytes.contains(&b'\r'));
             (invocation.has("--tag") || invocation.has("--tagstring")) && returns
         },
     },
@@ -364,6 +380,11 @@ fn is_plain(value: &str) -> bool {
 }
 
 impl Invocation {
+    /// Whether a word begins so: a flag with its value.
+    fn begins(&self, flag: &str) -> bool {
+        self.words.iter().any(|other| other.starts_with(flag))
+    }
+
     fn has(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
     }
