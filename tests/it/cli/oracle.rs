@@ -119,6 +119,11 @@ fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
     let scene = Scene::new();
     let (theirs, ours) = (scene.play(case, left), scene.play(case, right));
     let agree = theirs == ours;
+    // GNU parallel waits for itself now and then (`--shard`, seen): then there is nothing to compare with. We may not.
+    if left == Player::Gnu && theirs.hung() && !ours.hung() {
+        eprintln!("skipped: {case}: GNU parallel did not end");
+        return None;
+    }
     if std::env::var_os("MINDER_ORACLE_SHOW").is_some() {
         eprint!("=== {case}\n{}", theirs.shown());
     }

@@ -12,6 +12,8 @@ use super::case::{Case, See};
 use super::words::split;
 use crate::cli::MINDER;
 
+/// The status of what had to be ended.
+const HUNG: &str = "no end within";
 /// When a run is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -246,7 +248,7 @@ fn ended(command: &Command, input: fs::File, out: &fs::File, err: &fs::File) -> 
         None => {
             child.kill(Kill::NOW).expect("a child of ours");
             child.wait().expect("its end");
-            format!("no end within {} s", PATIENCE.as_secs())
+            format!("{HUNG} {} s", PATIENCE.as_secs())
         }
     }
 }
@@ -321,6 +323,11 @@ impl Result {
     }
 
     /// Both results, as far as they differ.
+    /// Whether it was ended, since it did not end.
+    pub(super) fn hung(&self) -> bool {
+        self.status.starts_with(HUNG)
+    }
+
     pub(super) fn beside(&self, ours: &Self) -> String {
         let mut report = String::new();
         let mut part = |name: &str, theirs: &str, ours: &str| {
