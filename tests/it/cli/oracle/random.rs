@@ -40,7 +40,14 @@ pub(super) fn seed() -> u64 {
 pub(super) const KNOWN: &[Known] = &[
     Known {
         why: "whether a line goes on is seen when its columns are trimmed",
-        touches: |invocation| invocation.begins("-L") && invocation.has("--colsep"),
+        touches: |invocation| {
+            let lists =
+                invocation.words.iter().filter(|word| word.starts_with(":::") || *word == "-a").count();
+            let returns = invocation.words.iter().any(|word| word.ends_with('\r'))
+                || invocation.input.contains(&b'\r')
+                || invocation.files.iter().any(|(_, content)| content.contains(&b'\r'));
+            invocation.begins("-L") && (invocation.has("--colsep") || lists > 1 || returns)
+        },
     },
     Known {
         why: "the word of the tag is not repeated",
@@ -89,7 +96,8 @@ pub(super) const KNOWN: &[Known] = &[
     Known {
         why: "A missing column is an empty word",
         touches: |invocation| {
-            invocation.is_shown() && invocation.words.iter().any(|word| word.contains("{2}"))
+            invocation.is_shown()
+                && invocation.words.iter().any(|word| word.contains("{2") || word.contains("{3"))
         },
     },
     Known { why: "control characters in it are escaped", touches: |it| it.is_shown() && it.has_control },
