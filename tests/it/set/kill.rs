@@ -160,10 +160,9 @@ fn a_deadline_ends_the_child_and_never_early() {
         let late = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
         let options = SpawnOptions::default().deadline(patience(), Kill::NOW);
         let early = set.spawn(&silent("exit 3"), options).expect("a child");
-        assert!(
-            !ledger.hear_until(&mut set, deadline, |ledger| ledger.of(late).exit.is_some()),
-            "ended early"
-        );
+        // A busy machine may let us look only after the deadline.
+        let ended = ledger.hear_until(&mut set, deadline, |ledger| ledger.of(late).exit.is_some());
+        assert!(!ended || Instant::now() >= deadline, "ended early");
         ledger.finish(&mut set);
         assert!(Instant::now() >= deadline);
         assert!(matches!(ledger.outcome(late).exit.status, Status::Signaled { signal: 9, .. }));
