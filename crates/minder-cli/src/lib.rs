@@ -3,7 +3,6 @@
 //! Flags only check themselves; a plan joins them with what this machine is, and leaves nothing to guess; a verb does the
 //! work. The library never prints: every line that a person reads comes from here, on stderr, and data goes to stdout.
 
-#[allow(dead_code, reason = "wired next")]
 mod conditions;
 mod exit;
 mod face;
@@ -13,7 +12,6 @@ mod input;
 mod journal;
 mod plan;
 mod report;
-#[allow(dead_code, reason = "wired next")]
 mod slots;
 pub mod template;
 mod units;

@@ -13,6 +13,8 @@ use super::Record;
 const MEMORY: usize = 1 << 20;
 /// Bytes that are read at once.
 const READ: usize = 64 << 10;
+/// Bytes that are read at once where one record alone is wanted.
+const READ_ONE: usize = 1 << 10;
 /// The mark of a record that was too long.
 const TOO_LONG: u32 = u32::MAX;
 
@@ -34,6 +36,8 @@ pub(super) struct Cursor {
     /// What was read ahead, and where in it the cursor stands.
     ahead: Vec<u8>,
     within: usize,
+    /// Whether it is there for one record, and reads little ahead.
+    for_one: bool,
 }
 
 impl Tape {
@@ -98,9 +102,9 @@ impl Tape {
 }
 
 impl Cursor {
-    /// A cursor at this place of a tape.
+    /// A cursor for the record at this place of a tape.
     pub(super) fn at(at: u64) -> Self {
-        Self { at, ..Self::default() }
+        Self { at, for_one: true, ..Self::default() }
     }
 
     pub(super) fn rewind(&mut self) {
@@ -140,7 +144,7 @@ impl Cursor {
     fn fill(&mut self, tape: &Tape, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
             if self.within == self.ahead.len() {
-                self.ahead.resize(READ, 0);
+                self.ahead.resize(if self.for_one { READ_ONE } else { READ }, 0);
                 let read = tape.read(self.at, &mut self.ahead)?;
                 self.ahead.truncate(read);
                 self.within = 0;

@@ -3,7 +3,7 @@
 //! Colour is never the only bearer of a fact: what is red is called failed as well.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{IsTerminal, stderr};
 
 use anstyle::{AnsiColor, Style};
 use memchr::memchr2;
@@ -29,16 +29,6 @@ impl Paint {
     /// As standard error takes it.
     pub(crate) fn stderr(when: When) -> Self {
         Self(wanted(when, stderr().is_terminal(), &|name| std::env::var_os(name)) && obeyed(&stderr()))
-    }
-
-    /// As standard output takes it.
-    pub(crate) fn stdout(when: When) -> Self {
-        Self(wanted(when, stdout().is_terminal(), &|name| std::env::var_os(name)) && obeyed(&stdout()))
-    }
-
-    /// Whether there are colours.
-    pub(crate) fn is_on(self) -> bool {
-        self.0
     }
 
     /// What went wrong.

@@ -1,17 +1,14 @@
 //! What people read: messages, the bar, the last lines.
 
-#[allow(dead_code, reason = "the flags for it come next")]
 pub(crate) mod colours;
 pub(crate) mod export;
 mod progress;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
-#[allow(dead_code, reason = "wired next")]
 mod summary;
 pub(crate) mod table;
 pub(crate) mod when;
 
-#[allow(unused_imports, reason = "wired next")]
 pub(crate) use self::{
     progress::{Progress, Slow, View, Wish},
     summary::{Cause, Halted, Summary, Tally, signal_name},

@@ -5,13 +5,11 @@
 
 mod estimate;
 mod line;
-#[allow(dead_code, reason = "wired next")]
 mod slow;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use line::rough;
-#[allow(unused_imports, reason = "wired next")]
 pub(crate) use slow::Slow;
 
 use std::fmt;

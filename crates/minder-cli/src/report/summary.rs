@@ -55,11 +55,6 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes the end of a job. `name` is asked for only when the job is to be named.
-    pub(crate) fn add(&mut self, outcome: &Outcome, wall: Duration, name: impl Fn() -> String) {
-        self.add_as(Cause::Own, outcome, wall, name);
-    }
-
     /// Takes the end of a job, which had this cause. One that succeeded nevertheless did.
     pub(crate) fn add_as(
         &mut self,
