@@ -8,6 +8,7 @@ use crate::event::Exit;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
 use crate::sys::tree::{Blow, SIGNAL_MAX, Tree};
+use crate::wait::Source;
 use crate::{Error, ErrorKind, Result};
 
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
@@ -130,6 +131,12 @@ impl Kill {
 impl fmt::Debug for Kill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kill").field("steps", &self.steps()).finish()
+    }
+}
+
+impl<'a> From<&'a Child> for Source<'a> {
+    fn from(child: &'a Child) -> Self {
+        Self(child.process.source())
     }
 }
 

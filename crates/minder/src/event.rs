@@ -20,7 +20,15 @@ impl Token {
     }
 }
 
-/// What to be told of: that a source can be read, that it can be written, or both.
+/// What to be told of a source, and how often.
+///
+/// Level-triggered unless said otherwise: what is ready and was not served is told again by every wait.
+///
+/// ```
+/// use minder::Interest;
+/// let once = Interest::READABLE.oneshot();
+/// assert!(once.is_readable() && once.is_oneshot() && !Interest::BOTH.is_oneshot());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Interest(u8);
@@ -33,14 +41,40 @@ impl Interest {
     /// Both.
     pub const BOTH: Self = Self(3);
 
+    const ONESHOT: u8 = 4;
+    const EDGE: u8 = 8;
+
+    /// The same, told once: the source stays registered and silent until [`Poller::modify`](crate::Poller::modify).
+    pub const fn oneshot(self) -> Self {
+        Self(self.0 & !Self::EDGE | Self::ONESHOT)
+    }
+
+    /// The same, edge-triggered: told when it becomes ready, and not again while it stays so. It may be told more often
+    /// than that, when more bytes come. Whoever asks for this reads, or writes, until that would block.
+    ///
+    /// - The backend `poll` refuses it (`Unsupported`), as does `io_uring` before Linux 5.13.
+    pub const fn edge(self) -> Self {
+        Self(self.0 & !Self::ONESHOT | Self::EDGE)
+    }
+
     /// Whether reading is asked for.
-    pub fn is_readable(self) -> bool {
+    pub const fn is_readable(self) -> bool {
         self.0 & 1 != 0
     }
 
     /// Whether writing is asked for.
-    pub fn is_writable(self) -> bool {
+    pub const fn is_writable(self) -> bool {
         self.0 & 2 != 0
+    }
+
+    /// Whether it is told once only.
+    pub const fn is_oneshot(self) -> bool {
+        self.0 & Self::ONESHOT != 0
+    }
+
+    /// Whether it is edge-triggered.
+    pub const fn is_edge(self) -> bool {
+        self.0 & Self::EDGE != 0
     }
 }
 

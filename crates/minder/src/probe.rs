@@ -20,7 +20,6 @@ pub fn mechanisms() -> Vec<Mechanism> {
     if let Some(first) = found.iter_mut().find(|it| it.state == Presence::There) {
         first.chosen = true;
     }
-    found.extend(probe::unused_backends().into_iter().filter(|it| backends().all(|name| name != it.name)));
     found.extend(probe::children());
     found.extend(probe::limits());
     found
@@ -30,7 +29,7 @@ fn backend(name: &'static str) -> Mechanism {
     let mechanism = Mechanism::there("waiting", name);
     match Poller::with_backend(name) {
         Ok(_) => mechanism,
-        Err(error) => mechanism.refused(error.reason()),
+        Err(error) => mechanism.refused(probe::refusal(name, error.io())),
     }
 }
 

@@ -310,19 +310,12 @@ impl ChildSet {
     /// have something to tell. Watch it level-triggered and, when it is readable, call `next` until it says `None`.
     ///
     /// # Errors
-    /// `Unsupported` with the `poll` backend, which has no such descriptor; a [`Pump`](crate::Pump) always has one.
+    /// `Unsupported` on Windows so far; a [`Pump`](crate::Pump) always has one. `Exhausted` when no descriptor is free: the
+    /// backend `poll` needs some, and a thread, to watch in your place.
     pub fn news(&mut self) -> Result<News<'_>> {
         self.watched = true;
         self.announce()?;
-        match self.port.news(self.timers.next_at()) {
-            Ok(Some(news)) => Ok(news),
-            Ok(None) => Err(Error::own(
-                ErrorKind::Unsupported,
-                "watch a set",
-                "its wait backend has no descriptor to watch",
-            )),
-            Err(error) => Err(Error::new("watch a set", error)),
-        }
+        self.port.news(self.timers.next_at()).map_err(|error| Error::new("watch a set", error))
     }
 
     /// A handle that ends a wait from any thread; [`Event::Woken`] tells of it. That event may also come without a wake.

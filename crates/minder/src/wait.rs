@@ -1,15 +1,53 @@
 //! `Poller` and `Waker`: the safe front of `sys::wait`.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
+mod timers;
 
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use self::timers::Timers;
 use crate::event::{Interest, Token};
-use crate::sys::wait::{self, Doorbell};
+use crate::sys::wait::{self, Doorbell, News, Ready, Watch};
 use crate::{Error, ErrorKind, Result};
 
-/// A descriptor or handle that a [`Poller`] can watch; made from a borrowed one, so that it is open.
+/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a [`Child`](crate::Child); or
+/// [any process](Self::process).
 pub struct Source<'a>(pub(crate) wait::Source<'a>);
+
+impl Source<'_> {
+    /// The end of the process with this number, ours or not. It is ready to be read when the process has ended, until it
+    /// is deleted; edge-triggered is the same as one-shot for it.
+    ///
+    /// A number may be another process's by the time that it is used, unless the process is a child that was not reaped:
+    /// whoever started it knows. From [`Poller::add`] on that cannot happen any more on Linux, nor where the backend is
+    /// `kqueue`.
+    ///
+    /// - Linux: a pidfd; a process that ended and was not reaped yet has ended.
+    /// - macOS, BSD with `kqueue`: `EVFILT_PROC`.
+    /// - Elsewhere, and before Linux 5.4: looked at every 1 to 50 ms; one that is not our child has ended when it was
+    ///   reaped.
+    /// - Windows: `Unsupported` so far.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Events, Interest, Poller, Source, Token};
+    /// let mut child = Command::new("true").spawn()?;
+    /// let poller = Poller::new()?;
+    /// poller.add(Source::process(child.id()), Token(1), Interest::READABLE)?;
+    /// let mut events = Events::new();
+    /// poller.wait(&mut events, None)?;
+    /// assert!(events.iter().any(|ready| ready.token == Token(1)));
+    /// poller.delete(Source::process(child.id()))?;
+    /// assert!(child.try_wait()?.is_some());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn process(id: u32) -> Self {
+        Self(wait::Source::Process(id))
+    }
+}
 
 impl fmt::Debug for Source<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,13 +55,14 @@ impl fmt::Debug for Source<'_> {
     }
 }
 
-/// Tells which of many sources are ready, by the backend of one's choice.
+/// Tells which of many sources are ready, by the backend of one's choice, and when timers have come to their deadlines.
 ///
-/// Level-triggered: a source that is ready and was not served is told again by the next [`wait`](Self::wait). All methods
-/// may be called from any thread, and a change takes effect in a wait that goes on.
+/// Level-triggered: a source that is ready and was not served is told again by the next [`wait`](Self::wait), unless its
+/// [`Interest`] says otherwise. All methods may be called from any thread, and a change takes effect in a wait that goes
+/// on. After `fork` the child process needs a poller of its own: it shares what the kernel keeps of this one.
 ///
-/// - Linux: `epoll` (the default) and `poll`. Other Unix: `poll`. Windows: the completion port takes no foreign sources
-///   yet; [`add`](Self::add) answers `Unsupported`.
+/// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`. Other Unix: `poll`.
+///   Windows: the completion port takes no foreign sources yet; [`add`](Self::add) answers `Unsupported`.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -41,12 +80,19 @@ impl fmt::Debug for Source<'_> {
 /// ```
 #[derive(Debug)]
 pub struct Poller {
-    backend: Arc<dyn wait::Backend>,
+    watch: Watch,
+    agenda: Mutex<Timers>,
+    /// Whether something beside the caller's deadline may bound a wait: it is never unset.
+    bounded: AtomicBool,
+    /// How many threads are in a wait.
+    waiting: AtomicUsize,
+    /// Whether a foreign loop watches our descriptor.
+    watched: AtomicBool,
 }
 
 /// What one [`Poller::wait`] found.
 #[derive(Debug, Default)]
-pub struct Events(Vec<wait::Ready>);
+pub struct Events(Vec<Ready>);
 
 /// One source that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +106,8 @@ pub struct Readiness {
     pub writable: bool,
     /// The other side is gone, or the source is in error: the next read or write says which.
     pub closed: bool,
+    /// A timer has come to its deadline.
+    pub expired: bool,
 }
 
 impl Events {
@@ -68,13 +116,14 @@ impl Events {
         Self::default()
     }
 
-    /// The sources that are ready, in no particular order.
+    /// The sources that are ready, in no particular order, then the timers that have expired, by their deadlines.
     pub fn iter(&self) -> impl Iterator<Item = Readiness> + '_ {
-        self.0.iter().filter(|ready| ready.token != wait::WAKE).map(|ready| Readiness {
+        self.0.iter().filter(|ready| ready.token <= wait::TOKEN_MAX).map(|ready| Readiness {
             token: Token(ready.token),
             readable: ready.readable,
             writable: ready.writable,
             closed: ready.closed,
+            expired: ready.expired,
         })
     }
 
@@ -107,65 +156,152 @@ impl Poller {
     }
 
     fn open(name: Option<&str>) -> Result<Self> {
-        match wait::open(name) {
-            Ok(backend) => Ok(Self { backend }),
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-                let error = Error::own(
-                    ErrorKind::Unsupported,
-                    "open the wait backend",
-                    "this system has no such backend",
-                );
-                Err(error.on(name.unwrap_or("default")))
+        let watch = Watch::open(name).map_err(|error| match name {
+            Some(name) if backends().all(|known| known != name) => {
+                let cause = "this system has no such backend";
+                Error::own(ErrorKind::Unsupported, "open the wait backend", cause).on(name)
             }
-            Err(error) => Err(Error::new("open a wait backend", error)),
-        }
+            name => Error::new("open the wait backend", error).on(name.unwrap_or("default")),
+        })?;
+        Ok(Self {
+            watch,
+            agenda: Mutex::default(),
+            bounded: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            watched: AtomicBool::new(false),
+        })
     }
 
     /// The backend's name.
     pub fn backend(&self) -> &'static str {
-        self.backend.name()
+        self.watch.name()
     }
 
     /// Registers a source. Delete it before it is closed.
     ///
     /// # Errors
-    /// `InvalidInput` for a source that is registered already; what the system says of one that it cannot watch, such as
-    /// a plain file with epoll.
+    /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there is not; `Unsupported`
+    /// for an interest that the backend does not have; what the system says of a source that it cannot watch, such as a
+    /// plain file with epoll, or of a descriptor that is not open.
     pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
         let token = check(token)?;
-        self.backend
-            .add(source.into().0, token, interest)
-            .map_err(|error| Error::new("watch a source", error))
+        let swept = self.watch.add(source.into().0, token, interest);
+        let swept = swept.map_err(|error| Error::new("watch a source", error))?;
+        if swept { self.bound() } else { Ok(()) }
     }
 
-    /// Changes the token or the interest of a registered source.
+    /// Changes the token or the interest of a registered source. One that was told once is told again.
     ///
     /// # Errors
-    /// `NotFound` for a source that is not registered.
+    /// `NotFound` for a source that is not registered; otherwise as [`add`](Self::add).
     pub fn modify<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
         let token = check(token)?;
-        self.backend
-            .modify(source.into().0, token, interest)
-            .map_err(|error| Error::new("change a source", error))
+        let swept = self.watch.modify(source.into().0, token, interest);
+        let swept = swept.map_err(|error| Error::new("change a source", error))?;
+        if swept { self.bound() } else { Ok(()) }
     }
 
     /// Forgets a source. Its token is not told again after this returned, by waits that begin later.
     ///
+    /// What becomes of a source that was closed without this depends on the backend: `epoll` forgets it with the last
+    /// copy of its descriptor; `poll` and `io_uring` tell it as closed until it is deleted or its number is used again,
+    /// and `io_uring` keeps its file open until then. A number that is used again can always be changed or deleted, or
+    /// else added.
+    ///
     /// # Errors
     /// `NotFound` for a source that is not registered.
     pub fn delete<'a>(&self, source: impl Into<Source<'a>>) -> Result<()> {
-        self.backend.delete(source.into().0).map_err(|error| Error::new("forget a source", error))
+        self.watch.delete(source.into().0).map_err(|error| Error::new("forget a source", error))
     }
 
-    /// Waits until a source is ready, the waker is used, or `deadline` has come; replaces what `events` held. Returns the
-    /// number of ready sources. It never ends before the deadline with nothing to tell.
+    /// Adds a timer: its token is told once, from `deadline` on and within `tolerance` of it if the machine is not busy.
+    /// Timers that can share a wake-up do, so a tolerance saves power and time; zero asks for none. Its token may be a
+    /// source's, too; no two timers share one.
+    ///
+    /// ```
+    /// use minder::{Events, Poller, Token};
+    /// use std::time::{Duration, Instant};
+    /// let poller = Poller::new()?;
+    /// let deadline = Instant::now() + Duration::from_millis(2);
+    /// poller.add_timer(Token(3), deadline, Duration::from_millis(1))?;
+    /// let mut events = Events::new();
+    /// poller.wait(&mut events, None)?;
+    /// assert!(events.iter().any(|it| it.token == Token(3) && it.expired) && Instant::now() >= deadline);
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for a token that has a timer already.
+    pub fn add_timer(&self, token: Token, deadline: Instant, tolerance: Duration) -> Result<()> {
+        let number = Token(check(token)?);
+        if !self.agenda().add(number, deadline, tolerance) {
+            let error = Error::own(ErrorKind::InvalidInput, "add a timer", "this token has a timer already");
+            return Err(error.on(token.0.to_string()));
+        }
+        self.bound()
+    }
+
+    /// Forgets a timer. It is not told after this returned, by waits that begin later.
+    ///
+    /// # Errors
+    /// `Unknown` for a token that has no timer, or whose timer was told.
+    pub fn delete_timer(&self, token: Token) -> Result<()> {
+        if self.agenda().delete(token) {
+            return Ok(());
+        }
+        let error = Error::own(ErrorKind::Unknown, "forget a timer", "this token has no timer");
+        Err(error.on(token.0.to_string()))
+    }
+
+    /// Waits until a source is ready, a timer has expired, the waker is used, or `deadline` has come; replaces what
+    /// `events` held. Returns the number of sources and timers that are told. It never ends before the deadline with
+    /// nothing to tell.
+    ///
+    /// A wait tells at most some hundred sources; those that are left over come first in the next.
     ///
     /// # Errors
     /// Only those of a system call that should not fail. A signal does not end the wait.
     pub fn wait(&self, events: &mut Events, deadline: Option<Instant>) -> Result<usize> {
         events.0.clear();
-        self.backend.wait(&mut events.0, deadline).map_err(|error| Error::new("wait", error))?;
-        Ok(events.iter().count())
+        let present = Present::enter(self);
+        let mut result = Ok(());
+        if present.bounded() {
+            result = self.wait_bounded(&mut events.0, deadline);
+        } else {
+            result = result.and(self.watch.wait(&mut events.0, deadline));
+            // A nudge alone says that this wait is bounded from now on.
+            if result.is_ok() && matches!(events.0[..], [Ready { token: wait::NUDGE, .. }]) {
+                events.0.clear();
+                result = self.wait_bounded(&mut events.0, deadline);
+            }
+        }
+        drop(present);
+        let told = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
+        if self.watched.load(Ordering::Relaxed) {
+            self.announce()?;
+        }
+        told
+    }
+
+    /// A wait that timers bound, or processes that have to be looked at.
+    fn wait_bounded(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> std::io::Result<()> {
+        loop {
+            let until = [deadline, self.next_at()].into_iter().flatten().min();
+            self.watch.wait(ready, until)?;
+            ready.retain(|ready| ready.token != wait::NUDGE);
+            let now = Instant::now();
+            self.watch.look(ready, now);
+            let mut timers = self.agenda();
+            while let Some(token) = timers.pop(now) {
+                ready.push(Ready { expired: true, ..Ready::none(token.0) });
+            }
+            drop(timers);
+            // The backend has looked once more after a deadline that it was given.
+            let over = until == deadline && deadline.is_some_and(|deadline| now >= deadline);
+            if !ready.is_empty() || over {
+                return Ok(());
+            }
+        }
     }
 
     /// Ends the wait that goes on, or else the next one.
@@ -178,7 +314,83 @@ impl Poller {
 
     /// A handle that ends waits from any thread.
     pub fn waker(&self) -> Waker {
-        Waker(self.backend.doorbell())
+        Waker(self.watch.doorbell())
+    }
+
+    /// A descriptor or handle for another loop: readable while [`wait`](Self::wait) would return at once. Watch it
+    /// level-triggered and, when it is readable, call `wait` with a deadline that has passed; it may find nothing.
+    ///
+    /// - `epoll`, `io_uring`, `kqueue`: the kernel's own object; a wait costs one system call more from now on, if there
+    ///   are timers. The backend `poll` starts a thread that polls in your place.
+    /// - Windows: `Unsupported` so far.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Events, Interest, Poller, Token};
+    /// use std::time::{Duration, Instant};
+    /// let (outer, inner) = (Poller::new()?, Poller::new()?);
+    /// outer.add(&inner.news()?, Token(0), Interest::READABLE)?;
+    /// inner.add_timer(Token(1), Instant::now() + Duration::from_millis(1), Duration::ZERO)?;
+    /// let mut events = Events::new();
+    /// assert_eq!(outer.wait(&mut events, None)?, 1);
+    /// assert_eq!(inner.wait(&mut events, Some(Instant::now()))?, 1);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend has nothing of the kind; `Exhausted` when no descriptor is free.
+    pub fn news(&self) -> Result<News<'_>> {
+        self.watched.store(true, Ordering::SeqCst);
+        self.watch.news(self.next_at()).map_err(|error| Error::new("watch a poller", error))
+    }
+
+    fn announce(&self) -> Result<()> {
+        self.news().map(drop)
+    }
+
+    fn agenda(&self) -> MutexGuard<'_, Timers> {
+        self.agenda.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What bounds a wait beside the caller's deadline.
+    fn next_at(&self) -> Option<Instant> {
+        let timers = self.agenda().next_at();
+        [timers, self.watch.next_at()].into_iter().flatten().min()
+    }
+
+    /// Lets waits that go on, and a foreign loop, see what bounds them now.
+    fn bound(&self) -> Result<()> {
+        // Either we see who waits, or whoever waits sees this: both sides write first, and then read.
+        self.bounded.store(true, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.watch.doorbell().nudge().map_err(|error| Error::new("wake a wait", error))?;
+        }
+        if self.watched.load(Ordering::SeqCst) { self.announce() } else { Ok(()) }
+    }
+}
+
+/// A thread in a wait.
+struct Present<'a>(&'a Poller);
+
+impl<'a> Present<'a> {
+    fn enter(poller: &'a Poller) -> Self {
+        poller.waiting.fetch_add(1, Ordering::SeqCst);
+        Self(poller)
+    }
+
+    fn bounded(&self) -> bool {
+        self.0.bounded.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        let others = self.0.waiting.fetch_sub(1, Ordering::SeqCst) > 1;
+        // A nudge wakes one thread. Whoever leaves lets another see to it that timers are told in time.
+        if others && self.bounded() && self.0.next_at().is_some() {
+            let _ = self.0.watch.doorbell().nudge();
+        }
     }
 }
 

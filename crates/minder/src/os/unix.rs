@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,11 @@ use crate::command::Size;
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
-        Self(source.as_fd())
+        Self(crate::sys::wait::Source::descriptor(source))
     }
 }
 
-/// A descriptor that becomes readable when there is news. Watch it level-triggered, in any loop; never read from it.
-pub type News<'a> = BorrowedFd<'a>;
+pub use crate::sys::wait::News;
 
 /// See [`super::standard`].
 pub(super) fn standard(which: Standard) -> io::Result<File> {

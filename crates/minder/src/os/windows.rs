@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::windows::fs::FileExt;
-use std::os::windows::io::{AsHandle, BorrowedHandle};
+use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 
 use super::Standard;
@@ -14,12 +14,11 @@ use crate::command::Size;
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
     fn from(source: &'a H) -> Self {
-        Self(source.as_handle())
+        Self(crate::sys::wait::Source::handle(source))
     }
 }
 
-/// A handle that is signalled when there is news. Wait for it in any loop; never reset it.
-pub type News<'a> = BorrowedHandle<'a>;
+pub use crate::sys::wait::News;
 
 /// See [`super::standard`].
 pub(super) fn standard(which: Standard) -> io::Result<File> {

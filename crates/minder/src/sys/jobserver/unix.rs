@@ -13,6 +13,8 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, read, write};
 
+use crate::sys::wait::Source;
+
 /// A connection. It has descriptors of its own: what was inherited stays as it is.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -66,8 +68,8 @@ impl Client {
     }
 
     /// What becomes readable when a token is free.
-    pub(crate) fn source(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.reads.as_fd())
+    pub(crate) fn source(&self) -> Option<Source<'_>> {
+        Some(Source::descriptor(&self.reads))
     }
 }
 

@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// A wait for a semaphore takes a token: there is nothing that only tells of one.
-    pub(crate) fn source(&self) -> Option<std::os::windows::io::BorrowedHandle<'_>> {
+    pub(crate) fn source(&self) -> Option<crate::sys::wait::Source<'_>> {
         None
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "system calls with arguments that make them do nothing")]
 
-use std::fs;
+use std::{fs, io};
 
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
@@ -10,15 +10,15 @@ use super::unix::{descriptors, terminal, user_processes};
 use super::{Mechanism, cgroup, grouped, limit};
 use crate::sys::reap::pidfd_available;
 
-/// io_uring: asked for a ring without a place to describe it in, a kernel that has rings says "bad address".
-pub(crate) fn unused_backends() -> Vec<Mechanism> {
-    // SAFETY: the pointer is null, which the kernel checks before anything else.
-    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<u8>()) };
-    let mechanism = Mechanism::there("waiting", "io_uring");
-    vec![match failed(result) {
-        libc::EFAULT => mechanism.absent("the kernel has it; not built in"),
-        errno => answer(mechanism, errno),
-    }]
+/// Why a wait backend could not be opened.
+pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
+    if backend == "io_uring" && error.raw_os_error() == Some(libc::EPERM) {
+        // 1: for users without a privilege, 2: for all (sysctl kernel, since Linux 6.6).
+        if let Some(value) = number("/proc/sys/kernel/io_uring_disabled").filter(|&value| value > 0) {
+            return format!("kernel.io_uring_disabled={value}");
+        }
+    }
+    error.raw_os_error().map_or_else(|| error.to_string(), reason)
 }
 
 /// What children are started, watched and killed by.
@@ -193,9 +193,13 @@ fn failed(result: libc::c_long) -> i32 {
 
 /// What an unexpected answer means.
 fn answer(mechanism: Mechanism, errno: i32) -> Mechanism {
+    mechanism.refused(reason(errno))
+}
+
+fn reason(errno: i32) -> String {
     match errno {
-        libc::EPERM | libc::EACCES => mechanism.refused("EPERM (seccomp?)"),
-        libc::ENOSYS => mechanism.refused("ENOSYS (old kernel, or a sandbox)"),
-        errno => mechanism.refused(std::io::Error::from_raw_os_error(errno).to_string()),
+        libc::EPERM | libc::EACCES => "EPERM (seccomp?)".into(),
+        libc::ENOSYS => "ENOSYS (old kernel, or a sandbox)".into(),
+        errno => io::Error::from_raw_os_error(errno).to_string(),
     }
 }

@@ -1,7 +1,6 @@
 //! Asking the system what it has, without using it.
 //!
-//! Each system supplies `unused_backends` (mechanisms of waiting that are there and not built in), `children` and
-//! `limits`.
+//! Each system supplies `refusal` (why a wait backend could not be opened), `children` and `limits`.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod cgroup;
@@ -21,7 +20,7 @@ use self::other as system;
 #[cfg(windows)]
 use self::windows as system;
 
-pub(crate) use self::system::{children, limits, unused_backends};
+pub(crate) use self::system::{children, limits, refusal};
 
 /// Something that this machine has, or has not: a mechanism, or a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]

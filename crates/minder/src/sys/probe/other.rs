@@ -3,8 +3,9 @@
 use super::unix::{descriptors, terminal, user_processes};
 use super::{Mechanism, grouped, limit};
 
-pub(crate) fn unused_backends() -> Vec<Mechanism> {
-    Vec::new()
+/// Why a wait backend could not be opened.
+pub(crate) fn refusal(_backend: &str, error: &std::io::Error) -> String {
+    error.to_string()
 }
 
 /// What children are started and watched by.

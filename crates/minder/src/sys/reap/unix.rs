@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use crate::event::{Exit, Interest, Status, Usage};
-use crate::sys::wait::{Port, Report};
+use crate::sys::wait::{Port, Report, Source};
 
 /// A child of ours. It is never waited for by any other way than this one.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Process {
     pub(crate) fn watch(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
         match &self.pidfd {
             Some(pidfd) => port.add(pidfd, token, Interest::READABLE)?,
-            None => port.sweep.add(self.pid, token),
+            None => port.add_process(self.pid, token)?,
         }
         self.watched = Some(token);
         Ok(())
@@ -52,10 +52,7 @@ impl Process {
     pub(crate) fn unwatch(&mut self, port: &mut Port) -> io::Result<()> {
         match (self.watched.take(), &self.pidfd) {
             (Some(_), Some(pidfd)) => port.delete(pidfd),
-            (Some(token), None) => {
-                port.sweep.remove(token);
-                Ok(())
-            }
+            (Some(_), None) => port.delete_process(self.pid),
             (None, _) => Ok(()),
         }
     }
@@ -135,6 +132,14 @@ impl Process {
         }
     }
 
+    /// What a poller watches for the end of this process.
+    pub(crate) fn source(&self) -> Source<'_> {
+        match &self.pidfd {
+            Some(pidfd) => Source::descriptor(pidfd),
+            None => Source::Process(self.pid()),
+        }
+    }
+
     pub(crate) fn reaped(&self) -> bool {
         self.reaped
     }
@@ -156,6 +161,18 @@ fn readable(fd: BorrowedFd<'_>, left: Option<Duration>) -> io::Result<()> {
         Err(rustix::io::Errno::INTR) => Ok(()),
         result => Ok(result.map(drop)?),
     }
+}
+
+/// Whether a process has ended that is not ours: nobody of its number is left. A zombie is still there.
+pub(super) fn is_gone(pid: libc::pid_t) -> bool {
+    // SAFETY: kill takes two numbers; signal 0 only asks.
+    let answer = unsafe { libc::kill(pid, 0) };
+    answer != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+/// Whether it is a child of ours that nobody has reaped.
+pub(super) fn is_child(pid: libc::pid_t) -> bool {
+    wait_id(pid, None, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None).is_ok()
 }
 
 /// One call of waitid for a child that ended.

@@ -22,7 +22,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use crate::event::{Exit, Status, Usage};
-use crate::sys::wait::{Core, Packet, Port, Report, millis};
+use crate::sys::wait::{Core, Packet, Port, Report, Source, millis};
 
 /// A child of ours.
 #[derive(Debug)]
@@ -42,6 +42,14 @@ impl Process {
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// What a poller watches for the end of this process.
+    pub(crate) fn source(&self) -> Source<'_> {
+        match &self.handle {
+            Some(handle) => Source::handle(handle),
+            None => Source::Process(self.pid),
+        }
     }
 
     /// Asks for a report with `token` when the process has ended.

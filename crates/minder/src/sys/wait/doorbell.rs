@@ -2,13 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bell::{Bell, NUDGED, WOKEN};
+use super::{NUDGE, Ready, WAKE};
 
 /// Rings are merged: many rings before one wait end it once.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
-    /// Whether the descriptor is, or is about to be, readable.
-    rung: AtomicBool,
+    bell: Bell,
     hear: OwnedFd,
     /// The other end, where hearing and ringing need two descriptors.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -20,7 +21,7 @@ impl Doorbell {
     pub(crate) fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
         let hear = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { rung: AtomicBool::new(false), hear })
+        Ok(Self { bell: Bell::new(), hear })
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -28,14 +29,40 @@ impl Doorbell {
         let (hear, push) = crate::sys::pipe::pair()?;
         rustix::io::ioctl_fionbio(&hear, true)?;
         rustix::io::ioctl_fionbio(&push, true)?;
-        Ok(Self { rung: AtomicBool::new(false), hear, push })
+        Ok(Self { bell: Bell::new(), hear, push })
     }
 
     /// Ends the wait that goes on, or else the next one. What was written before this is seen after that wait.
     pub(crate) fn ring(&self) -> io::Result<()> {
-        if self.rung.swap(true, Ordering::AcqRel) {
-            return Ok(());
+        self.bell.ring(WOKEN, || self.signal())
+    }
+
+    /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
+    pub(crate) fn nudge(&self) -> io::Result<()> {
+        self.bell.ring(NUDGED, || self.signal())
+    }
+
+    /// Makes it silent again. Call it before looking at what the ringers left.
+    pub(crate) fn hush(&self) {
+        self.bell.hush(|| self.empty());
+    }
+
+    /// Hushes it, and reports for which reasons it was rung.
+    pub(super) fn answer(&self, ready: &mut Vec<Ready>) {
+        let reasons = self.bell.hush(|| self.empty());
+        for (reason, token) in [(WOKEN, WAKE), (NUDGED, NUDGE)] {
+            if reasons & reason != 0 {
+                ready.push(Ready { readable: true, ..Ready::none(token) });
+            }
         }
+    }
+
+    /// The descriptor that is readable from a ring until it is hushed, for a loop that is not ours.
+    pub(crate) fn news(&self) -> BorrowedFd<'_> {
+        self.hear.as_fd()
+    }
+
+    fn signal(&self) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         rustix::io::write(&self.hear, &1u64.to_ne_bytes())?;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -43,18 +70,9 @@ impl Doorbell {
         Ok(())
     }
 
-    /// Makes it silent again. Call it before looking at what the ringers left.
-    pub(crate) fn hush(&self) {
-        // 1. Empty the descriptor. 2. Allow new rings. A ring between the two finds `rung` set and writes nothing; but
-        // what it announces was stored before its swap, and the caller looks only after our swap: nothing is lost.
+    fn empty(&self) {
         let mut counter = [0; 8];
         let _ = rustix::io::read(&self.hear, &mut counter);
-        self.rung.swap(false, Ordering::AcqRel);
-    }
-
-    /// The descriptor that is readable from a ring until it is hushed, for a loop that is not ours.
-    pub(crate) fn news(&self) -> BorrowedFd<'_> {
-        self.hear.as_fd()
     }
 }
 

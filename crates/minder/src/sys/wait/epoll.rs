@@ -1,25 +1,19 @@
 //! epoll(7): one set in the kernel, a wait whose cost does not grow with it. Deadlines by a timerfd in the same set.
-//!
-//! A timerfd ignores the thread's timer slack, which a time-out given to `epoll_wait` does not: measured 20 us late
-//! instead of 71 us at 100 us (Linux 6.18), without changing the slack, which children would inherit.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
 
-use super::{Backend, Doorbell, Ready, WAKE};
+use super::timer::{Timer, timespec};
+use super::{Backend, Doorbell, News, Ready, WAKE};
 use crate::event::Interest;
 
-const TIMER: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
 /// How many events one call takes. More stay in the kernel and come first next time: nobody starves.
 const EVENTS_MAX: usize = 256;
 
@@ -41,9 +35,7 @@ impl Drop for Turn<'_> {
 #[derive(Debug)]
 pub(crate) struct Epoll {
     epoll: OwnedFd,
-    timer: OwnedFd,
-    /// The deadline that the timer is set to. Fired or not, it stays until another one is asked for.
-    armed: Mutex<Option<Instant>>,
+    timer: Timer,
     /// Whether some wait has the timer for its deadline. Others that go on meanwhile take the call's own time-out.
     taken: AtomicBool,
     doorbell: Arc<Doorbell>,
@@ -52,51 +44,20 @@ pub(crate) struct Epoll {
 impl Epoll {
     pub(crate) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let timer =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let timer = Timer::new()?;
         let doorbell = Arc::new(Doorbell::new()?);
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         epoll::add(&epoll, &doorbell, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self { epoll, timer, armed: Mutex::new(None), taken: AtomicBool::new(false), doorbell })
-    }
-
-    /// Sets the timer, unless it is set to this deadline already. A timer that fires early or late by that is no
-    /// harm: the waiter looks at the clock.
-    fn arm(&self, deadline: Instant, now: Instant) -> io::Result<()> {
-        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
-        if *armed != Some(deadline) {
-            // Zero would disarm it.
-            let left = deadline.saturating_duration_since(now).max(Duration::from_nanos(1));
-            let value = timespec(left);
-            let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-            timerfd_settime(
-                &self.timer,
-                TimerfdTimerFlags::empty(),
-                &Itimerspec { it_interval: zero, it_value: value },
-            )?;
-            *armed = Some(deadline);
-        }
-        Ok(())
-    }
-
-    fn hush_timer(&self) {
-        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut count = [0; 8];
-        let _ = rustix::io::read(&self.timer, &mut count);
-        *armed = None;
+        Ok(Self { epoll, timer, taken: AtomicBool::new(false), doorbell })
     }
 
     fn take(&self, event: &epoll::Event, own_timer: bool, ready: &mut Vec<Ready>) {
         match event.data.u64() {
-            TIMER if own_timer => self.hush_timer(),
+            TIMER if own_timer => self.timer.hush(),
             // Another wait's, which is told as well; or nobody's any more.
-            TIMER => drop(Turn::take(&self.taken).map(|_turn| self.hush_timer())),
-            token => {
-                if token == WAKE {
-                    self.doorbell.hush();
-                }
-                ready.push(readiness(token, event.flags));
-            }
+            TIMER => drop(Turn::take(&self.taken).map(|_turn| self.timer.hush())),
+            WAKE => self.doorbell.answer(ready),
+            token => ready.push(readiness(token, event.flags)),
         }
     }
 }
@@ -128,11 +89,11 @@ impl Backend for Epoll {
                 let now = Instant::now();
                 if now >= deadline {
                     // The deadline has come: one look without waiting, so that what is ready is never passed over.
-                    (time, last) = (Some(Timespec { tv_sec: 0, tv_nsec: 0 }), true);
+                    (time, last) = (Some(timespec(Duration::ZERO)), true);
                 } else {
                     turn = turn.or_else(|| Turn::take(&self.taken));
                     match turn {
-                        Some(_) => self.arm(deadline, now)?,
+                        Some(_) => self.timer.arm(deadline, now)?,
                         None => time = Some(timespec(deadline - now)),
                     }
                 }
@@ -151,22 +112,20 @@ impl Backend for Epoll {
         Arc::clone(&self.doorbell)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<Option<BorrowedFd<'_>>> {
+    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
         if let Some(deadline) = deadline {
-            self.arm(deadline, Instant::now())?;
+            self.timer.arm(deadline, Instant::now())?;
         }
-        Ok(Some(self.epoll.as_fd()))
+        Ok(self.epoll.as_fd())
     }
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
 }
 
 fn flags(interest: Interest) -> EventFlags {
     let mut flags = EventFlags::empty();
     flags.set(EventFlags::IN, interest.is_readable());
     flags.set(EventFlags::OUT, interest.is_writable());
+    flags.set(EventFlags::ONESHOT, interest.is_oneshot());
+    flags.set(EventFlags::ET, interest.is_edge());
     flags
 }
 
@@ -177,5 +136,6 @@ fn readiness(token: u64, flags: EventFlags) -> Ready {
         readable: closed || flags.contains(EventFlags::IN),
         writable: closed || flags.contains(EventFlags::OUT),
         closed,
+        expired: false,
     }
 }

@@ -25,7 +25,8 @@ use windows_sys::Win32::System::IO::{
 };
 use windows_sys::Win32::System::Threading::{CreateEventW, INFINITE, ResetEvent, SetEvent};
 
-use super::{Open, Ready, Report, WAKE};
+use super::bell::{Bell, NUDGED, WOKEN};
+use super::{NUDGE, Open, Ready, Report, WAKE};
 use crate::event::Interest;
 
 /// How many packets one call takes. More stay in the kernel and come first next time: nobody starves.
@@ -41,17 +42,79 @@ const KEY_DOORBELL: usize = 2;
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
     fn name(&self) -> &'static str;
-    fn add(&self, source: BorrowedHandle<'_>, token: u64, interest: Interest) -> io::Result<()>;
-    fn modify(&self, source: BorrowedHandle<'_>, token: u64, interest: Interest) -> io::Result<()>;
-    fn delete(&self, source: BorrowedHandle<'_>) -> io::Result<()>;
-    /// Appends what has happened. A ring of the doorbell is told with the token [`WAKE`].
+    fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<()>;
+    fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<()>;
+    fn delete(&self, source: Source<'_>) -> io::Result<()>;
+    /// Appends what has happened. A ring of the doorbell is told with the token [`WAKE`], or [`NUDGE`].
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
     /// The bell that ends a wait from any thread.
     fn doorbell(&self) -> Arc<Doorbell>;
 }
 
-/// What can be registered with a backend.
-pub(crate) type Source<'a> = BorrowedHandle<'a>;
+/// What can be registered with a backend: so far all of it is refused.
+#[derive(Clone, Copy, Debug)]
+#[expect(dead_code, reason = "the port takes no foreign sources yet")]
+pub(crate) enum Source<'a> {
+    Handle(BorrowedHandle<'a>),
+    /// The end of a process, ours or not.
+    Process(u32),
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn handle(source: &'a impl AsHandle) -> Self {
+        Self::Handle(source.as_handle())
+    }
+}
+
+/// A handle that is signalled when there is news. Wait for it in any loop; never reset it.
+pub type News<'a> = BorrowedHandle<'a>;
+
+/// What the public poller stands on.
+#[derive(Debug)]
+pub(crate) struct Watch(Arc<dyn Backend>);
+
+impl Watch {
+    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
+        super::open(name).map(Self)
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    pub(crate) fn doorbell(&self) -> Arc<Doorbell> {
+        self.0.doorbell()
+    }
+
+    /// Returns whether waits have to be bounded anew: never, here.
+    pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
+        self.0.add(source, token, interest).map(|()| false)
+    }
+
+    pub(crate) fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
+        self.0.modify(source, token, interest).map(|()| false)
+    }
+
+    pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
+        self.0.delete(source)
+    }
+
+    pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        self.0.wait(ready, deadline)
+    }
+
+    /// A handle that is signalled while `wait` would return at once: there is none.
+    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<News<'_>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// There is no process that would have to be looked at.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    pub(crate) fn look(&self, _ready: &mut Vec<Ready>, _now: Instant) {}
+}
 
 /// The name of the one backend so far.
 const NAME: &str = "iocp";
@@ -87,8 +150,8 @@ impl Port {
     }
 
     /// A handle that is signalled while `wait` would return at once: there is none.
-    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<Option<BorrowedHandle<'_>>> {
-        Ok(None)
+    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<News<'_>> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// What endpoints keep of the port, so that their packets always have where to land.
@@ -106,15 +169,15 @@ impl Backend for Iocp {
         NAME
     }
 
-    fn add(&self, _source: BorrowedHandle<'_>, _token: u64, _interest: Interest) -> io::Result<()> {
+    fn add(&self, _source: Source<'_>, _token: u64, _interest: Interest) -> io::Result<()> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
-    fn modify(&self, _source: BorrowedHandle<'_>, _token: u64, _interest: Interest) -> io::Result<()> {
+    fn modify(&self, _source: Source<'_>, _token: u64, _interest: Interest) -> io::Result<()> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
-    fn delete(&self, _source: BorrowedHandle<'_>) -> io::Result<()> {
+    fn delete(&self, _source: Source<'_>) -> io::Result<()> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
@@ -130,8 +193,7 @@ impl Backend for Iocp {
 /// A bell that ends a wait from any thread. Rings are merged: many before one wait end it once.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
-    /// Whether it is, or is about to be, heard.
-    rung: AtomicBool,
+    bell: Bell,
     chime: Chime,
 }
 
@@ -154,30 +216,47 @@ impl Doorbell {
         }
         // SAFETY: the call above made this handle, and nobody else has it.
         let event = unsafe { OwnedHandle::from_raw_handle(raw) };
-        Ok(Self { rung: AtomicBool::new(false), chime: Chime::Event(event) })
+        Ok(Self { bell: Bell::new(), chime: Chime::Event(event) })
     }
 
     /// Ends the wait that goes on, or else the next one. What was written before this is seen after that wait.
     pub(crate) fn ring(&self) -> io::Result<()> {
-        if self.rung.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let rung = match &self.chime {
-            Chime::Queue(queue) => post(queue, KEY_DOORBELL, std::ptr::null()),
-            Chime::Event(event) => set_event(event),
-        };
-        rung.inspect_err(|_| self.rung.store(false, Ordering::Release))
+        self.bell.ring(WOKEN, || self.signal())
+    }
+
+    /// Makes the wait that goes on look again at what bounds it; it is not told to the caller.
+    pub(crate) fn nudge(&self) -> io::Result<()> {
+        self.bell.ring(NUDGED, || self.signal())
     }
 
     /// Makes it silent again. Call it before looking at what the ringers left; the port does so for its own bell.
     pub(crate) fn hush(&self) {
-        // 1. Empty it (a packet is out of the queue by now). 2. Allow new rings. A ring between the two finds `rung` set
-        // and does nothing; but what it announces was stored before its swap, and the caller looks only after ours.
+        self.bell.hush(|| self.empty());
+    }
+
+    /// Hushes it, and reports for which reasons it was rung.
+    fn answer(&self, ready: &mut Vec<Ready>) {
+        let reasons = self.bell.hush(|| self.empty());
+        for (reason, token) in [(WOKEN, WAKE), (NUDGED, NUDGE)] {
+            if reasons & reason != 0 {
+                ready.push(Ready { readable: true, ..Ready::none(token) });
+            }
+        }
+    }
+
+    fn signal(&self) -> io::Result<()> {
+        match &self.chime {
+            Chime::Queue(queue) => post(queue, KEY_DOORBELL, std::ptr::null()),
+            Chime::Event(event) => set_event(event),
+        }
+    }
+
+    /// A packet is out of the queue by the time that it is heard.
+    fn empty(&self) {
         if let Chime::Event(event) = &self.chime {
             // SAFETY: the event is open.
             unsafe { ResetEvent(event.as_raw_handle()) };
         }
-        self.rung.swap(false, Ordering::AcqRel);
     }
 
     /// The handle that is signalled from a ring until the bell is hushed, for a loop that is not ours. For the bell of a
@@ -211,8 +290,7 @@ impl Core {
         }
         // SAFETY: the call above made this handle, and nobody else has it.
         let queue = Arc::new(unsafe { OwnedHandle::from_raw_handle(raw) });
-        let doorbell =
-            Arc::new(Doorbell { rung: AtomicBool::new(false), chime: Chime::Queue(Arc::clone(&queue)) });
+        let doorbell = Arc::new(Doorbell { bell: Bell::new(), chime: Chime::Queue(Arc::clone(&queue)) });
         Ok(Arc::new(Self { queue, doorbell, flying: AtomicUsize::new(0), lingering: Mutex::default() }))
     }
 
@@ -317,13 +395,12 @@ impl Core {
         }
         for entry in &entries[..count as usize] {
             if entry.lpCompletionKey == KEY_DOORBELL {
-                self.doorbell.hush();
-                ready.push(Ready { token: WAKE, readable: true, writable: false, closed: false });
+                self.doorbell.answer(ready);
                 continue;
             }
             let packet = self.take_back(entry.lpOverlapped);
             if let Some(token) = packet.token() {
-                ready.push(Ready { token, readable: true, writable: true, closed: false });
+                ready.push(Ready { readable: true, writable: true, ..Ready::none(token) });
             }
         }
         Ok(())

@@ -2,32 +2,48 @@
 //!
 //! A *backend* tells which registered descriptors are ready. It is level-triggered: what is ready and was not taken is
 //! told again at the next wait. A *port* is what endpoints are armed on: on Unix a backend together with the sweep of
-//! children that have no pidfd; on Windows a completion port.
+//! children that have no pidfd; on Windows a completion port. A *watch* is what the public poller stands on: a backend
+//! together with processes that are watched by their numbers.
 
+mod bell;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod epoll;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod io_uring;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod timer;
 #[cfg(unix)]
 mod poll;
 #[cfg(unix)]
 mod doorbell;
+#[cfg(unix)]
+mod process;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod iocp;
 
 #[cfg(windows)]
-pub(crate) use self::iocp::{BACKENDS, Backend, Core, Doorbell, Flight, Packet, Port, Source, millis};
+pub use self::iocp::News;
+#[cfg(unix)]
+pub use self::unix::News;
+
+#[cfg(windows)]
+pub(crate) use self::iocp::{BACKENDS, Backend, Core, Doorbell, Flight, Packet, Port, Source, Watch, millis};
 #[cfg(unix)]
 pub(crate) use self::{
     doorbell::Doorbell,
+    process::Watch,
     unix::{BACKENDS, Backend, Port, Source},
 };
 
 use std::io;
 use std::sync::Arc;
 
-/// The token of reports that say that the doorbell rang.
+/// The token of reports that say that somebody used a waker.
 pub(crate) const WAKE: u64 = u64::MAX;
+/// The token of reports that say that what bounds a wait has changed.
+pub(crate) const NUDGE: u64 = u64::MAX - 1;
 /// The largest token that a caller may use.
 pub(crate) const TOKEN_MAX: u64 = u64::MAX - 16;
 
@@ -39,6 +55,14 @@ pub(crate) struct Ready {
     pub(crate) writable: bool,
     /// The other side is gone, or the source is in error.
     pub(crate) closed: bool,
+    /// A timer has come to its deadline.
+    pub(crate) expired: bool,
+}
+
+impl Ready {
+    pub(crate) const fn none(token: u64) -> Self {
+        Self { token, readable: false, writable: false, closed: false, expired: false }
+    }
 }
 
 /// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet has landed.

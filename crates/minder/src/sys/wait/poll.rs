@@ -5,17 +5,27 @@
 
 #![expect(unsafe_code, reason = "the poll system call over a list that outlives any one borrow")]
 
+mod herald;
+
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Backend, Doorbell, Ready, WAKE};
+use self::herald::Herald;
+use super::{Backend, Doorbell, News, Ready, WAKE};
 use crate::event::Interest;
 
 #[derive(Debug)]
 pub(crate) struct Poll {
+    shared: Arc<Shared>,
+    /// Looks in our place, for a foreign loop.
+    herald: OnceLock<Herald>,
+}
+
+#[derive(Debug)]
+struct Shared {
     sources: Mutex<Sources>,
     doorbell: Arc<Doorbell>,
     /// Rung when the list changes, so that a wait on another thread starts again with the new one.
@@ -25,7 +35,9 @@ pub(crate) struct Poll {
 /// What is registered. The first two entries are the bells.
 struct Sources {
     list: Vec<libc::pollfd>,
-    tokens: Vec<u64>,
+    /// Of the same length. A source that was told once, as was asked for, has no descriptor in `list` until it is
+    /// changed, but has it here.
+    kept: Vec<Kept>,
     places: HashMap<RawFd, usize>,
     /// How many threads wait just now: only then the bell has to be rung.
     waiting: usize,
@@ -36,6 +48,16 @@ struct Sources {
 }
 
 const BELLS: usize = 2;
+const BELL_OF_CHANGES: usize = 1;
+/// What poll(2) passes over.
+const NOBODY: RawFd = -1;
+
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    fd: RawFd,
+    token: u64,
+    once: bool,
+}
 
 impl std::fmt::Debug for Sources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,13 +67,19 @@ impl std::fmt::Debug for Sources {
 
 impl Poll {
     pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { shared: Arc::new(Shared::new()?), herald: OnceLock::new() })
+    }
+}
+
+impl Shared {
+    fn new() -> io::Result<Self> {
         let (doorbell, changed) = (Arc::new(Doorbell::new()?), Doorbell::new()?);
         let bell =
             |bell: &Doorbell| libc::pollfd { fd: bell.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let list = vec![bell(&doorbell), bell(&changed)];
         let sources = Sources {
+            kept: list.iter().map(|bell| Kept { fd: bell.fd, token: WAKE, once: false }).collect(),
             list,
-            tokens: vec![WAKE, WAKE],
             places: HashMap::new(),
             waiting: 0,
             generation: 0,
@@ -86,17 +114,39 @@ impl Poll {
         }
     }
 
-    /// Moves what the kernel said into `ready`, but for sources that were deleted or replaced meanwhile.
-    fn collect(&self, polled: &[libc::pollfd], tokens: &[u64], ready: &mut Vec<Ready>) {
-        if polled[0].revents != 0 {
-            self.doorbell.hush();
-            ready.push(Ready { token: WAKE, readable: true, writable: false, closed: false });
+    /// Takes a copy of the list to wait with. From here on a change ends the call for which it was taken.
+    fn enter(&self) -> (Vec<libc::pollfd>, u64) {
+        let mut sources = self.lock();
+        sources.waiting += 1;
+        (sources.list.clone(), sources.generation)
+    }
+
+    /// One call. Whether the kernel filled in the list: it does not when a signal comes.
+    fn look(&self, list: &mut [libc::pollfd], generation: u64, left: Option<Duration>) -> io::Result<bool> {
+        let result = poll(list, left);
+        self.leave(generation);
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            result => result.map(|()| true),
         }
-        let sources = self.lock();
-        for (entry, &token) in polled.iter().zip(tokens).skip(BELLS).filter(|(entry, _)| entry.revents != 0) {
-            let still = sources.places.get(&entry.fd).is_some_and(|&place| sources.tokens[place] == token);
-            if still {
+    }
+
+    /// Moves what the kernel said into `ready`, but for sources that were deleted or changed meanwhile.
+    fn collect(&self, polled: &[libc::pollfd], ready: &mut Vec<Ready>) {
+        if polled[0].revents != 0 {
+            self.doorbell.answer(ready);
+        }
+        let mut sources = self.lock();
+        for entry in polled.iter().skip(BELLS).filter(|entry| entry.revents != 0) {
+            let Some(&place) = sources.places.get(&entry.fd) else { continue };
+            let Kept { token, once, .. } = sources.kept[place];
+            // Another wait may have told it, or its interest was changed.
+            let now = sources.list[place];
+            if now.fd == entry.fd && now.events == entry.events {
                 ready.push(readiness(token, entry.revents));
+                if once {
+                    sources.list[place].fd = NOBODY;
+                }
             }
         }
     }
@@ -108,53 +158,51 @@ impl Backend for Poll {
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        refuse_edge(interest)?;
+        rustix::io::fcntl_getfd(source)?;
         let fd = source.as_raw_fd();
-        let mut sources = self.lock();
+        let mut sources = self.shared.lock();
         let place = sources.list.len();
         if sources.places.contains_key(&fd) {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
         sources.places.insert(fd, place);
         sources.list.push(libc::pollfd { fd, events: events(interest), revents: 0 });
-        sources.tokens.push(token);
-        self.tell(&mut sources)
+        sources.kept.push(Kept { fd, token, once: interest.is_oneshot() });
+        self.shared.tell(&mut sources)
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
-        let mut sources = self.lock();
-        let place = *sources.places.get(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
-        sources.list[place].events = events(interest);
-        sources.tokens[place] = token;
-        self.tell(&mut sources)
+        refuse_edge(interest)?;
+        rustix::io::fcntl_getfd(source)?;
+        let fd = source.as_raw_fd();
+        let mut sources = self.shared.lock();
+        let place = *sources.places.get(&fd).ok_or(io::ErrorKind::NotFound)?;
+        sources.list[place] = libc::pollfd { fd, events: events(interest), revents: 0 };
+        sources.kept[place] = Kept { fd, token, once: interest.is_oneshot() };
+        self.shared.tell(&mut sources)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
-        let mut sources = self.lock();
+        let mut sources = self.shared.lock();
         let place = sources.places.remove(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
         sources.list.swap_remove(place);
-        sources.tokens.swap_remove(place);
-        if let Some(moved) = sources.list.get(place).map(|entry| entry.fd) {
+        sources.kept.swap_remove(place);
+        if let Some(moved) = sources.kept.get(place).map(|kept| kept.fd) {
             sources.places.insert(moved, place);
         }
-        self.tell(&mut sources)
+        self.shared.tell(&mut sources)
     }
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         loop {
-            let mut sources = self.lock();
-            sources.waiting += 1;
-            let generation = sources.generation;
-            let (mut polled, tokens) = (sources.list.clone(), sources.tokens.clone());
-            drop(sources);
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let result = poll(&mut polled, left);
-            self.leave(generation);
-            match result {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                result => result?,
+            let (mut polled, generation) = self.shared.enter();
+            if !self.shared.look(&mut polled, generation, left)? {
+                continue;
             }
-            self.collect(&polled, &tokens, ready);
+            self.shared.collect(&polled, ready);
             // Without anything to tell we go on until a look *after* the deadline found nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
@@ -163,12 +211,31 @@ impl Backend for Poll {
     }
 
     fn doorbell(&self) -> Arc<Doorbell> {
-        Arc::clone(&self.doorbell)
+        Arc::clone(&self.shared.doorbell)
     }
 
-    fn news(&self, _deadline: Option<Instant>) -> io::Result<Option<BorrowedFd<'_>>> {
-        Ok(None)
+    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+        let herald = match self.herald.get() {
+            Some(herald) => herald,
+            None => {
+                // Two threads may come here at once: the herald that is one too many ends when it is dropped.
+                let herald = Herald::start(Arc::clone(&self.shared))?;
+                self.herald.get_or_init(|| herald)
+            }
+        };
+        herald.look_again(deadline)?;
+        Ok(herald.news())
     }
+}
+
+/// Whether anything is ready but the bell that tells of changes.
+fn has_news(polled: &[libc::pollfd]) -> bool {
+    polled.iter().enumerate().any(|(at, entry)| at != BELL_OF_CHANGES && entry.revents != 0)
+}
+
+/// The list of what is ready tells nothing of what became ready.
+fn refuse_edge(interest: Interest) -> io::Result<()> {
+    if interest.is_edge() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
 }
 
 /// Waits for one of `list`, for at most `left`, rounded up to what the call takes.
@@ -215,5 +282,6 @@ fn readiness(token: u64, revents: i16) -> Ready {
         readable: closed || revents & libc::POLLIN != 0,
         writable: closed || revents & libc::POLLOUT != 0,
         closed,
+        expired: false,
     }
 }

@@ -6,39 +6,68 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Doorbell, Open, Ready, Report, WAKE, open};
+use super::{Doorbell, Open, Ready, Report, TOKEN_MAX, open};
 use crate::event::Interest;
 use crate::sys::reap::Sweep;
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
 ///
-/// 1. Level-triggered: a source that is ready and was not served is told again at the next wait.
-/// 2. A token is never told after `delete` of its source returned.
+/// 1. Level-triggered: a source that is ready and was not served is told again at the next wait; what was served before a
+///    wait began is not told by it. One-shot and edge where asked for, or `Unsupported`.
+/// 2. A token is never told after `delete` of its source returned, and the source's file is not held open any longer.
 /// 3. `wait` never ends before its deadline without something to tell, but for a ring of the doorbell.
-/// 4. Adding a source twice, or changing or deleting an unknown one, is an error.
+/// 4. Adding a source twice (`AlreadyExists`), changing or deleting an unknown one (`NotFound`), and a descriptor that is
+///    not open (`EBADF`) are errors.
 /// 5. Hang-up and error are told as readiness for whatever was asked for, so that the next read or write says why.
-/// 6. All functions may be called from any thread; a change made during a wait takes effect in that wait.
+/// 6. All functions may be called from any thread; a change made during a wait takes effect in that wait. A thread that
+///    ends takes nothing along.
+/// 7. However many sources are ready, each is told before any is told twice more.
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
     fn name(&self) -> &'static str;
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()>;
-    /// Appends what is ready. A ring of the doorbell is told with the token [`WAKE`].
+    /// Watches the end of a process by its number, where the system can: told as readable until it is deleted.
+    fn add_process(&self, _pid: u32, _token: u64, _interest: Interest) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn delete_process(&self, _pid: u32) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Appends what is ready. A ring of the doorbell is told with the token [`WAKE`](super::WAKE), or
+    /// [`NUDGE`](super::NUDGE).
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
     /// The bell that ends a wait from any thread.
     fn doorbell(&self) -> Arc<Doorbell>;
-    /// A descriptor that is readable while `wait` would return at once, and from `deadline` on; `None` if there is none.
-    fn news(&self, deadline: Option<Instant>) -> io::Result<Option<BorrowedFd<'_>>>;
+    /// A descriptor that is readable while `wait` would return at once, and from `deadline` on. From the first call on it
+    /// has to be called again whenever a wait has returned, or the deadline is another one.
+    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>>;
 }
 
-/// What can be registered with a backend.
-pub(crate) type Source<'a> = BorrowedFd<'a>;
+/// What can be registered with a [`Watch`](super::Watch).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    Descriptor(BorrowedFd<'a>),
+    /// The end of a process, ours or not.
+    Process(u32),
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn descriptor(source: &'a impl AsFd) -> Self {
+        Self::Descriptor(source.as_fd())
+    }
+}
+
+/// A descriptor that becomes readable when there is news. Watch it level-triggered, in any loop; never read from it.
+pub type News<'a> = BorrowedFd<'a>;
 
 /// The backends of this system, best first: name and opener.
 pub(crate) const BACKENDS: &[(&str, Open)] = &[
     #[cfg(any(target_os = "linux", target_os = "android"))]
     ("epoll", || Ok(Arc::new(super::epoll::Epoll::new()?))),
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    ("io_uring", || Ok(Arc::new(super::io_uring::Uring::new()?))),
     ("poll", || Ok(Arc::new(super::poll::Poll::new()?))),
 ];
 
@@ -46,7 +75,7 @@ pub(crate) const BACKENDS: &[(&str, Open)] = &[
 #[derive(Debug)]
 pub(crate) struct Port {
     backend: Arc<dyn Backend>,
-    pub(crate) sweep: Sweep,
+    sweep: Sweep,
 }
 
 impl Port {
@@ -72,17 +101,32 @@ impl Port {
     }
 
     /// See [`Backend::news`].
-    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<Option<BorrowedFd<'_>>> {
+    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
         let deadline = [deadline, self.sweep.next_at()].into_iter().flatten().min();
         self.backend.news(deadline)
     }
 
     pub(crate) fn add(&self, source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        debug_assert!(token < WAKE);
+        debug_assert!(token <= TOKEN_MAX);
         self.backend.add(source.as_fd(), token, interest)
     }
 
     pub(crate) fn delete(&self, source: impl AsFd) -> io::Result<()> {
         self.backend.delete(source.as_fd())
+    }
+
+    /// Reports the end of a child that has no descriptor of its own.
+    pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
+        match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                self.sweep.add(pid, token, false);
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    pub(crate) fn delete_process(&mut self, pid: libc::pid_t) -> io::Result<()> {
+        if self.sweep.remove(pid) { Ok(()) } else { self.backend.delete_process(pid.unsigned_abs()) }
     }
 }

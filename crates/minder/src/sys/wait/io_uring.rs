@@ -1,0 +1,390 @@
+//! io_uring(7): changes are handed to the kernel together with the wait, in one call. One-shot polls, armed anew.
+//!
+//! Every source has at most one poll in the ring. A poll completes once; the next wait arms it again, and a source that
+//! is still ready completes at once, within the same call: that is what makes it level-triggered. (A multishot poll is
+//! not: after a partial read it says nothing more. It backs [`Interest::edge`] here.)
+//!
+//! A completion that lies in the ring when a wait begins is a hint only, since its source may have been served meanwhile:
+//! it is armed again like one that was told, and only what completes after that is told.
+//!
+//! A poll belongs to the thread that armed it, which the kernel interrupts to complete it: system calls that a signal
+//! would end may end with `EINTR` in a thread that has waited here. When that thread ends the kernel cancels its polls;
+//! whoever waits next arms them again.
+//!
+//! Needs Linux 5.11 (time-outs in `io_uring_enter`, completions that are never dropped), and 5.13 for edge.
+
+#![expect(unsafe_code, reason = "both sides of the rings, under a lock of our own, and io_uring_enter")]
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::timer::Timer;
+use super::{Backend, Doorbell, News, Ready, WAKE};
+use crate::event::Interest;
+
+/// Entries of the submission ring: changes beyond that take another call.
+const CHANGES_MAX: u32 = 256;
+/// Entries of the completion ring. More wait in a list of the kernel.
+const COMPLETIONS_MAX: u32 = 4096;
+/// How many sources one wait tells. More come first next time: nobody starves.
+const EVENTS_MAX: usize = 256;
+/// From how many names on it is worth looking which of them still mean something.
+const DUE_MIN: usize = 64;
+/// Names completions of requests that end others; nobody waits for them.
+const CANCEL: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 2;
+
+/// Flags of io_uring_enter(2).
+const ENTER_GETEVENTS: u32 = 1;
+const ENTER_EXT_ARG: u32 = 8;
+
+pub(crate) struct Uring {
+    ring: IoUring,
+    state: Mutex<State>,
+    doorbell: Arc<Doorbell>,
+    /// For the deadlines of a foreign loop.
+    timer: OnceLock<Timer>,
+    /// Whether the kernel has multishot polls.
+    multishot: bool,
+}
+
+#[derive(Default)]
+struct State {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    places: HashMap<RawFd, u32>,
+    /// What is to be armed by the next call, in this order. Names of slots that changed since are passed over.
+    due: Vec<Name>,
+    /// How many threads are in a wait.
+    waiting: usize,
+    /// A foreign loop watches the ring: nothing may wait to be armed while nobody waits here.
+    watched: bool,
+}
+
+/// A slot as it was once: its number, and how often it had been changed. It travels through the ring.
+#[derive(Clone, Copy, PartialEq)]
+struct Name {
+    slot: u32,
+    generation: u32,
+}
+
+struct Slot {
+    fd: RawFd,
+    token: u64,
+    interest: Interest,
+    generation: u32,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Nobody's.
+    Free,
+    /// In `due`.
+    Due,
+    /// The kernel has a poll of it, or its completion lies in the ring.
+    Armed,
+    /// It was told once, as was asked for.
+    Silent,
+}
+
+impl Name {
+    fn packed(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+
+    fn unpacked(data: u64) -> Self {
+        Self { slot: data as u32, generation: (data >> 32) as u32 }
+    }
+}
+
+impl std::fmt::Debug for Uring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Uring").field("sources", &self.lock().places.len()).finish_non_exhaustive()
+    }
+}
+
+impl Uring {
+    pub(crate) fn new() -> io::Result<Self> {
+        let ring = open()?;
+        let params = ring.params();
+        if !(params.is_feature_ext_arg() && params.is_feature_nodrop()) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "before Linux 5.11"));
+        }
+        let multishot = params.is_feature_resource_tagging();
+        let (doorbell, mut state) = (Arc::new(Doorbell::new()?), State::default());
+        state.insert(doorbell.as_fd().as_raw_fd(), WAKE, Interest::READABLE);
+        Ok(Self { ring, state: Mutex::new(state), doorbell, timer: OnceLock::new(), multishot })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a request into the submission ring; hands over what is in it when it is full.
+    fn push(&self, state: &mut State, request: &squeue::Entry) -> io::Result<()> {
+        loop {
+            let mut queue = self.requests(state);
+            // SAFETY: a poll, and the end of one, have no memory that must outlive this call.
+            if unsafe { queue.push(request) }.is_ok() {
+                return Ok(());
+            }
+            drop(queue);
+            self.hand_over(state)?;
+        }
+    }
+
+    fn requests(&self, _state: &mut State) -> squeue::SubmissionQueue<'_> {
+        // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side of the ring, and
+        // the functions here that call this keep it for as long as the queue.
+        unsafe { self.ring.submission_shared() }
+    }
+
+    /// Puts all that is due into the submission ring.
+    fn arm(&self, state: &mut State) -> io::Result<()> {
+        let mut due = std::mem::take(&mut state.due);
+        for &name in &due {
+            let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { continue };
+            slot.phase = Phase::Armed;
+            let poll = opcode::PollAdd::new(Fd(slot.fd), mask(slot.interest)).multi(slot.interest.is_edge());
+            self.push(state, &poll.build().user_data(name.packed()))?;
+        }
+        due.clear();
+        // Its memory is kept.
+        state.due = due;
+        Ok(())
+    }
+
+    /// Ends the poll of a slot that is about to change, so that the kernel lets go of its file.
+    fn disarm(&self, state: &mut State, place: u32) -> io::Result<()> {
+        let slot = &state.slots[place as usize];
+        if slot.phase == Phase::Armed {
+            let name = Name { slot: place, generation: slot.generation };
+            self.push(state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
+            self.hand_over(state)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a wait, or a foreign loop, see what is due.
+    fn tell(&self, state: &mut State) -> io::Result<()> {
+        if state.waiting == 0 && !state.watched {
+            return Ok(());
+        }
+        self.arm(state)?;
+        self.hand_over(state)
+    }
+
+    fn hand_over(&self, state: &mut State) -> io::Result<()> {
+        let count = self.requests(state).len();
+        if count == 0 { Ok(()) } else { self.enter(count, 0, None) }
+    }
+
+    /// One system call: hands over `count` requests and waits for `wanted` completions, for so long at most. Its return
+    /// tells nothing: the caller looks at the ring and at the clock.
+    fn enter(&self, count: usize, wanted: u32, left: Option<Duration>) -> io::Result<()> {
+        let time = left.map(Timespec::from);
+        let mut args = SubmitArgs::new();
+        if let Some(time) = &time {
+            args = args.timespec(time);
+        }
+        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
+        // SAFETY: the requests in the ring use no memory of ours, and `args` and the time that it points to outlive the
+        // call.
+        let result = unsafe { self.ring.submitter().enter(count as u32, wanted, flags, Some(&args)) };
+        match result.as_ref().map_err(io::Error::raw_os_error) {
+            // The time is over; a signal came; completions have to be taken before more can be handed over.
+            Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),
+            Err(_) => result.map(drop),
+        }
+    }
+
+    /// Takes at most `most` completions out of the ring. Those that are not `fresh` are hints.
+    fn take(&self, state: &mut State, most: usize, fresh: bool, ready: &mut Vec<Ready>) {
+        // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of the ring.
+        let queue = unsafe { self.ring.completion_shared() };
+        for completion in queue.take(most) {
+            let name = Name::unpacked(completion.user_data());
+            let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
+            let ended = !cqueue::more(completion.flags());
+            // The thread that armed it is no more.
+            let cancelled = completion.result() == -libc::ECANCELED;
+            let told = !cancelled && (fresh || slot.interest.is_edge());
+            if ended {
+                slot.phase = if told && slot.interest.is_oneshot() { Phase::Silent } else { Phase::Due };
+            }
+            let (token, due) = (slot.token, slot.phase == Phase::Due);
+            if due {
+                state.due.push(name);
+            }
+            match token {
+                _ if !told => (),
+                WAKE => self.doorbell.answer(ready),
+                TIMER => self.timer.get().into_iter().for_each(Timer::hush),
+                token => ready.push(readiness(token, completion.result())),
+            }
+        }
+    }
+}
+
+impl State {
+    /// Makes a slot that is due.
+    fn insert(&mut self, fd: RawFd, token: u64, interest: Interest) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { fd, token, interest, generation: 0, phase: Phase::Free });
+            self.slots.len() as u32 - 1
+        });
+        self.places.insert(fd, slot);
+        self.renew(slot, |slot| (slot.fd, slot.token, slot.interest) = (fd, token, interest));
+    }
+
+    /// Changes a slot, whose poll was ended, and makes it due. What the kernel may still say of it means nothing.
+    fn renew(&mut self, place: u32, change: impl FnOnce(&mut Slot)) {
+        let slot = &mut self.slots[place as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.phase = Phase::Due;
+        change(slot);
+        self.due.push(Name { slot: place, generation: slot.generation });
+        // Sources that come and go without a wait leave names behind that mean nothing.
+        if self.due.len() > 2 * self.slots.len() + DUE_MIN {
+            let slots = &self.slots;
+            self.due.retain(|name| slots[name.slot as usize].generation == name.generation);
+        }
+    }
+
+    /// The slot, if it was not changed since.
+    fn named(&mut self, name: Name) -> Option<&mut Slot> {
+        self.slots.get_mut(name.slot as usize).filter(|slot| slot.generation == name.generation)
+    }
+}
+
+impl Backend for Uring {
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.check(interest)?;
+        rustix::io::fcntl_getfd(source)?;
+        let mut state = self.lock();
+        if state.places.contains_key(&source.as_raw_fd()) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.insert(source.as_raw_fd(), token, interest);
+        self.tell(&mut state)
+    }
+
+    fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.check(interest)?;
+        rustix::io::fcntl_getfd(source)?;
+        let mut state = self.lock();
+        let place = *state.places.get(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
+        self.disarm(&mut state, place)?;
+        state.renew(place, |slot| (slot.token, slot.interest) = (token, interest));
+        self.tell(&mut state)
+    }
+
+    fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
+        let mut state = self.lock();
+        let place = state.places.remove(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
+        let disarmed = self.disarm(&mut state, place);
+        let slot = &mut state.slots[place as usize];
+        (slot.phase, slot.generation) = (Phase::Free, slot.generation.wrapping_add(1));
+        state.free.push(place);
+        disarmed
+    }
+
+    fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        let before = ready.len();
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let last = left == Some(Duration::ZERO);
+            let mut state = self.lock();
+            // 1. What came while nobody waited is armed again first, in the order in which it came; then what was told.
+            let told = std::mem::take(&mut state.due);
+            self.take(&mut state, usize::MAX, false, ready);
+            state.due.extend(told);
+            self.arm(&mut state)?;
+            // 2. What is ready completes within this call.
+            let wanted = u32::from(ready.len() == before && !last);
+            let count = self.requests(&mut state).len();
+            state.waiting += 1;
+            drop(state);
+            let entered = self.enter(count, wanted, left);
+            // 3. All that is in the ring now came after the wait had begun.
+            let mut state = self.lock();
+            state.waiting -= 1;
+            self.take(&mut state, EVENTS_MAX, true, ready);
+            // Other waits are to be told of it as well.
+            entered.and(self.tell(&mut state))?;
+            if ready.len() > before || last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn doorbell(&self) -> Arc<Doorbell> {
+        Arc::clone(&self.doorbell)
+    }
+
+    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+        let mut state = self.lock();
+        state.watched = true;
+        if let Some(deadline) = deadline {
+            let timer = match self.timer.get() {
+                Some(timer) => timer,
+                None => {
+                    let timer = Timer::new()?;
+                    state.insert(timer.as_fd().as_raw_fd(), TIMER, Interest::READABLE);
+                    // The lock keeps a second one away.
+                    self.timer.get_or_init(|| timer)
+                }
+            };
+            timer.arm(deadline, Instant::now())?;
+        }
+        self.tell(&mut state)?;
+        // SAFETY: the ring is open as long as `self` is, which the result borrows.
+        Ok(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
+    }
+}
+
+impl Uring {
+    fn check(&self, interest: Interest) -> io::Result<()> {
+        if interest.is_edge() && !self.multishot { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+    }
+}
+
+/// Opens a ring; where the kernel can (5.18), one that goes on behind a request that it refuses.
+fn open() -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_clamp().setup_cqsize(COMPLETIONS_MAX);
+    match builder.clone().setup_submit_all().build(CHANGES_MAX) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => builder.build(CHANGES_MAX),
+        result => result,
+    }
+}
+
+fn mask(interest: Interest) -> u32 {
+    let mut mask = 0;
+    if interest.is_readable() {
+        mask |= libc::POLLIN as u32;
+    }
+    if interest.is_writable() {
+        mask |= libc::POLLOUT as u32;
+    }
+    mask
+}
+
+/// What a completion says. An error, such as of a descriptor that was closed, is told: the next read says which.
+fn readiness(token: u64, result: i32) -> Ready {
+    let has = |mask: i16| result < 0 || result & i32::from(mask) != 0;
+    let closed = has(libc::POLLHUP | libc::POLLERR | libc::POLLNVAL);
+    let (readable, writable) = (closed || has(libc::POLLIN), closed || has(libc::POLLOUT));
+    Ready { readable, writable, closed, ..Ready::none(token) }
+}

@@ -1,0 +1,65 @@
+//! A timerfd that is readable from a deadline on (Linux).
+//!
+//! It ignores the thread's timer slack, which a time-out given to `epoll_wait` does not: measured 20 us late instead of
+//! 71 us at 100 us (Linux 6.18), without changing the slack, which children would inherit.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+#[derive(Debug)]
+pub(super) struct Timer {
+    fd: OwnedFd,
+    /// The deadline that it is set to. Fired or not, it stays until another one is asked for.
+    armed: Mutex<Option<Instant>>,
+}
+
+impl Timer {
+    pub(super) fn new() -> io::Result<Self> {
+        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        Ok(Self { fd, armed: Mutex::new(None) })
+    }
+
+    /// Sets it, unless it is set to this deadline already. Early or late by a moment is no harm: the waiter looks at the
+    /// clock.
+    pub(super) fn arm(&self, deadline: Instant, now: Instant) -> io::Result<()> {
+        let mut armed = self.armed();
+        if *armed != Some(deadline) {
+            // Zero would disarm it.
+            let left = deadline.saturating_duration_since(now).max(Duration::from_nanos(1));
+            let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let setting = Itimerspec { it_interval: zero, it_value: timespec(left) };
+            timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &setting)?;
+            *armed = Some(deadline);
+        }
+        Ok(())
+    }
+
+    /// Makes it unreadable, if it had fired.
+    pub(super) fn hush(&self) {
+        let mut armed = self.armed();
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.fd, &mut count);
+        *armed = None;
+    }
+
+    fn armed(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.armed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+pub(super) fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+}
