@@ -3,14 +3,13 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, ErrorKind, Event, Kill, Limits, SpawnOptions};
+use minder::{ChildSet, Event, Kill, SpawnOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::kit::{Ledger, each_backend, kid, limits, patience, silent};
 
-/// A set whose backend has such a descriptor.
-fn watched() -> ChildSet {
-    ChildSet::new(Limits::default()).expect("a set")
+fn watched(backend: &'static str) -> ChildSet {
+    ChildSet::new(limits(backend)).expect("a set")
 }
 
 /// Whether the descriptor becomes readable within this time.
@@ -73,61 +72,60 @@ fn a_wake_ends_a_wait_on_another_thread() {
     });
 }
 
-#[test]
-fn only_a_backend_with_a_descriptor_has_news() {
-    let mut set = ChildSet::new(limits("poll")).expect("a set");
-    assert_eq!(set.news().expect_err("poll has none").kind(), ErrorKind::Unsupported);
-}
-
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn the_descriptor_is_readable_exactly_while_there_is_news() {
-    let (mut set, mut ledger) = (watched(), Ledger::default());
-    assert!(!readable(set.news().expect("a descriptor"), SHORT), "an empty set has news");
-    let mut command = kid("cat");
-    command.stdin(minder::Stdio::Piped);
-    let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-    assert!(!readable(set.news().expect("a descriptor"), SHORT), "a silent child has news");
-    for round in 0..50 {
-        assert_eq!(set.write(token, b"line\n").expect("a reader"), 5);
-        assert!(readable(set.news().expect("a descriptor"), LONG), "output is no news, in round {round}");
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        assert!(!readable(set.news().expect("a descriptor"), SHORT), "an empty set has news");
+        let mut command = kid("cat");
+        command.stdin(minder::Stdio::Piped);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        assert!(!readable(set.news().expect("a descriptor"), SHORT), "a silent child has news");
+        for round in 0..50 {
+            assert_eq!(set.write(token, b"line\n").expect("a reader"), 5);
+            assert!(readable(set.news().expect("a descriptor"), LONG), "output is no news, in round {round}");
+            take_all(&mut set, &mut ledger);
+            assert!(
+                !readable(set.news().expect("a descriptor"), Duration::ZERO),
+                "all was taken, in round {round}"
+            );
+        }
+        set.waker().wake().expect("a wake");
+        assert!(readable(set.news().expect("a descriptor"), LONG), "a wake is no news");
         take_all(&mut set, &mut ledger);
-        assert!(
-            !readable(set.news().expect("a descriptor"), Duration::ZERO),
-            "all was taken, in round {round}"
-        );
-    }
-    set.waker().wake().expect("a wake");
-    assert!(readable(set.news().expect("a descriptor"), LONG), "a wake is no news");
-    take_all(&mut set, &mut ledger);
-    assert!(!readable(set.news().expect("a descriptor"), SHORT));
-    set.close_stdin(token).expect("a child");
-    while !set.is_empty() {
-        assert!(readable(set.news().expect("a descriptor"), LONG), "the end is no news");
-        take_all(&mut set, &mut ledger);
-    }
-    assert_eq!(ledger.text(token), "line\n".repeat(50));
-    assert!(!readable(set.news().expect("a descriptor"), SHORT), "an empty set has news");
+        assert!(!readable(set.news().expect("a descriptor"), SHORT));
+        set.close_stdin(token).expect("a child");
+        while !set.is_empty() {
+            assert!(readable(set.news().expect("a descriptor"), LONG), "the end is no news");
+            take_all(&mut set, &mut ledger);
+        }
+        assert_eq!(ledger.text(token), "line\n".repeat(50));
+        assert!(!readable(set.news().expect("a descriptor"), SHORT), "an empty set has news");
+    });
 }
 
 /// The foreign loop takes one event a turn: those that wait in the set count as news.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn queued_events_are_news() {
-    let (mut set, mut ledger) = (watched(), Ledger::default());
-    let tokens: Vec<_> =
-        (0..20).map(|_| set.spawn(&kid("both 5000"), SpawnOptions::default()).expect("a child")).collect();
-    while !set.is_empty() {
-        assert!(readable(set.news().expect("a descriptor"), LONG), "news was not announced");
-        if let Some(event) = set.next(Some(Instant::now())).expect("an event") {
-            ledger.take(event);
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let tokens: Vec<_> = (0..20)
+            .map(|_| set.spawn(&kid("both 5000"), SpawnOptions::default()).expect("a child"))
+            .collect();
+        while !set.is_empty() {
+            assert!(readable(set.news().expect("a descriptor"), LONG), "news was not announced");
+            if let Some(event) = set.next(Some(Instant::now())).expect("an event") {
+                ledger.take(event);
+            }
         }
-    }
-    assert!(tokens.iter().all(|token| ledger.of(*token).outs[1].len() == 5000));
+        assert!(tokens.iter().all(|token| ledger.of(*token).outs[1].len() == 5000));
+    });
 }
 
 /// A loop that asked for the descriptor once, as most loops do.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
     // A copy names the same descriptor, and needs no borrow of the set.
     let fd = set.news().expect("a descriptor").try_clone_to_owned().expect("a copy");
@@ -138,67 +136,75 @@ fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn a_silent_grandchild_is_given_up_in_a_foreign_loop() {
-    let (mut set, mut ledger) = (watched(), Ledger::default());
-    let token = set.spawn(&kid("hold-stdout 100000 10"), SpawnOptions::default()).expect("a child");
-    let pid = set.id(token).expect("a child");
-    foreign_loop(&mut set, &mut ledger);
-    assert!(ledger.outcome(token).leaked);
-    let group = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a group");
-    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("the grandchild");
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let token = set.spawn(&kid("hold-stdout 100000 10"), SpawnOptions::default()).expect("a child");
+        let pid = set.id(token).expect("a child");
+        foreign_loop(&mut set, &mut ledger);
+        assert!(ledger.outcome(token).leaked);
+        let group = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a group");
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("the grandchild");
+    });
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn a_deadline_is_kept_in_a_foreign_loop() {
-    let (mut set, mut ledger) = (watched(), Ledger::default());
-    let deadline = Instant::now() + Duration::from_millis(200);
-    let options = SpawnOptions::default().deadline(deadline, Kill::NOW);
-    set.spawn(&kid("sleep-ms 600000"), options).expect("a child");
-    foreign_loop(&mut set, &mut ledger);
-    assert!(Instant::now() >= deadline);
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let options = SpawnOptions::default().deadline(deadline, Kill::NOW);
+        set.spawn(&kid("sleep-ms 600000"), options).expect("a child");
+        foreign_loop(&mut set, &mut ledger);
+        assert!(Instant::now() >= deadline);
+    });
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn an_order_to_insist_is_kept_in_a_foreign_loop() {
-    let (mut set, mut ledger) = (watched(), Ledger::default());
-    let fd = set.news().expect("a descriptor").try_clone_to_owned().expect("a copy");
-    let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
-    take_all(&mut set, &mut ledger);
-    set.kill(token, Kill::after(Duration::from_millis(100))).expect("a child");
-    while !set.is_empty() {
-        assert!(readable(fd.as_fd(), LONG), "the time to insist was not announced");
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let fd = set.news().expect("a descriptor").try_clone_to_owned().expect("a copy");
+        let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
         take_all(&mut set, &mut ledger);
-    }
-    assert!(!ledger.outcome(token).exit.status.success());
+        set.kill(token, Kill::after(Duration::from_millis(100))).expect("a child");
+        while !set.is_empty() {
+            assert!(readable(fd.as_fd(), LONG), "the time to insist was not announced");
+            take_all(&mut set, &mut ledger);
+        }
+        assert!(!ledger.outcome(token).exit.status.success());
+    });
 }
 
 /// Room that somebody makes is news to the set, which then reads on.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn room_is_announced_in_a_foreign_loop() {
-    let mut limits = Limits::default();
-    (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 8 << 10);
-    let mut set = ChildSet::new(limits).expect("a set");
-    let token = set.spawn(&kid("spew 300000"), SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    let mut kept = Vec::new();
-    let until = patience();
-    while !set.is_empty() {
-        assert!(Instant::now() < until, "{} bytes came", ledger.of(token).outs[0].len());
-        if readable(set.news().expect("a descriptor"), SHORT) {
-            while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
-                kept.push(event);
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 8 << 10);
+        let mut set = ChildSet::new(limits).expect("a set");
+        let token = set.spawn(&kid("spew 300000"), SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        let mut kept = Vec::new();
+        let until = patience();
+        while !set.is_empty() {
+            assert!(Instant::now() < until, "{} bytes came", ledger.of(token).outs[0].len());
+            if readable(set.news().expect("a descriptor"), SHORT) {
+                while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
+                    kept.push(event);
+                }
+            } else {
+                // Nothing to tell: all is in our hands, or the child is slow.
+                kept.drain(..).for_each(|event| ledger.take(event));
             }
-        } else {
-            // Nothing to tell: all is in our hands, or the child is slow.
-            kept.drain(..).for_each(|event| ledger.take(event));
         }
-    }
-    kept.into_iter().for_each(|event| ledger.take(event));
-    assert_eq!(ledger.of(token).outs[0].len(), 300_000);
+        kept.into_iter().for_each(|event| ledger.take(event));
+        assert_eq!(ledger.of(token).outs[0].len(), 300_000);
+    });
 }
