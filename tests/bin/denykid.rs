@@ -22,6 +22,7 @@ fn number(name: &str) -> u32 {
         "pidfd_open" => libc::SYS_pidfd_open,
         "close_range" => libc::SYS_close_range,
         "epoll_create1" => libc::SYS_epoll_create1,
+        "io_uring_setup" => libc::SYS_io_uring_setup,
         other => panic!("no call is called {other}"),
     };
     u32::try_from(number).expect("a small number")

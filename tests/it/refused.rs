@@ -107,6 +107,23 @@ fn doctor_names_what_is_refused() {
     assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
 }
 
+/// Containers often forbid io_uring: whoever asks for it is told why, and waits by something else.
+#[test]
+fn without_io_uring_the_command_says_so_and_goes_on() {
+    let output =
+        minder("io_uring_setup", &["run", "--backend", "io_uring", "-j4", "echo", "{}", ":::", "a", "b"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout.len(), "a\nb\n".len());
+    let why = "minder: the wait mechanism `io_uring` is refused here: ENOSYS (old kernel, or a sandbox); \
+               the best of the others is used\n";
+    assert!(said.starts_with(why), "{said}");
+    let output = minder("io_uring_setup", &["doctor"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = "io_uring ✗ refused: ENOSYS (old kernel, or a sandbox)";
+    assert!(text.contains(line) || text.contains(&line.replace('✗', "no")), "{text}");
+}
+
 #[test]
 fn without_clone3_a_niceness_is_refused() {
     rerun_with("clone3", &["spawn::a_niceness_is_refused"], &["--ignored"]);

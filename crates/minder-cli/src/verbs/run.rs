@@ -85,6 +85,14 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<Ex
     if let (true, Err(why)) = (plan.guardians && !plan.quiet, guard.guardians()) {
         say(&format!("no guardians: {why}; `kill -9` of minder would leave its jobs running"));
     }
+    if let Some((name, why)) = plan.backend.and_then(refused) {
+        if !plan.quiet {
+            say(&format!(
+                "the wait mechanism `{name}` is refused here: {why}; the best of the others is used"
+            ));
+        }
+        plan.backend = None;
+    }
     match start(&mut plan, opened, jobserver, &mut guard) {
         Ok(End::Status(status)) => guard.leave(status),
         Ok(End::Cancelled(ending)) => guard.die(ending),
@@ -92,6 +100,15 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<Ex
             say(&explain(&error));
             guard.leave(exit::OTHER)
         }
+    }
+}
+
+/// Why this machine refuses a wait mechanism, if it does.
+fn refused(backend: &'static str) -> Option<(&'static str, String)> {
+    let asked = minder::mechanisms().into_iter().find(|it| it.area == "waiting" && it.name == backend);
+    match asked?.state {
+        minder::Presence::Refused(why) => Some((backend, why)),
+        _ => None,
     }
 }
 

@@ -30,6 +30,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
+    ("the best of the others is used", "see refused.rs: the best of the others is used"),
     // A terminal is needed, or that there is none.
     ("reading arguments from the terminal", "standard input has to be a terminal"),
     ("{why}: give it again, … | minder run --resume {id}", "standard input has to be a terminal"),
