@@ -337,6 +337,15 @@ fn a_change_takes_effect_in_a_wait_that_goes_on() {
     });
 }
 
+/// Tells the other threads of a test to end, also when it fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// A deleted source is not told by a wait that begins after `delete` returned, whatever other threads do.
 #[test]
 fn a_deleted_source_is_never_told() {
@@ -349,6 +358,8 @@ fn a_deleted_source_is_never_told() {
         writer.write_all(b"x").expect("a pipe");
         noise.write_all(b"x").expect("a pipe");
         std::thread::scope(|scope| {
+            // However this thread leaves, the other one ends.
+            let _stop = Stop(&stop);
             scope.spawn(|| {
                 while !stop.load(Ordering::SeqCst) {
                     poller.add(&other, Token(2), Interest::READABLE).expect("a source");
@@ -367,7 +378,6 @@ fn a_deleted_source_is_never_told() {
                 assert!(!tokens(&poller).contains(&round), "told after it was deleted");
                 round += 1;
             }
-            stop.store(true, Ordering::SeqCst);
         });
     });
 }

@@ -7,9 +7,12 @@
 //! A completion that lies in the ring when a wait begins is a hint only, since its source may have been served meanwhile:
 //! it is armed again like one that was told, and only what completes after that is told.
 //!
-//! A poll belongs to the thread that armed it, which the kernel interrupts to complete it: system calls that a signal
-//! would end may end with `EINTR` in a thread that has waited here. When that thread ends the kernel cancels its polls;
-//! whoever waits next arms them again.
+//! **Two kinds of ring.** As long as one thread waits, the ring is that thread's alone, and the kernel does its part of the
+//! work within the wait (Linux 6.1; half the cost of the other kind, measured on 6.18). Changes by other threads wait for
+//! that thread, which is woken. When other threads wait as well, or the threads take turns, or a foreign loop watches, a
+//! ring that all may use takes its place. There a poll belongs to the thread that armed it, which the kernel interrupts to complete it, so that system
+//! calls which a signal would end may end with `EINTR` in a thread that has waited here; and when that thread ends the
+//! kernel cancels its polls, and whoever waits next arms them again.
 //!
 //! Needs Linux 5.11 (time-outs in `io_uring_enter`, completions that are never dropped), and 5.13 for edge.
 
@@ -32,39 +35,55 @@ use crate::event::Interest;
 const CHANGES_MAX: u32 = 256;
 /// Entries of the completion ring. More wait in a list of the kernel.
 const COMPLETIONS_MAX: u32 = 4096;
-/// How many sources one wait tells. More come first next time: nobody starves.
-const EVENTS_MAX: usize = 256;
 /// From how many names on it is worth looking which of them still mean something.
 const DUE_MIN: usize = 64;
+/// How often the ring may move from thread to thread before it becomes one for all.
+const MOVES_MAX: u32 = 8;
 /// Names completions of requests that end others; nobody waits for them.
 const CANCEL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 2;
+const CHANGED: u64 = u64::MAX - 3;
 
 /// Flags of io_uring_enter(2).
 const ENTER_GETEVENTS: u32 = 1;
 const ENTER_EXT_ARG: u32 = 8;
 
 pub(crate) struct Uring {
-    ring: IoUring,
     state: Mutex<State>,
     doorbell: Arc<Doorbell>,
+    /// Tells the thread that waits, or the foreign loop, of changes that only that thread can hand over.
+    changed: Doorbell,
     /// For the deadlines of a foreign loop.
     timer: OnceLock<Timer>,
     /// Whether the kernel has multishot polls.
     multishot: bool,
 }
 
-#[derive(Default)]
 struct State {
+    ring: Arc<IoUring>,
+    owner: Owner,
+    /// How often the ring was replaced.
+    moves: u32,
     slots: Vec<Slot>,
     free: Vec<u32>,
     places: HashMap<RawFd, u32>,
     /// What is to be armed by the next call, in this order. Names of slots that changed since are passed over.
     due: Vec<Name>,
+    /// Polls that the owner is to end, since their sources are gone.
+    ends: Vec<Name>,
     /// How many threads are in a wait.
     waiting: usize,
     /// A foreign loop watches the ring: nothing may wait to be armed while nobody waits here.
     watched: bool,
+}
+
+/// Who may use the ring.
+#[derive(Clone, Copy, PartialEq)]
+enum Owner {
+    /// Whoever uses it first, from then on alone.
+    Nobody,
+    Thread(usize),
+    All,
 }
 
 /// A slot as it was once: its number, and how often it had been changed. It travels through the ring.
@@ -112,42 +131,53 @@ impl std::fmt::Debug for Uring {
 
 impl Uring {
     pub(crate) fn new() -> io::Result<Self> {
-        let ring = open()?;
+        let (ring, owner) = open(true)?;
         let params = ring.params();
         if !(params.is_feature_ext_arg() && params.is_feature_nodrop()) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "before Linux 5.11"));
         }
         let multishot = params.is_feature_resource_tagging();
-        let (doorbell, mut state) = (Arc::new(Doorbell::new()?), State::default());
+        let (doorbell, changed) = (Arc::new(Doorbell::new()?), Doorbell::new()?);
+        let mut state = State::new(ring, owner);
         state.insert(doorbell.as_fd().as_raw_fd(), WAKE, Interest::READABLE);
-        Ok(Self { ring, state: Mutex::new(state), doorbell, timer: OnceLock::new(), multishot })
+        state.insert(changed.as_fd().as_raw_fd(), CHANGED, Interest::READABLE);
+        Ok(Self { state: Mutex::new(state), doorbell, changed, timer: OnceLock::new(), multishot })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Puts another ring in the place of this one. What was armed there is due again.
+    fn replace(&self, state: &mut State) -> io::Result<()> {
+        state.moves += 1;
+        let (ring, owner) = open(state.waiting == 0 && !state.watched && state.moves <= MOVES_MAX)?;
+        // The last user of the old one closes it, which ends its polls.
+        state.renew_all(ring, owner);
+        // Whoever waits there has to come here.
+        if state.waiting > 0 { self.changed.ring() } else { Ok(()) }
+    }
+
     /// Writes a request into the submission ring; hands over what is in it when it is full.
     fn push(&self, state: &mut State, request: &squeue::Entry) -> io::Result<()> {
         loop {
-            let mut queue = self.requests(state);
+            let ring = Arc::clone(&state.ring);
+            let mut queue = requests(&ring, state);
             // SAFETY: a poll, and the end of one, have no memory that must outlive this call.
             if unsafe { queue.push(request) }.is_ok() {
                 return Ok(());
             }
+            let count = queue.len();
             drop(queue);
-            self.hand_over(state)?;
+            enter(&ring, count, 0, None)?;
         }
     }
 
-    fn requests(&self, _state: &mut State) -> squeue::SubmissionQueue<'_> {
-        // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side of the ring, and
-        // the functions here that call this keep it for as long as the queue.
-        unsafe { self.ring.submission_shared() }
-    }
-
-    /// Puts all that is due into the submission ring.
+    /// Puts all that is due into the submission ring, which has to be ours.
     fn arm(&self, state: &mut State) -> io::Result<()> {
+        for name in std::mem::take(&mut state.ends) {
+            self.push(state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
+        }
         let mut due = std::mem::take(&mut state.due);
         for &name in &due {
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { continue };
@@ -164,52 +194,53 @@ impl Uring {
     /// Ends the poll of a slot that is about to change, so that the kernel lets go of its file.
     fn disarm(&self, state: &mut State, place: u32) -> io::Result<()> {
         let slot = &state.slots[place as usize];
-        if slot.phase == Phase::Armed {
-            let name = Name { slot: place, generation: slot.generation };
-            self.push(state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
-            self.hand_over(state)?;
-        }
-        Ok(())
-    }
-
-    /// Lets a wait, or a foreign loop, see what is due.
-    fn tell(&self, state: &mut State) -> io::Result<()> {
-        if state.waiting == 0 && !state.watched {
+        if slot.phase != Phase::Armed {
             return Ok(());
         }
-        self.arm(state)?;
-        self.hand_over(state)
+        state.ends.push(Name { slot: place, generation: slot.generation });
+        if state.is_ours()? {
+            self.hand_over(state)
+        } else if state.waiting > 0 {
+            self.changed.ring()
+        } else {
+            // Its owner may be gone, or come back late.
+            self.replace(state)
+        }
     }
 
+    /// Lets a wait that goes on, or a foreign loop, see what is due.
+    fn tell(&self, state: &mut State) -> io::Result<()> {
+        if state.waiting == 0 && !state.watched {
+            Ok(())
+        } else if state.is_ours()? {
+            self.hand_over(state)
+        } else {
+            self.changed.ring()
+        }
+    }
+
+    /// Arms what is due, and ends what is to be ended.
     fn hand_over(&self, state: &mut State) -> io::Result<()> {
-        let count = self.requests(state).len();
-        if count == 0 { Ok(()) } else { self.enter(count, 0, None) }
-    }
-
-    /// One system call: hands over `count` requests and waits for `wanted` completions, for so long at most. Its return
-    /// tells nothing: the caller looks at the ring and at the clock.
-    fn enter(&self, count: usize, wanted: u32, left: Option<Duration>) -> io::Result<()> {
-        let time = left.map(Timespec::from);
-        let mut args = SubmitArgs::new();
-        if let Some(time) = &time {
-            args = args.timespec(time);
+        self.arm(state)?;
+        let ring = Arc::clone(&state.ring);
+        let count = requests(&ring, state).len();
+        if count == 0 {
+            return Ok(());
         }
-        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
-        // SAFETY: the requests in the ring use no memory of ours, and `args` and the time that it points to outlive the
-        // call.
-        let result = unsafe { self.ring.submitter().enter(count as u32, wanted, flags, Some(&args)) };
-        match result.as_ref().map_err(io::Error::raw_os_error) {
-            // The time is over; a signal came; completions have to be taken before more can be handed over.
-            Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),
-            Err(_) => result.map(drop),
+        match enter(&ring, count, 0, None) {
+            // The thread whose ring it was is no more, and its name is ours now; or we are a copy of its process.
+            Err(error) if is_foreign(&error) => self.replace(state),
+            result => result,
         }
     }
 
-    /// Takes at most `most` completions out of the ring. Those that are not `fresh` are hints.
-    fn take(&self, state: &mut State, most: usize, fresh: bool, ready: &mut Vec<Ready>) {
+    /// Takes all completions out of the ring: at most one of each source that is not edge-triggered. Those that are not
+    /// `fresh` are hints.
+    fn take(&self, state: &mut State, fresh: bool, ready: &mut Vec<Ready>) {
+        let ring = Arc::clone(&state.ring);
         // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of the ring.
-        let queue = unsafe { self.ring.completion_shared() };
-        for completion in queue.take(most) {
+        let queue = unsafe { ring.completion_shared() };
+        for completion in queue {
             let name = Name::unpacked(completion.user_data());
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
             let ended = !cqueue::more(completion.flags());
@@ -226,22 +257,99 @@ impl Uring {
             match token {
                 _ if !told => (),
                 WAKE => self.doorbell.answer(ready),
+                CHANGED => self.changed.hush(),
                 TIMER => self.timer.get().into_iter().for_each(Timer::hush),
                 token => ready.push(readiness(token, completion.result())),
             }
         }
     }
+
+    /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had come before it.
+    fn turn(&self, ready: &mut Vec<Ready>, before: usize, deadline: Option<Instant>) -> io::Result<bool> {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let last = left == Some(Duration::ZERO);
+        let mut state = self.lock();
+        if !state.is_ours()? {
+            self.replace(&mut state)?;
+            state.is_ours()?;
+        }
+        // 1. What came while nobody waited is armed again first, in the order in which it came; then what was told.
+        let told = std::mem::take(&mut state.due);
+        self.take(&mut state, false, ready);
+        state.due.extend(told);
+        self.arm(&mut state)?;
+        // 2. What is ready completes within this call.
+        let mut wanted = u32::from(ready.len() == before && !last);
+        let ring = Arc::clone(&state.ring);
+        let mut count = requests(&ring, &mut state).len();
+        state.waiting += 1;
+        loop {
+            drop(state);
+            let entered = enter(&ring, count, wanted, left);
+            state = self.lock();
+            // 3. All that is in the ring now came after the wait had begun.
+            if !Arc::ptr_eq(&ring, &state.ring) {
+                state.waiting -= 1;
+                return Ok(false);
+            }
+            match entered {
+                Err(error) if is_foreign(&error) => {
+                    state.waiting -= 1;
+                    return self.replace(&mut state).map(|()| false);
+                }
+                result => result.inspect_err(|_| state.waiting -= 1)?,
+            }
+            self.take(&mut state, true, ready);
+            // The kernel does a part of its work at a time (20 polls on 6.18).
+            if ready.len() - before >= state.slots.len() || !requests(&ring, &mut state).taskrun() {
+                break;
+            }
+            (count, wanted) = (0, 0);
+        }
+        state.waiting -= 1;
+        // Other waits are to be told of it as well.
+        self.tell(&mut state)?;
+        Ok(ready.len() > before || last)
+    }
+
+    fn check(&self, interest: Interest) -> io::Result<()> {
+        if interest.is_edge() && !self.multishot { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+    }
 }
 
 impl State {
+    fn new(ring: IoUring, owner: Owner) -> Self {
+        Self {
+            ring: Arc::new(ring),
+            owner,
+            moves: 0,
+            slots: Vec::new(),
+            free: Vec::new(),
+            places: HashMap::new(),
+            due: Vec::new(),
+            ends: Vec::new(),
+            waiting: 0,
+            watched: false,
+        }
+    }
+
+    /// Whether the calling thread may use the ring. If nobody has yet, it is its from now on.
+    fn is_ours(&mut self) -> io::Result<bool> {
+        if self.owner == Owner::Nobody {
+            self.ring.submitter().register_enable_rings()?;
+            self.owner = Owner::Thread(me());
+        }
+        Ok(self.owner == Owner::All || self.owner == Owner::Thread(me()))
+    }
+
     /// Makes a slot that is due.
     fn insert(&mut self, fd: RawFd, token: u64, interest: Interest) {
-        let slot = self.free.pop().unwrap_or_else(|| {
+        let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { fd, token, interest, generation: 0, phase: Phase::Free });
             self.slots.len() as u32 - 1
         });
-        self.places.insert(fd, slot);
-        self.renew(slot, |slot| (slot.fd, slot.token, slot.interest) = (fd, token, interest));
+        self.places.insert(fd, place);
+        self.renew(place, |slot| (slot.fd, slot.token, slot.interest) = (fd, token, interest));
     }
 
     /// Changes a slot, whose poll was ended, and makes it due. What the kernel may still say of it means nothing.
@@ -255,6 +363,16 @@ impl State {
         if self.due.len() > 2 * self.slots.len() + DUE_MIN {
             let slots = &self.slots;
             self.due.retain(|name| slots[name.slot as usize].generation == name.generation);
+        }
+    }
+
+    fn renew_all(&mut self, ring: IoUring, owner: Owner) {
+        (self.ring, self.owner) = (Arc::new(ring), owner);
+        self.ends.clear();
+        for place in 0..self.slots.len() {
+            if self.slots[place].phase == Phase::Armed {
+                self.renew(place as u32, |_| ());
+            }
         }
     }
 
@@ -302,31 +420,8 @@ impl Backend for Uring {
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
-        loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let last = left == Some(Duration::ZERO);
-            let mut state = self.lock();
-            // 1. What came while nobody waited is armed again first, in the order in which it came; then what was told.
-            let told = std::mem::take(&mut state.due);
-            self.take(&mut state, usize::MAX, false, ready);
-            state.due.extend(told);
-            self.arm(&mut state)?;
-            // 2. What is ready completes within this call.
-            let wanted = u32::from(ready.len() == before && !last);
-            let count = self.requests(&mut state).len();
-            state.waiting += 1;
-            drop(state);
-            let entered = self.enter(count, wanted, left);
-            // 3. All that is in the ring now came after the wait had begun.
-            let mut state = self.lock();
-            state.waiting -= 1;
-            self.take(&mut state, EVENTS_MAX, true, ready);
-            // Other waits are to be told of it as well.
-            entered.and(self.tell(&mut state))?;
-            if ready.len() > before || last {
-                return Ok(());
-            }
-        }
+        while !self.turn(ready, before, deadline)? {}
+        Ok(())
     }
 
     fn doorbell(&self) -> Arc<Doorbell> {
@@ -335,7 +430,10 @@ impl Backend for Uring {
 
     fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
         let mut state = self.lock();
-        state.watched = true;
+        // The descriptor of a ring for one thread says nothing of work that waits for that thread.
+        if !std::mem::replace(&mut state.watched, true) && state.owner != Owner::All {
+            self.replace(&mut state)?;
+        }
         if let Some(deadline) = deadline {
             let timer = match self.timer.get() {
                 Some(timer) => timer,
@@ -349,25 +447,67 @@ impl Backend for Uring {
             timer.arm(deadline, Instant::now())?;
         }
         self.tell(&mut state)?;
-        // SAFETY: the ring is open as long as `self` is, which the result borrows.
-        Ok(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
+        // SAFETY: a ring for all is never replaced, so it is open as long as `self` is, which the result borrows.
+        Ok(unsafe { BorrowedFd::borrow_raw(state.ring.as_raw_fd()) })
     }
 }
 
-impl Uring {
-    fn check(&self, interest: Interest) -> io::Result<()> {
-        if interest.is_edge() && !self.multishot { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
-    }
-}
-
-/// Opens a ring; where the kernel can (5.18), one that goes on behind a request that it refuses.
-fn open() -> io::Result<IoUring> {
+/// Opens a ring: for one thread, where that is asked for and the kernel has such, or for all.
+fn open(alone: bool) -> io::Result<(IoUring, Owner)> {
     let mut builder = IoUring::builder();
     builder.setup_clamp().setup_cqsize(COMPLETIONS_MAX);
-    match builder.clone().setup_submit_all().build(CHANGES_MAX) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => builder.build(CHANGES_MAX),
-        result => result,
+    let mut newer = builder.clone();
+    // That a request which is refused does not hold up those behind it came with 5.18.
+    newer.setup_submit_all();
+    let all = newer.clone();
+    newer.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_r_disabled();
+    let kinds = [(newer, Owner::Nobody), (all, Owner::All), (builder, Owner::All)];
+    let mut result = Err(io::ErrorKind::Unsupported.into());
+    for (kind, owner) in kinds.into_iter().skip(usize::from(!alone)) {
+        result = kind.build(CHANGES_MAX).map(|ring| (ring, owner));
+        match &result {
+            // The kernel does not know one of the flags.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => (),
+            _ => break,
+        }
     }
+    result
+}
+
+/// The side of the ring where requests are written.
+fn requests<'a>(ring: &'a IoUring, _state: &mut State) -> squeue::SubmissionQueue<'a> {
+    // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side of the ring: callers
+    // keep it for as long as the queue.
+    unsafe { ring.submission_shared() }
+}
+
+/// One system call: hands over `count` requests and waits for `wanted` completions, for so long at most. Its return tells
+/// nothing: the caller looks at the ring and at the clock.
+fn enter(ring: &IoUring, count: usize, wanted: u32, left: Option<Duration>) -> io::Result<()> {
+    let time = left.map(Timespec::from);
+    let mut args = SubmitArgs::new();
+    if let Some(time) = &time {
+        args = args.timespec(time);
+    }
+    let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
+    // SAFETY: the requests in the ring use no memory of ours, and `args` and the time that it points to outlive the call.
+    let result = unsafe { ring.submitter().enter(count as u32, wanted, flags, Some(&args)) };
+    match result.as_ref().map_err(io::Error::raw_os_error) {
+        // The time is over; a signal came; completions have to be taken before more can be handed over.
+        Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),
+        Err(_) => result.map(drop),
+    }
+}
+
+/// Whether the kernel says that the ring is another thread's.
+fn is_foreign(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EEXIST)
+}
+
+/// Names the calling thread, as long as it lives.
+fn me() -> usize {
+    thread_local!(static HERE: u8 = const { 0 });
+    HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
 fn mask(interest: Interest) -> u32 {
