@@ -149,6 +149,9 @@ fn classify(error: &io::Error) -> ErrorKind {
     if crate::sys::is_exhausted(error) {
         return ErrorKind::Exhausted;
     }
+    if crate::sys::is_nobody(error) {
+        return ErrorKind::Unknown;
+    }
     match error.kind() {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
         io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,

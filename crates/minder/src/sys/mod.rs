@@ -33,3 +33,8 @@ use std::io;
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     spawn::is_exhausted(error)
 }
+
+/// Whether the system says that no process has this number.
+pub(crate) fn is_nobody(error: &io::Error) -> bool {
+    reap::is_nobody(error)
+}

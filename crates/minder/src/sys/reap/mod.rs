@@ -15,6 +15,9 @@ mod windows;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use self::pidfd::available as pidfd_available;
 #[cfg(windows)]
-pub(crate) use self::windows::Process;
+pub(crate) use self::windows::{Process, is_nobody};
 #[cfg(unix)]
-pub(crate) use self::{sweep::Sweep, unix::Process};
+pub(crate) use self::{
+    sweep::Sweep,
+    unix::{Process, is_nobody},
+};

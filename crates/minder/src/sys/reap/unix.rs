@@ -145,9 +145,14 @@ impl Process {
     }
 }
 
+/// Whether the system says that no process has this number.
+pub(crate) fn is_nobody(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// No such process is what was wanted.
 fn ignore_gone(error: io::Error) -> io::Result<()> {
-    if error.raw_os_error() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
+    if is_nobody(&error) { Ok(()) } else { Err(error) }
 }
 
 /// Waits until the descriptor is readable.
@@ -167,7 +172,7 @@ fn readable(fd: BorrowedFd<'_>, left: Option<Duration>) -> io::Result<()> {
 pub(super) fn is_gone(pid: libc::pid_t) -> bool {
     // SAFETY: kill takes two numbers; signal 0 only asks.
     let answer = unsafe { libc::kill(pid, 0) };
-    answer != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    answer != 0 && is_nobody(&io::Error::last_os_error())
 }
 
 /// Whether it is a child of ours that nobody has reaped.

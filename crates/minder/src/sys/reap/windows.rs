@@ -24,6 +24,11 @@ use windows_sys::Win32::System::Threading::{
 use crate::event::{Exit, Status, Usage};
 use crate::sys::wait::{Core, Packet, Port, Report, Source, millis};
 
+/// Whether the system says that no process has this number: it says the same of other mistakes.
+pub(crate) fn is_nobody(_error: &io::Error) -> bool {
+    false
+}
+
 /// A child of ours.
 #[derive(Debug)]
 pub(crate) struct Process {
