@@ -73,7 +73,9 @@ impl Watch {
         let mut processes = self.lock();
         match processes.held.get(&pid) {
             None => Err(io::ErrorKind::NotFound.into()),
-            Some(Held::Pidfd(pidfd)) => self.backend.modify(pidfd.as_fd(), token, interest).map(|()| false),
+            Some(Held::Pidfd(pidfd)) => {
+                self.backend.modify(pidfd.as_fd(), token, of_an_end(interest)).map(|()| false)
+            }
             Some(_) => {
                 self.let_go(&mut processes, pid)?;
                 let held = self.hold(&mut processes.sweep, pid, token, interest)?;
@@ -118,9 +120,7 @@ impl Watch {
         // Zero and what is negative name groups.
         let number = libc::pid_t::try_from(pid).ok().filter(|&number| number > 0);
         let number = number.ok_or(io::ErrorKind::InvalidInput)?;
-        // An end comes once, so that edge is the same as one-shot.
-        let once = interest.is_oneshot() || interest.is_edge();
-        let interest = if once { Interest::READABLE.oneshot() } else { Interest::READABLE };
+        let interest = of_an_end(interest);
         if let Some(pidfd) = open_pidfd(number)? {
             self.backend.add(pidfd.as_fd(), token, interest)?;
             return Ok(Held::Pidfd(pidfd));
@@ -133,7 +133,7 @@ impl Watch {
         if Sweep::is_nobody(number) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        sweep.add(number, token, once);
+        sweep.add(number, token, interest.is_oneshot());
         Ok(Held::Swept)
     }
 
@@ -147,6 +147,12 @@ impl Watch {
             }
         }
     }
+}
+
+/// An end comes once, so that edge is the same as one-shot.
+fn of_an_end(interest: Interest) -> Interest {
+    let once = interest.is_oneshot() || interest.is_edge();
+    if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
