@@ -57,11 +57,21 @@ struct Kept {
     fd: RawFd,
     token: u64,
     once: bool,
+    /// The generation of the first list that has it like this. What the kernel says of an older list is of another
+    /// file, maybe, or of what was asked before.
+    since: u64,
 }
 
 impl std::fmt::Debug for Sources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sources").field("len", &self.places.len()).finish_non_exhaustive()
+    }
+}
+
+impl Sources {
+    /// The generation of the list once a change that is being made is in it: see [`Shared::tell`].
+    fn next(&self) -> u64 {
+        self.generation + u64::from(self.waiting > 0)
     }
 }
 
@@ -78,7 +88,7 @@ impl Shared {
             |bell: &Doorbell| libc::pollfd { fd: bell.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let list = vec![bell(&doorbell), bell(&changed)];
         let sources = Sources {
-            kept: list.iter().map(|bell| Kept { fd: bell.fd, token: WAKE, once: false }).collect(),
+            kept: list.iter().map(|bell| Kept { fd: bell.fd, token: WAKE, once: false, since: 0 }).collect(),
             list,
             places: HashMap::new(),
             waiting: 0,
@@ -132,17 +142,16 @@ impl Shared {
     }
 
     /// Moves what the kernel said into `ready`, but for sources that were deleted or changed meanwhile.
-    fn collect(&self, polled: &[libc::pollfd], ready: &mut Vec<Ready>) {
+    fn collect(&self, polled: &[libc::pollfd], generation: u64, ready: &mut Vec<Ready>) {
         if polled[0].revents != 0 {
             self.doorbell.answer(ready);
         }
         let mut sources = self.lock();
         for entry in polled.iter().skip(BELLS).filter(|entry| entry.revents != 0) {
             let Some(&place) = sources.places.get(&entry.fd) else { continue };
-            let Kept { token, once, .. } = sources.kept[place];
-            // Another wait may have told it, or its interest was changed.
-            let now = sources.list[place];
-            if now.fd == entry.fd && now.events == entry.events {
+            let Kept { token, once, since, .. } = sources.kept[place];
+            // Another wait may have told it.
+            if since <= generation && sources.list[place].fd == entry.fd {
                 ready.push(readiness(token, entry.revents));
                 if once {
                     sources.list[place].fd = NOBODY;
@@ -168,7 +177,8 @@ impl Backend for Poll {
         }
         sources.places.insert(fd, place);
         sources.list.push(libc::pollfd { fd, events: events(interest), revents: 0 });
-        sources.kept.push(Kept { fd, token, once: interest.is_oneshot() });
+        let since = sources.next();
+        sources.kept.push(Kept { fd, token, once: interest.is_oneshot(), since });
         self.shared.tell(&mut sources)
     }
 
@@ -179,7 +189,8 @@ impl Backend for Poll {
         let mut sources = self.shared.lock();
         let place = *sources.places.get(&fd).ok_or(io::ErrorKind::NotFound)?;
         sources.list[place] = libc::pollfd { fd, events: events(interest), revents: 0 };
-        sources.kept[place] = Kept { fd, token, once: interest.is_oneshot() };
+        let since = sources.next();
+        sources.kept[place] = Kept { fd, token, once: interest.is_oneshot(), since };
         self.shared.tell(&mut sources)
     }
 
@@ -202,7 +213,7 @@ impl Backend for Poll {
             if !self.shared.look(&mut polled, generation, left)? {
                 continue;
             }
-            self.shared.collect(&polled, ready);
+            self.shared.collect(&polled, generation, ready);
             // Without anything to tell we go on until a look *after* the deadline found nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
