@@ -264,6 +264,17 @@ impl Uring {
         }
     }
 
+    /// Takes all completions as hints, also those for which the ring had no room.
+    fn recall(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.take(state, false, ready);
+        let ring = Arc::clone(&state.ring);
+        while requests(&ring, state).cq_overflow() {
+            enter(&ring, 0, 0, None)?;
+            self.take(state, false, ready);
+        }
+        Ok(())
+    }
+
     /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had come before it.
     fn turn(&self, ready: &mut Vec<Ready>, before: usize, deadline: Option<Instant>) -> io::Result<bool> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -275,38 +286,37 @@ impl Uring {
         }
         // 1. What came while nobody waited is armed again first, in the order in which it came; then what was told.
         let told = std::mem::take(&mut state.due);
-        self.take(&mut state, false, ready);
+        self.recall(&mut state, ready)?;
         state.due.extend(told);
         self.arm(&mut state)?;
         // 2. What is ready completes within this call.
-        let mut wanted = u32::from(ready.len() == before && !last);
         let ring = Arc::clone(&state.ring);
-        let mut count = requests(&ring, &mut state).len();
-        state.waiting += 1;
-        loop {
+        let count = requests(&ring, &mut state).len();
+        let entered = if last || ready.len() > before {
+            // It does not sleep, and keeps the lock: another wait would take what this one is to find.
+            enter(&ring, count, 0, None)
+        } else {
+            state.waiting += 1;
             drop(state);
-            let entered = enter(&ring, count, wanted, left);
+            let entered = enter(&ring, count, 1, left);
             state = self.lock();
-            // 3. All that is in the ring now came after the wait had begun.
+            state.waiting -= 1;
             if !Arc::ptr_eq(&ring, &state.ring) {
-                state.waiting -= 1;
                 return Ok(false);
             }
-            match entered {
-                Err(error) if is_foreign(&error) => {
-                    state.waiting -= 1;
-                    return self.replace(&mut state).map(|()| false);
-                }
-                result => result.inspect_err(|_| state.waiting -= 1)?,
-            }
-            self.take(&mut state, true, ready);
-            // The kernel does a part of its work at a time (20 polls on 6.18).
-            if ready.len() - before >= state.slots.len() || !requests(&ring, &mut state).taskrun() {
-                break;
-            }
-            (count, wanted) = (0, 0);
+            entered
+        };
+        match entered {
+            Err(error) if is_foreign(&error) => return self.replace(&mut state).map(|()| false),
+            result => result?,
         }
-        state.waiting -= 1;
+        // 3. All that is in the ring now came after the wait had begun.
+        self.take(&mut state, true, ready);
+        // The kernel does a part of its work at a time (20 polls on 6.18).
+        while requests(&ring, &mut state).taskrun() && ready.len() - before < state.slots.len() {
+            enter(&ring, 0, 0, None)?;
+            self.take(&mut state, true, ready);
+        }
         // Other waits are to be told of it as well.
         self.tell(&mut state)?;
         Ok(ready.len() > before || last)
