@@ -16,7 +16,7 @@ fn the_report_names_each_backend_and_the_one_that_is_used() {
     let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("text");
     let waiting = text.lines().next().expect("a line");
     assert!(waiting.starts_with("waiting      "), "{text}");
-    for backend in minder::backends() {
+    for backend in crate::kit::backends() {
         assert!(waiting.contains(&format!("{backend} ✓")), "{waiting}");
     }
     assert_eq!(waiting.matches("(chosen)").count(), 1, "{waiting}");

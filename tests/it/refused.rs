@@ -55,6 +55,13 @@ fn without_clone3_children_come_from_posix_spawn() {
 #[test]
 fn without_pidfds_ends_are_found_by_the_sweep() {
     rerun("clone3,pidfd_open", PLAIN);
+    rerun("clone3,pidfd_open", &["wait::processes::", "wait::news::the_end_of_a_process_is_news"]);
+}
+
+#[test]
+fn without_io_uring_all_else_waits() {
+    rerun_with("io_uring_setup", &["wait::limits::a_backend_that_is_forbidden"], &["--ignored"]);
+    rerun("io_uring_setup", &["set::kill::", "set::news::", "wait::readiness::", "doctor::"]);
 }
 
 #[test]

@@ -97,14 +97,16 @@ fn tells_both_streams_byte_for_byte() {
 
 #[test]
 fn tells_every_end_with_its_status() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
-    let code = set.spawn(&silent("exit 200"), SpawnOptions::default()).expect("a child");
-    let signal = set.spawn(&silent("kill-self 10"), SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
-    assert_eq!(ledger.outcome(code).exit.status, Status::Exited(200));
-    assert!(matches!(ledger.outcome(signal).exit.status, Status::Signaled { signal: 10, .. }));
-    assert!(ledger.outcome(code).exit.usage.is_some());
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let code = set.spawn(&silent("exit 200"), SpawnOptions::default()).expect("a child");
+        let signal = set.spawn(&silent("kill-self 10"), SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        assert_eq!(ledger.outcome(code).exit.status, Status::Exited(200));
+        assert!(matches!(ledger.outcome(signal).exit.status, Status::Signaled { signal: 10, .. }));
+        assert!(ledger.outcome(code).exit.usage.is_some());
+    });
 }
 
 #[test]
@@ -193,19 +195,21 @@ fn a_token_names_one_child_for_ever() {
 
 #[test]
 fn refuses_more_children_than_it_may_have() {
-    let mut limits = Limits::default();
-    limits.children_max = 2;
-    let mut set = ChildSet::new(limits).expect("a set");
-    let first = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-    set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-    let error = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect_err("too many");
-    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-    set.kill(first, Kill::NOW).expect("a child");
-    let mut ledger = Ledger::default();
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(first).done.is_some()));
-    set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("there is room again");
-    set.kill_all(Kill::NOW).expect("children");
-    ledger.finish(&mut set);
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        limits.children_max = 2;
+        let mut set = ChildSet::new(limits).expect("a set");
+        let first = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let error = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect_err("too many");
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        set.kill(first, Kill::NOW).expect("a child");
+        let mut ledger = Ledger::default();
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(first).done.is_some()));
+        set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("there is room again");
+        set.kill_all(Kill::NOW).expect("children");
+        ledger.finish(&mut set);
+    });
 }
 
 #[test]
@@ -247,18 +251,21 @@ fn a_wait_never_ends_early_and_ends_at_once_without_children() {
 
 #[test]
 fn notices_children_that_stop() {
-    let mut limits = Limits::default();
-    limits.notice_stops = Some(Duration::from_millis(5));
-    let mut set = ChildSet::new(limits).expect("a set");
-    let token = set.spawn(&kid("stop-self"), SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(token).stops.is_empty()));
-    assert_eq!(ledger.of(token).stops, [19]);
-    let id = rustix::process::Pid::from_raw(set.id(token).expect("a child").cast_signed()).expect("a number");
-    rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("our child");
-    ledger.finish(&mut set);
-    assert!(ledger.outcome(token).exit.status.success());
-    assert_eq!(ledger.of(token).stops.len(), 1);
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        limits.notice_stops = Some(Duration::from_millis(5));
+        let mut set = ChildSet::new(limits).expect("a set");
+        let token = set.spawn(&kid("stop-self"), SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(token).stops.is_empty()));
+        assert_eq!(ledger.of(token).stops, [19]);
+        let id =
+            rustix::process::Pid::from_raw(set.id(token).expect("a child").cast_signed()).expect("a number");
+        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("our child");
+        ledger.finish(&mut set);
+        assert!(ledger.outcome(token).exit.status.success());
+        assert_eq!(ledger.of(token).stops.len(), 1);
+    });
 }
 
 #[test]
@@ -279,15 +286,17 @@ fn a_terminal_is_one_merged_stream_that_ends() {
 
 #[test]
 fn a_terminal_takes_input() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
-    let mut command = Command::new(TESTKID);
-    command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
-    let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-    assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
-    // Once as the echo, once from the child.
-    assert_eq!(ledger.text(token), "hello\r\nhello\r\n");
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut command = Command::new(TESTKID);
+        command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        // Once as the echo, once from the child.
+        assert_eq!(ledger.text(token), "hello\r\nhello\r\n");
+    });
 }
 
 #[cfg(target_os = "linux")]
@@ -322,17 +331,19 @@ fn two_thousand_children_leave_nothing_behind() {
 #[test]
 fn a_child_is_a_zombie_until_its_end_was_told_and_none_after() {
     alone("set::a_child_is_a_zombie_until_its_end_was_told_and_none_after", || {
-        let mut set = ChildSet::new(Limits::default()).expect("a set");
-        let token = set.spawn(&silent("exit 4"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
-        loop {
-            match set.next(Some(patience())).expect("an event").expect("news in time") {
-                Event::Exited(..) => assert_eq!(own_children(), [id], "its number is still its own"),
-                Event::Done(..) => break,
-                _ => (),
+        each_backend(|backend| {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let token = set.spawn(&silent("exit 4"), SpawnOptions::default()).expect("a child");
+            let id = set.id(token).expect("a child");
+            loop {
+                match set.next(Some(patience())).expect("an event").expect("news in time") {
+                    Event::Exited(..) => assert_eq!(own_children(), [id], "its number is still its own"),
+                    Event::Done(..) => break,
+                    _ => (),
+                }
             }
-        }
-        assert_eq!(own_children(), [0; 0]);
+            assert_eq!(own_children(), [0; 0]);
+        });
     });
 }
 
@@ -357,49 +368,52 @@ fn a_dropped_set_closes_its_descriptors() {
 #[test]
 fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
     alone("set::without_a_free_descriptor_nothing_happened_and_later_it_works", || {
-        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let hard = getrlimit(Resource::Nofile).maximum;
-        let mut set = ChildSet::new(Limits::default()).expect("a set");
-        let waiting = set.spawn(&kid("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        let open = open_descriptors();
-        // Each of these leaves room for a different part of a start: pipes, the process, nothing.
-        let mut refused = 0;
-        for free in 0..9 {
-            let soft = Some((open + free) as u64);
-            setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
-            let result = set.spawn(&kid("exit 0"), SpawnOptions::default());
-            setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
-            match result {
-                Ok(token) => {
-                    let mut ledger = Ledger::default();
-                    assert!(
-                        ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).done.is_some())
-                    );
+        each_backend(|backend| {
+            use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+            let hard = getrlimit(Resource::Nofile).maximum;
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let waiting = set.spawn(&kid("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+            let open = open_descriptors();
+            // Each of these leaves room for a different part of a start: pipes, the process, nothing.
+            let mut refused = 0;
+            for free in 0..9 {
+                let soft = Some((open + free) as u64);
+                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
+                let result = set.spawn(&kid("exit 0"), SpawnOptions::default());
+                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+                match result {
+                    Ok(token) => {
+                        let mut ledger = Ledger::default();
+                        assert!(
+                            ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).done.is_some())
+                        );
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
+                        refused += 1;
+                    }
                 }
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
-                    refused += 1;
-                }
+                assert_eq!(set.len(), 1);
+                assert_eq!(own_children().len(), 1, "a process was left, with {free} free");
             }
-            assert_eq!(set.len(), 1);
-            assert_eq!(own_children().len(), 1, "a process was left, with {free} free");
-        }
-        assert!(refused >= 3, "{refused} starts were refused");
-        let kept = open_descriptors();
-        assert!(kept <= open + 1, "{open} descriptors became {kept}");
-        // The same command works once a child has ended.
-        setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
-            .expect("a lower limit");
-        let error = set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
-        assert_eq!(error.kind(), ErrorKind::Exhausted);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
-            .expect("a limit");
-        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("two are free");
-        set.kill(waiting, Kill::NOW).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("what the child had is free now");
-        ledger.finish(&mut set);
+            assert!(refused >= 3, "{refused} starts were refused");
+            let kept = open_descriptors();
+            assert!(kept <= open + 1, "{open} descriptors became {kept}");
+            // The same command works once a child has ended.
+            setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
+                .expect("a lower limit");
+            let error =
+                set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
+            assert_eq!(error.kind(), ErrorKind::Exhausted);
+            setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
+                .expect("a limit");
+            set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("two are free");
+            set.kill(waiting, Kill::NOW).expect("a child");
+            let mut ledger = Ledger::default();
+            ledger.finish(&mut set);
+            set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("what the child had is free now");
+            ledger.finish(&mut set);
+        });
     });
 }
 
@@ -416,25 +430,30 @@ fn options_that_contradict_each_other_are_refused() {
 
 #[test]
 fn a_command_that_fails_leaves_the_set_as_it_was() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
-    let error =
-        set.spawn(&Command::new("/no/such/program"), SpawnOptions::default()).expect_err("no such program");
-    assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
-    assert!(set.next(None).expect("no error").is_none());
-    set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child");
-    Ledger::default().finish(&mut set);
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let error = set
+            .spawn(&Command::new("/no/such/program"), SpawnOptions::default())
+            .expect_err("no such program");
+        assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
+        assert!(set.next(None).expect("no error").is_none());
+        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child");
+        Ledger::default().finish(&mut set);
+    });
 }
 
 #[test]
 fn a_stream_is_told_by_its_name() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
-    let mut command = kid("script 5 9 0 0");
-    command.stdout(Stdio::Null);
-    let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
-    assert_eq!(ledger.of(token).outs[Stream::Stderr as usize], patterned(9));
-    assert_eq!(ledger.of(token).eofs, [0, 1], "only piped streams have an end");
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut command = kid("script 5 9 0 0");
+        command.stdout(Stdio::Null);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        assert_eq!(ledger.of(token).outs[Stream::Stderr as usize], patterned(9));
+        assert_eq!(ledger.of(token).eofs, [0, 1], "only piped streams have an end");
+    });
 }
 
 #[test]

@@ -78,28 +78,32 @@ fn one_who_is_asked_may_end_by_itself() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stopped_tree_can_be_asked() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let token = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
-    let id = set.id(token).expect("a child");
-    let stopped =
-        || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
-    while !stopped() {
-        std::thread::yield_now();
-    }
-    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
-    ledger.finish(&mut set);
-    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 15, .. }));
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let token = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
+        let id = set.id(token).expect("a child");
+        let stopped =
+            || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
+        while !stopped() {
+            std::thread::yield_now();
+        }
+        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+        ledger.finish(&mut set);
+        assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 15, .. }));
+    });
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stray_in_its_own_session_is_found() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
-    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a tree");
-    ledger.finish(&mut set);
-    assert_eq!(numbers.len(), 2);
-    assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
+        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a tree");
+        ledger.finish(&mut set);
+        assert_eq!(numbers.len(), 2);
+        assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+    });
 }
 
 /// The leader is gone, and its end was not told yet: its number still holds the group.
@@ -140,15 +144,17 @@ fn the_group_of_a_dead_leader_is_killed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_normal_end_leaves_the_group_alone_and_says_so() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
-    ledger.finish(&mut set);
-    let pid: u32 = ledger.text(token).trim().parse().expect("a number");
-    assert!(lives(pid), "it was killed");
-    let outcome = ledger.outcome(token);
-    assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
-    let left = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
-    rustix::process::kill_process(left, rustix::process::Signal::KILL).expect("the grandchild");
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        ledger.finish(&mut set);
+        let pid: u32 = ledger.text(token).trim().parse().expect("a number");
+        assert!(lives(pid), "it was killed");
+        let outcome = ledger.outcome(token);
+        assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
+        let left = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
+        rustix::process::kill_process(left, rustix::process::Signal::KILL).expect("the grandchild");
+    });
 }
 
 #[test]
@@ -172,25 +178,29 @@ fn a_deadline_ends_the_child_and_never_early() {
 
 #[test]
 fn a_deadline_in_the_past_ends_the_child_at_once() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Kill::NOW);
-    let token = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
-    ledger.finish(&mut set);
-    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Kill::NOW);
+        let token = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
+        ledger.finish(&mut set);
+        assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+    });
 }
 
 #[test]
 fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
-    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
-    assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
-        ledger.of(token).exit.is_some()
-    }));
-    set.kill(token, Kill::NOW).expect("a child");
-    set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
-    ledger.finish(&mut set);
-    assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
+        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+        assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
+            ledger.of(token).exit.is_some()
+        }));
+        set.kill(token, Kill::NOW).expect("a child");
+        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+        ledger.finish(&mut set);
+        assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+    });
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn children_that_go_live_at_any_moment_lose_and_repeat_nothing() {
     let end = Instant::now() + race_time();
     let mut round = 0;
     while round < 4 || Instant::now() < end {
-        let backends: Vec<_> = minder::backends().collect();
+        let backends = crate::kit::backends();
         go_live_at_random(backends[round % backends.len()], round, &mut dice);
         round += 1;
     }

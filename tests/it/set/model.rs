@@ -100,7 +100,7 @@ proptest! {
 
     #[test]
     fn tells_what_random_children_do(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
-        for backend in minder::backends() {
+        for backend in crate::kit::backends() {
             play(backend, &scripts, habits);
         }
     }

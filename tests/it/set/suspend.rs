@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, ErrorKind, Kill, Limits, SpawnOptions, Status};
+use minder::{ChildSet, ErrorKind, Kill, SpawnOptions, Status};
 
 use crate::kit::{Ledger, each_backend, limits, patience, silent};
 
@@ -153,32 +153,34 @@ fn an_output_that_stands_still_does_not_leak() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_outlives_one_that_stood_still_goes_on() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let token = set.spawn(&silent("session-stray 600000"), SpawnOptions::default()).expect("a child");
-    let id = set.id(token).expect("a child");
-    let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
-    // rustix takes no session 0, which begins outside of our PID namespace.
-    let left = |stray: &u32| {
-        let one = nix::unistd::Pid::from_raw(stray.cast_signed());
-        nix::unistd::getsid(Some(one)) == Ok(one)
-    };
-    let stray = loop {
-        if let Some(stray) = children_of(id).first().copied().filter(left) {
-            break stray;
-        }
-        std::thread::yield_now();
-    };
-    set.suspend(token).expect("a tree");
-    await_state(&[stray], true);
-    let kill = |one| {
-        let one = pid(one).expect("a process");
-        rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("a process");
-    };
-    kill(id);
-    ledger.finish(&mut set);
-    await_state(&[stray], false);
-    assert!(crate::kit::lives(stray));
-    kill(stray);
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let token = set.spawn(&silent("session-stray 600000"), SpawnOptions::default()).expect("a child");
+        let id = set.id(token).expect("a child");
+        let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
+        // rustix takes no session 0, which begins outside of our PID namespace.
+        let left = |stray: &u32| {
+            let one = nix::unistd::Pid::from_raw(stray.cast_signed());
+            nix::unistd::getsid(Some(one)) == Ok(one)
+        };
+        let stray = loop {
+            if let Some(stray) = children_of(id).first().copied().filter(left) {
+                break stray;
+            }
+            std::thread::yield_now();
+        };
+        set.suspend(token).expect("a tree");
+        await_state(&[stray], true);
+        let kill = |one| {
+            let one = pid(one).expect("a process");
+            rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("a process");
+        };
+        kill(id);
+        ledger.finish(&mut set);
+        await_state(&[stray], false);
+        assert!(crate::kit::lives(stray));
+        kill(stray);
+    });
 }
 
 #[test]
@@ -216,22 +218,24 @@ fn a_deadline_comes_goes_and_moves() {
 /// What is left from the call on is left when the child goes on.
 #[test]
 fn a_deadline_that_is_set_meanwhile_counts_from_there() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
-    let token = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
-    set.suspend(token).expect("a child");
-    let time = Duration::from_millis(100);
-    let pause = |set: &mut ChildSet, ledger: &mut Ledger| {
-        let until = Instant::now() + 2 * time;
-        assert!(!ledger.hear_until(set, until, |ledger| ledger.of(token).exit.is_some()), "it ended");
-    };
-    pause(&mut set, &mut ledger);
-    let (set_at, at) = (Instant::now(), Instant::now() + time);
-    set.set_deadline(token, Some((at, Kill::NOW))).expect("a child");
-    let used = set_at.elapsed();
-    pause(&mut set, &mut ledger);
-    set.resume(token).expect("a child");
-    let resumed = Instant::now();
-    ledger.finish(&mut set);
-    assert!(resumed.elapsed() + used >= time);
-    assert!(resumed.elapsed() < Duration::from_secs(10));
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let token = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
+        set.suspend(token).expect("a child");
+        let time = Duration::from_millis(100);
+        let pause = |set: &mut ChildSet, ledger: &mut Ledger| {
+            let until = Instant::now() + 2 * time;
+            assert!(!ledger.hear_until(set, until, |ledger| ledger.of(token).exit.is_some()), "it ended");
+        };
+        pause(&mut set, &mut ledger);
+        let (set_at, at) = (Instant::now(), Instant::now() + time);
+        set.set_deadline(token, Some((at, Kill::NOW))).expect("a child");
+        let used = set_at.elapsed();
+        pause(&mut set, &mut ledger);
+        set.resume(token).expect("a child");
+        let resumed = Instant::now();
+        ledger.finish(&mut set);
+        assert!(resumed.elapsed() + used >= time);
+        assert!(resumed.elapsed() < Duration::from_secs(10));
+    });
 }

@@ -1,0 +1,386 @@
+//! Sources that are closed: deleted before, or not; copies elsewhere; numbers that are used again.
+//!
+//! Each test has a process for itself. A child that another test starts holds copies of all descriptors for a moment, and
+//! another thread may take a number that was freed here.
+
+#![expect(unsafe_code, reason = "a descriptor that is not open is what no safe function makes")]
+
+use std::fs::File;
+use std::io::{ErrorKind as IoKind, Read, Write, pipe};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use minder::{ErrorKind, Interest, Poller, Stdio, Token};
+
+use super::{counter, hear, look, lower, names, open, raise, tokens};
+use crate::kit::{alone, each_backend, kid, patience};
+
+/// A number that was open and is not.
+fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
+    let number = source.as_raw_fd();
+    drop(source);
+    // SAFETY: it is not open, and nothing in this process opens another before the test is over: nobody's file is used.
+    unsafe { BorrowedFd::borrow_raw(number) }
+}
+
+fn is_not_open(error: &minder::Error) -> bool {
+    error.io().raw_os_error() == Some(libc::EBADF)
+}
+
+/// What a caller does with a number of which it does not know whether it is registered.
+fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
+    let source = source.as_fd();
+    match poller.modify(&source, Token(token), Interest::READABLE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            poller.add(&source, Token(token), Interest::READABLE).expect("a source");
+        }
+        result => result.expect("a source"),
+    }
+}
+
+/// Whether our side sees that the other one has no copy left.
+fn hung_up(mut ours: &UnixStream) -> bool {
+    ours.set_nonblocking(true).expect("a pair");
+    match ours.read(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) if error.kind() == IoKind::WouldBlock => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Whether `enough` comes to be so.
+fn soon(enough: impl Fn() -> bool) -> bool {
+    let until = patience();
+    while !enough() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}
+
+#[test]
+fn a_descriptor_that_is_not_open_is_refused() {
+    alone("wait::closing::a_descriptor_that_is_not_open_is_refused", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let closed = closed_number(counter());
+            for interest in [Interest::READABLE, Interest::WRITABLE.oneshot()] {
+                let error = poller.add(&closed, Token(1), interest).expect_err("not open");
+                assert!(is_not_open(&error), "add: {error}");
+                let error = poller.modify(&closed, Token(1), interest).expect_err("not open");
+                assert!(is_not_open(&error), "modify: {error}");
+            }
+            poller.delete(&closed).expect_err("not registered");
+            assert_eq!(tokens(&poller), [0; 0]);
+        });
+    });
+}
+
+/// A source that is closed without a word ends no wait for ever after, and hides nobody.
+#[test]
+fn a_source_that_was_closed_can_be_forgotten_and_the_others_are_told() {
+    alone("wait::closing::a_source_that_was_closed_can_be_forgotten_and_the_others_are_told", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let other = counter();
+            poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+            let source = counter();
+            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            raise(&source);
+            assert_eq!(tokens(&poller), [1]);
+            let closed = closed_number(source);
+            match name {
+                // The kernel forgets it with its last copy.
+                "epoll" => assert_eq!(tokens(&poller), [0; 0]),
+                _ => {
+                    let ready = look(&poller);
+                    assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
+                    assert_eq!(names(&hear(&poller, patience())), [1], "until it is deleted");
+                }
+            }
+            raise(&other);
+            assert!(tokens(&poller).contains(&2), "its neighbour is hidden");
+            let deleted = poller.delete(&closed);
+            assert_eq!(deleted.is_ok(), name != "epoll", "{deleted:?}");
+            assert_eq!(tokens(&poller), [2]);
+            lower(&other);
+            let deadline = Instant::now() + Duration::from_millis(5);
+            assert_eq!(hear(&poller, deadline), []);
+            assert!(Instant::now() >= deadline, "it ends waits still");
+        });
+    });
+}
+
+/// One that was silent when it was closed does no harm either.
+#[test]
+fn a_silent_source_that_was_closed_hides_nobody() {
+    alone("wait::closing::a_silent_source_that_was_closed_hides_nobody", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let other = counter();
+            poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+            let source = counter();
+            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            assert_eq!(tokens(&poller), [0; 0]);
+            let closed = closed_number(source);
+            for _ in 0..3 {
+                raise(&other);
+                assert!(names(&hear(&poller, patience())).contains(&2) || tokens(&poller).contains(&2));
+                lower(&other);
+            }
+            // io_uring holds the file, poll(2) says that there is none, epoll has forgotten it.
+            let told = tokens(&poller);
+            assert_eq!(told, if name == "poll" { vec![1] } else { vec![] });
+            assert_eq!(poller.delete(&closed).is_ok(), name != "epoll");
+            assert_eq!(tokens(&poller), [0; 0]);
+        });
+    });
+}
+
+/// A number that is used again is told for the new file, and the old one is let go.
+#[test]
+fn a_number_that_is_used_again_is_the_new_file_only() {
+    alone("wait::closing::a_number_that_is_used_again_is_the_new_file_only", || {
+        each_backend(|name| {
+            for watched in [false, true] {
+                let poller = open(name);
+                let (first, mut to_first) = pipe().expect("a pipe");
+                let (second, mut to_second) = pipe().expect("a pipe");
+                let mut place = OwnedFd::from(first);
+                poller.add(&place, Token(1), Interest::READABLE).expect("a source");
+                if watched {
+                    assert_eq!(tokens(&poller), [0; 0]);
+                }
+                // Closes the first, in the same moment.
+                rustix::io::dup2(&second, &mut place).expect("a copy");
+                // io_uring holds a file that it watches; a reader that is gone is an error for all others.
+                let held = name == "io_uring" && watched;
+                let written = to_first.write(b"x");
+                assert_eq!(written.is_ok(), held, "{written:?}");
+                modify_or_add(&poller, &place, 2);
+                assert_eq!(tokens(&poller), [0; 0], "the new file is not ready");
+                let written = to_first.write(b"x").expect_err("nobody holds the old file any more");
+                assert_eq!(written.kind(), IoKind::BrokenPipe);
+                to_second.write_all(b"x").expect("a pipe");
+                assert_eq!([tokens(&poller), tokens(&poller)], [[2], [2]]);
+                poller.delete(&place).expect("a source");
+                assert_eq!(tokens(&poller), [0; 0]);
+            }
+        });
+    });
+}
+
+/// Numbers change hands a thousand times, by every way that ends a registration.
+#[test]
+fn numbers_change_hands_and_no_report_goes_astray() {
+    alone("wait::closing::numbers_change_hands_and_no_report_goes_astray", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let mut place = counter();
+            for round in 0..1000 {
+                let loud = round % 3 == 0;
+                // One copy only: epoll goes on with a file that is open elsewhere.
+                let next = counter();
+                rustix::io::dup2(&next, &mut place).expect("a copy");
+                drop(next);
+                if loud {
+                    raise(&place);
+                }
+                modify_or_add(&poller, &place, round);
+                let expected = if loud { vec![round] } else { vec![] };
+                if round % 2 == 0 {
+                    assert_eq!(tokens(&poller), expected, "round {round}");
+                }
+                if round % 5 == 0 {
+                    poller.delete(&place).expect("a source");
+                    assert_eq!(tokens(&poller), [0; 0], "round {round}");
+                }
+            }
+        });
+    });
+}
+
+/// What was deleted is not held: the other side sees at once that we closed it.
+#[test]
+fn delete_lets_go_of_the_file() {
+    alone("wait::closing::delete_lets_go_of_the_file", || {
+        each_backend(|name| {
+            for interest in [Interest::READABLE, Interest::READABLE.oneshot(), Interest::READABLE.edge()] {
+                if name == "poll" && interest.is_edge() {
+                    continue;
+                }
+                for looked in [false, true] {
+                    for told in [false, true] {
+                        let poller = open(name);
+                        let (ours, theirs) = UnixStream::pair().expect("a pair");
+                        poller.add(&ours, Token(1), interest).expect("a source");
+                        if looked {
+                            assert_eq!(tokens(&poller), [0; 0]);
+                        }
+                        if told {
+                            (&theirs).write_all(b"x").expect("a pair");
+                            assert_eq!(tokens(&poller), [1]);
+                            (&ours).read_exact(&mut [0]).expect("a byte");
+                        }
+                        poller.delete(&ours).expect("a source");
+                        drop(ours);
+                        assert!(
+                            hung_up(&theirs),
+                            "{interest:?}, looked {looked}, told {told}: it is held open"
+                        );
+                        assert_eq!(tokens(&poller), [0; 0]);
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// The same when another thread watched it, which waits, computes, or is no more.
+#[test]
+fn delete_lets_go_of_a_file_that_another_thread_watched() {
+    alone("wait::closing::delete_lets_go_of_a_file_that_another_thread_watched", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let (ours, theirs) = UnixStream::pair().expect("a pair");
+            poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| hear(&poller, patience()));
+                super::settle();
+                poller.delete(&ours).expect("a source");
+                drop(ours);
+                assert!(soon(|| hung_up(&theirs)), "a waiting thread holds it");
+                poller.notify().expect("a wake");
+                assert_eq!(waiting.join().expect("the waiter"), []);
+            });
+            let (ours, theirs) = UnixStream::pair().expect("a pair");
+            std::thread::scope(|scope| {
+                let add = || {
+                    poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
+                    tokens(&poller)
+                };
+                assert_eq!(scope.spawn(add).join().expect("a thread"), [0; 0]);
+            });
+            poller.delete(&ours).expect("a source");
+            drop(ours);
+            assert!(soon(|| hung_up(&theirs)), "a thread that ended holds it");
+            let (ours, theirs) = UnixStream::pair().expect("a pair");
+            std::thread::scope(|scope| {
+                let (send, receive) = std::sync::mpsc::channel::<()>();
+                let (added, wait) = std::sync::mpsc::channel();
+                let ours = &ours;
+                let poller = &poller;
+                scope.spawn(move || {
+                    poller.add(ours, Token(3), Interest::READABLE).expect("a source");
+                    assert_eq!(tokens(poller), [0; 0]);
+                    added.send(()).expect("a listener");
+                    // It sleeps for something else.
+                    receive.recv().expect("a word");
+                });
+                wait.recv().expect("a word");
+                poller.delete(ours).expect("a source");
+                rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).expect("a pair");
+                send.send(()).expect("a listener");
+            });
+            drop(ours);
+            assert!(soon(|| hung_up(&theirs)));
+        });
+    });
+}
+
+/// A poller that goes lets go of all that it watched.
+#[test]
+fn a_poller_that_is_dropped_holds_nothing() {
+    alone("wait::closing::a_poller_that_is_dropped_holds_nothing", || {
+        each_backend(|name| {
+            let before = crate::kit::open_descriptors();
+            for news in [false, true] {
+                let (ours, theirs) = UnixStream::pair().expect("a pair");
+                let poller = open(name);
+                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+                poller
+                    .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
+                    .expect("one");
+                assert_eq!(tokens(&poller), [0; 0]);
+                if news {
+                    poller.news().expect("a descriptor");
+                }
+                drop(poller);
+                drop(ours);
+                assert!(soon(|| hung_up(&theirs)), "it is held open");
+            }
+            assert_eq!(crate::kit::open_descriptors(), before, "descriptors are left");
+        });
+    });
+}
+
+/// A copy of the source lives on in a child: it is the child's, and nothing of it is told here any more.
+#[test]
+fn a_copy_in_a_child_is_not_told_after_delete() {
+    alone("wait::closing::a_copy_in_a_child_is_not_told_after_delete", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let (ours, theirs) = UnixStream::pair().expect("a pair");
+            poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+            assert_eq!(tokens(&poller), [0; 0]);
+            let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
+            let mut child = kid("cat").stdin(Stdio::File(copy)).spawn().expect("a child");
+            poller.delete(&ours).expect("a source");
+            drop(ours);
+            (&theirs).write_all(b"for the child").expect("a pair");
+            let mut heard = [0; 13];
+            child.take_stdout().expect("a pipe").read_exact(&mut heard).expect("what it copied");
+            assert_eq!(&heard, b"for the child");
+            (&theirs).write_all(b"more").expect("a pair");
+            assert_eq!(tokens(&poller), [0; 0], "the child's copy is told here");
+            assert!(!hung_up(&theirs), "the child has a copy");
+            theirs.shutdown(std::net::Shutdown::Write).expect("a pair");
+            child.wait().expect("its end");
+            assert!(soon(|| hung_up(&theirs)), "nobody has a copy");
+            assert_eq!(tokens(&poller), [0; 0]);
+        });
+    });
+}
+
+/// The trap that `delete` before `close` avoids: epoll watches the file, of which a child may have a copy.
+#[test]
+fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
+    alone("wait::closing::a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted", || {
+        let poller = open("epoll");
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
+        let mut child = kid("gate 0").stdin(Stdio::File(copy)).spawn().expect("a child");
+        drop(ours);
+        theirs.shutdown(std::net::Shutdown::Write).expect("a pair");
+        assert_eq!(names(&hear(&poller, patience())), [1], "the child's copy");
+        child.wait().expect("its end");
+        assert!(soon(|| tokens(&poller).is_empty()), "the last copy is gone");
+    });
+}
+
+/// The end of a pipe comes when the last writer is gone, and a child was the last.
+#[test]
+fn the_end_comes_when_the_child_closes_its_copy() {
+    alone("wait::closing::the_end_comes_when_the_child_closes_its_copy", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let (reader, writer) = pipe().expect("a pipe");
+            poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
+            let copy = Stdio::from(File::from(OwnedFd::from(writer)));
+            let (held, hold) = pipe().expect("a pipe");
+            let held = Stdio::from(File::from(OwnedFd::from(held)));
+            // It lives until its input ends.
+            let mut child = kid("gate 0").stdin(held).stdout(copy).spawn().expect("a child");
+            assert_eq!(hear(&poller, Instant::now() + Duration::from_millis(20)), [], "the child can write");
+            drop(hold);
+            let ready = hear(&poller, patience());
+            assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
+            child.wait().expect("its end");
+        });
+    });
+}

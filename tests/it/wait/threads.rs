@@ -1,0 +1,347 @@
+//! Many threads on one poller: changes during waits, tokens that were forgotten, threads that end.
+
+use std::io::{Write, pipe};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use minder::{Events, Interest, Token};
+
+use super::{counter, hear, lower, names, open, raise, settle, tokens};
+use crate::kit::{each_backend, patience, race_time};
+
+#[test]
+fn a_change_takes_effect_in_a_wait_that_goes_on() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (reader, mut writer) = pipe().expect("a pipe");
+        let (second, mut its_writer) = pipe().expect("a pipe");
+        writer.write_all(b"x").expect("a pipe");
+        for round in 0..100u64 {
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| {
+                    let mut events = Events::new();
+                    poller.wait(&mut events, Some(patience())).expect("a wait");
+                    events.iter().map(|ready| ready.token).collect::<Vec<_>>()
+                });
+                // Some rounds begin before the other thread waits, some after.
+                if round % 2 == 1 {
+                    std::thread::park_timeout(Duration::from_millis(2));
+                }
+                poller.add(&reader, Token(round), Interest::READABLE).expect("a source");
+                assert_eq!(waiting.join().expect("the waiter"), [Token(round)]);
+            });
+            poller.delete(&reader).expect("a source");
+        }
+        // A change of interest, too.
+        poller.add(&its_writer, Token(1), Interest::READABLE).expect("a source");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let mut events = Events::new();
+                poller.wait(&mut events, Some(patience())).expect("a wait")
+            });
+            std::thread::park_timeout(Duration::from_millis(20));
+            poller.modify(&its_writer, Token(1), Interest::WRITABLE).expect("a source");
+            assert_eq!(waiting.join().expect("the waiter"), 1);
+        });
+        its_writer.write_all(b"x").expect("a pipe");
+        drop(second);
+    });
+}
+
+/// A deleted source is not told by a wait that begins after `delete` returned, whatever other threads do.
+#[test]
+fn a_deleted_source_is_never_told() {
+    each_backend(|name| {
+        let poller = open(name);
+        let end = Instant::now() + race_time() / 4;
+        let stop = AtomicBool::new(false);
+        let (reader, mut writer) = pipe().expect("a pipe");
+        let (other, mut noise) = pipe().expect("a pipe");
+        writer.write_all(b"x").expect("a pipe");
+        noise.write_all(b"x").expect("a pipe");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::SeqCst) {
+                    poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+                    poller.delete(&other).expect("a source");
+                }
+            });
+            let mut round = 10;
+            while Instant::now() < end {
+                poller.add(&reader, Token(round), Interest::READABLE).expect("a source");
+                let ready = tokens(&poller);
+                assert!(
+                    ready.contains(&round) && ready.iter().all(|token| [2, round].contains(token)),
+                    "{ready:?}"
+                );
+                poller.delete(&reader).expect("a source");
+                assert!(!tokens(&poller).contains(&round), "told after it was deleted");
+                round += 1;
+            }
+            stop.store(true, Ordering::SeqCst);
+        });
+    });
+}
+
+/// Two threads wait on one poller. Both see a source that stays ready.
+#[test]
+fn a_change_reaches_every_wait_that_goes_on() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (reader, mut writer) = pipe().expect("a pipe");
+        writer.write_all(b"x").expect("a pipe");
+        for round in 0..50 {
+            std::thread::scope(|scope| {
+                let wait = || {
+                    let mut events = Events::new();
+                    poller.wait(&mut events, Some(patience())).expect("a wait")
+                };
+                let waiting: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
+                std::thread::park_timeout(Duration::from_millis(round % 4));
+                poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
+                for waiter in waiting {
+                    assert_eq!(
+                        waiter.join().expect("the waiter"),
+                        1,
+                        "a wait missed the change, in round {round}"
+                    );
+                }
+            });
+            poller.delete(&reader).expect("a source");
+        }
+    });
+}
+
+/// The token of a source is whatever it was last given, in every wait that began after.
+#[test]
+fn a_change_of_token_is_for_good() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (source, other) = (counter(), counter());
+        raise(&source);
+        raise(&other);
+        poller.add(&source, Token(0), Interest::READABLE).expect("a source");
+        let stop = AtomicBool::new(false);
+        let end = Instant::now() + race_time() / 4;
+        std::thread::scope(|scope| {
+            // Waits and changes elsewhere, at the same time.
+            scope.spawn(|| {
+                while !stop.load(Ordering::SeqCst) {
+                    tokens(&poller);
+                }
+            });
+            scope.spawn(|| {
+                poller.add(&other, Token(u64::MAX / 2), Interest::READABLE).expect("a source");
+                while !stop.load(Ordering::SeqCst) {
+                    poller.modify(&other, Token(u64::MAX / 2), Interest::WRITABLE).expect("a source");
+                    poller.modify(&other, Token(u64::MAX / 2), Interest::READABLE).expect("a source");
+                }
+            });
+            let mut round = 0;
+            while Instant::now() < end && !stop.load(Ordering::SeqCst) {
+                round += 1;
+                poller.modify(&source, Token(round), Interest::READABLE).expect("a source");
+                let told = tokens(&poller);
+                let own: Vec<_> = told.iter().filter(|&&token| token != u64::MAX / 2).collect();
+                if own != [&round] {
+                    stop.store(true, Ordering::SeqCst);
+                    panic!("told {told:?} in round {round}");
+                }
+            }
+            stop.store(true, Ordering::SeqCst);
+        });
+    });
+}
+
+/// A wait that goes on while a number changes hands tells the new source of nothing that was the old one's.
+#[test]
+fn what_was_ready_before_is_not_told_of_its_successor() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (ready, quiet) = (counter(), counter());
+        raise(&ready);
+        let mut place = counter();
+        let current = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let end = Instant::now() + race_time() / 3;
+        std::thread::scope(|scope| {
+            let waiters: Vec<_> = (0..2)
+                .map(|_| {
+                    scope.spawn(|| {
+                        while !stop.load(Ordering::SeqCst) {
+                            for token in names(&hear(&poller, Instant::now() + Duration::from_millis(1))) {
+                                // Odd tokens are those of the quiet file.
+                                if token % 2 == 1 {
+                                    stop.store(true, Ordering::SeqCst);
+                                    return Err(token);
+                                }
+                                current.fetch_max(token, Ordering::SeqCst);
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            let mut round = 0;
+            while Instant::now() < end && !stop.load(Ordering::SeqCst) {
+                round += 2;
+                rustix::io::dup2(&ready, &mut place).expect("a copy");
+                poller.add(&place, Token(round), Interest::READABLE).expect("a source");
+                if round % 8 == 0 {
+                    std::thread::yield_now();
+                }
+                poller.delete(&place).expect("a source");
+                rustix::io::dup2(&quiet, &mut place).expect("a copy");
+                poller.add(&place, Token(round + 1), Interest::READABLE).expect("a source");
+                poller.delete(&place).expect("a source");
+            }
+            stop.store(true, Ordering::SeqCst);
+            for waiter in waiters {
+                let told = waiter.join().expect("a waiter");
+                assert_eq!(told, Ok(()), "a file that is never ready was told");
+            }
+        });
+        assert!(current.load(Ordering::SeqCst) > 0, "the race was never run");
+    });
+}
+
+/// Four threads add, change and delete sources of their own; one waits. Nothing that was deleted is told by a wait that
+/// began later.
+#[test]
+fn no_token_outlives_its_deletion_while_all_change_theirs() {
+    each_backend(|name| {
+        let poller = open(name);
+        let stop = AtomicBool::new(false);
+        let end = Instant::now() + race_time() / 2;
+        // Of each thread, the lowest token that it may still have.
+        let lowest: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for (thread, lowest) in (0u64..).zip(&lowest) {
+                let (poller, stop) = (&poller, &stop);
+                scope.spawn(move || {
+                    let source = counter();
+                    raise(&source);
+                    let mut number = 0;
+                    let token = |number: u64| Token(thread << 32 | number);
+                    while !stop.load(Ordering::SeqCst) {
+                        poller.add(&source, token(number), Interest::READABLE).expect("a source");
+                        number += 1;
+                        poller.modify(&source, token(number), Interest::BOTH.oneshot()).expect("a source");
+                        lowest.store(number, Ordering::SeqCst);
+                        poller.delete(&source).expect("a source");
+                        number += 1;
+                        lowest.store(number, Ordering::SeqCst);
+                    }
+                });
+            }
+            let mut told = 0;
+            while Instant::now() < end {
+                let before: Vec<_> = lowest.iter().map(|lowest| lowest.load(Ordering::SeqCst)).collect();
+                for token in tokens(&poller) {
+                    let (thread, number) = ((token >> 32) as usize, token & 0xffff_ffff);
+                    if number < before[thread] {
+                        stop.store(true, Ordering::SeqCst);
+                        panic!("{number} of thread {thread} was told, which had come to {}", before[thread]);
+                    }
+                    told += 1;
+                }
+            }
+            stop.store(true, Ordering::SeqCst);
+            assert!(told > 0, "the race was never run");
+        });
+        assert_eq!(tokens(&poller), [0; 0], "all were deleted");
+    });
+}
+
+/// A backend may do work on behalf of the thread that asked for it. What that thread asked for outlives it.
+#[test]
+fn what_a_thread_registered_is_told_after_its_end() {
+    each_backend(|name| {
+        let poller = open(name);
+        let sources: Vec<_> = (0..20).map(|_| counter()).collect();
+        let add = |from: usize, to: usize| {
+            for token in from..to {
+                poller.add(&sources[token], Token(token as u64), Interest::READABLE).expect("a source");
+            }
+        };
+        std::thread::scope(|scope| {
+            // One only registers; one registers and looks; one looks at what others registered.
+            scope.spawn(|| add(0, 5)).join().expect("a thread");
+            scope.spawn(|| (add(5, 10), tokens(&poller)).1).join().expect("a thread");
+            scope.spawn(|| tokens(&poller)).join().expect("a thread");
+        });
+        assert_eq!(tokens(&poller), [0; 0]);
+        sources[..10].iter().for_each(raise);
+        // A wait hears of it, maybe a moment later: a system that did something for the thread says first that it ended.
+        let (mut told, until) = (Vec::new(), patience());
+        while told != (0..10).collect::<Vec<_>>() {
+            assert!(Instant::now() < until, "only {told:?} are told");
+            told = names(&hear(&poller, until));
+        }
+        sources[..10].iter().for_each(lower);
+        assert_eq!(tokens(&poller), [0; 0]);
+        // The last thread that waited here ends while another one waits.
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| names(&hear(&poller, patience())));
+            settle();
+            scope
+                .spawn(|| {
+                    add(10, 20);
+                    tokens(&poller)
+                })
+                .join()
+                .expect("a thread");
+            settle();
+            raise(&sources[15]);
+            assert_eq!(waiting.join().expect("the waiter"), [15]);
+        });
+        lower(&sources[15]);
+        // What was to be told once, and edges.
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    poller.modify(&sources[3], Token(103), Interest::READABLE.oneshot()).expect("a source");
+                    if name != "poll" {
+                        poller.modify(&sources[4], Token(104), Interest::READABLE.edge()).expect("a source");
+                    }
+                    assert_eq!(tokens(&poller), [0; 0]);
+                })
+                .join()
+                .expect("a thread");
+        });
+        raise(&sources[3]);
+        raise(&sources[4]);
+        let expected = if name == "poll" { [4, 103] } else { [103, 104] };
+        let mut told = Vec::new();
+        while !expected.iter().all(|token| told.contains(token)) {
+            assert!(Instant::now() < until, "only {told:?} are told");
+            told.extend(names(&hear(&poller, until)));
+        }
+        let once = told.iter().filter(|&&token| token == 103).count();
+        assert_eq!((once, tokens(&poller).contains(&103)), (1, false), "told twice");
+    });
+}
+
+/// A wake that came to nobody because its waiter ended is the next one's.
+#[test]
+fn a_thread_that_ends_takes_no_wake_along() {
+    each_backend(|name| {
+        let poller = open(name);
+        for _ in 0..20 {
+            let past = Instant::now();
+            std::thread::scope(|scope| {
+                scope
+                    .spawn(|| {
+                        let mut events = Events::new();
+                        poller.wait(&mut events, Some(past)).expect("a look");
+                    })
+                    .join()
+                    .expect("a thread");
+            });
+            poller.notify().expect("a wake");
+            let mut events = Events::new();
+            poller.wait(&mut events, Some(patience())).expect("a wait");
+            assert!(events.woken());
+        }
+    });
+}
