@@ -4,8 +4,8 @@
 //! is still ready completes at once, within the same call: that is what makes it level-triggered. (A multishot poll is
 //! not: after a partial read it says nothing more. It backs [`Interest::edge`] here.)
 //!
-//! A completion that lies in the ring when a wait begins is a hint only, since its source may have been served meanwhile:
-//! it is armed again like one that was told, and only what completes after that is told.
+//! A completion that is there when a wait begins is a hint only, since its source may have been served meanwhile: its source
+//! is looked at once more, and told if it is still ready.
 //!
 //! **Two kinds of ring.** As long as one thread waits, the ring is that thread's alone, and the kernel does its part of the
 //! work within the wait (Linux 6.1; half the cost of the other kind, measured on 6.18). Changes by other threads wait for
@@ -71,10 +71,24 @@ struct State {
     due: Vec<Name>,
     /// Polls that the owner is to end, since their sources are gone.
     ends: Vec<Name>,
+    /// What completed before the wait that found it, or maybe so: to be looked at.
+    hints: Vec<Name>,
+    polled: Vec<libc::pollfd>,
+    /// Counts the turns of waits.
+    turn: u64,
     /// How many threads are in a wait.
     waiting: usize,
     /// A foreign loop watches the ring: nothing may wait to be armed while nobody waits here.
     watched: bool,
+}
+
+/// Which completions say that a source is ready now; the others are hints.
+#[derive(Clone, Copy, PartialEq)]
+enum Fresh {
+    All,
+    /// Those of polls that were armed in this turn.
+    ArmedNow,
+    None,
 }
 
 /// Who may use the ring.
@@ -99,6 +113,8 @@ struct Slot {
     interest: Interest,
     generation: u32,
     phase: Phase,
+    /// In which turn it was armed.
+    turn: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,31 +175,30 @@ impl Uring {
     }
 
     /// Writes a request into the submission ring; hands over what is in it when it is full.
-    fn push(&self, state: &mut State, request: &squeue::Entry) -> io::Result<()> {
+    fn push(ring: &IoUring, state: &mut State, request: &squeue::Entry) -> io::Result<()> {
         loop {
-            let ring = Arc::clone(&state.ring);
-            let mut queue = requests(&ring, state);
+            let mut queue = requests(ring, state);
             // SAFETY: a poll, and the end of one, have no memory that must outlive this call.
             if unsafe { queue.push(request) }.is_ok() {
                 return Ok(());
             }
             let count = queue.len();
             drop(queue);
-            enter(&ring, count, 0, None)?;
+            enter(ring, count, 0, None)?;
         }
     }
 
     /// Puts all that is due into the submission ring, which has to be ours.
-    fn arm(&self, state: &mut State) -> io::Result<()> {
+    fn arm(ring: &IoUring, state: &mut State) -> io::Result<()> {
         for name in std::mem::take(&mut state.ends) {
-            self.push(state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
+            Self::push(ring, state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
         }
-        let mut due = std::mem::take(&mut state.due);
+        let (mut due, turn) = (std::mem::take(&mut state.due), state.turn);
         for &name in &due {
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { continue };
-            slot.phase = Phase::Armed;
+            (slot.phase, slot.turn) = (Phase::Armed, turn);
             let poll = opcode::PollAdd::new(Fd(slot.fd), mask(slot.interest)).multi(slot.interest.is_edge());
-            self.push(state, &poll.build().user_data(name.packed()))?;
+            Self::push(ring, state, &poll.build().user_data(name.packed()))?;
         }
         due.clear();
         // Its memory is kept.
@@ -221,8 +236,8 @@ impl Uring {
 
     /// Arms what is due, and ends what is to be ended.
     fn hand_over(&self, state: &mut State) -> io::Result<()> {
-        self.arm(state)?;
         let ring = Arc::clone(&state.ring);
+        Self::arm(&ring, state)?;
         let count = requests(&ring, state).len();
         if count == 0 {
             return Ok(());
@@ -235,44 +250,74 @@ impl Uring {
     }
 
     /// Takes all completions out of the ring: at most one of each source that is not edge-triggered. Those that are not
-    /// `fresh` are hints.
-    fn take(&self, state: &mut State, fresh: bool, ready: &mut Vec<Ready>) {
-        let ring = Arc::clone(&state.ring);
+    /// `fresh` are hints, whose sources are due.
+    fn take(&self, ring: &IoUring, state: &mut State, fresh: Fresh, ready: &mut Vec<Ready>) {
+        let turn = state.turn;
         // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of the ring.
         let queue = unsafe { ring.completion_shared() };
         for completion in queue {
             let name = Name::unpacked(completion.user_data());
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
-            let ended = !cqueue::more(completion.flags());
             // The thread that armed it is no more.
             let cancelled = completion.result() == -libc::ECANCELED;
-            let told = !cancelled && (fresh || slot.interest.is_edge());
-            if ended {
-                slot.phase = if told && slot.interest.is_oneshot() { Phase::Silent } else { Phase::Due };
+            let fresh = fresh == Fresh::All || fresh == Fresh::ArmedNow && slot.turn == turn;
+            if !cqueue::more(completion.flags()) {
+                slot.phase = Phase::Due;
             }
-            let (token, due) = (slot.token, slot.phase == Phase::Due);
-            if due {
-                state.due.push(name);
-            }
-            match token {
-                _ if !told => (),
-                WAKE => self.doorbell.answer(ready),
-                CHANGED => self.changed.hush(),
-                TIMER => self.timer.get().into_iter().for_each(Timer::hush),
-                token => ready.push(readiness(token, completion.result())),
+            if !cancelled && (fresh || slot.interest.is_edge()) {
+                self.report(state, name, completion.result(), ready);
+            } else if slot.phase == Phase::Due {
+                state.hints.push(name);
             }
         }
     }
 
+    /// Tells what is ready, and makes it due, or silent.
+    fn report(&self, state: &mut State, name: Name, result: i32, ready: &mut Vec<Ready>) {
+        let Some(slot) = state.named(name) else { return };
+        match slot.token {
+            WAKE => self.doorbell.answer(ready),
+            CHANGED => self.changed.hush(),
+            TIMER => self.timer.get().into_iter().for_each(Timer::hush),
+            token => ready.push(readiness(token, result)),
+        }
+        if slot.phase == Phase::Due && slot.interest.is_oneshot() {
+            slot.phase = Phase::Silent;
+        } else if slot.phase == Phase::Due {
+            state.due.push(name);
+        }
+    }
+
     /// Takes all completions as hints, also those for which the ring had no room.
-    fn recall(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
-        self.take(state, false, ready);
-        let ring = Arc::clone(&state.ring);
-        while requests(&ring, state).cq_overflow() {
-            enter(&ring, 0, 0, None)?;
-            self.take(state, false, ready);
+    fn recall(&self, ring: &IoUring, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.take(ring, state, Fresh::None, ready);
+        while requests(ring, state).cq_overflow() {
+            enter(ring, 0, 0, None)?;
+            self.take(ring, state, Fresh::None, ready);
         }
         Ok(())
+    }
+
+    /// Looks at the sources of all hints, and tells those that are ready. The others are due.
+    fn look(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let (mut hints, mut polled) = (std::mem::take(&mut state.hints), std::mem::take(&mut state.polled));
+        polled.extend(hints.iter().map(|name| {
+            let slot = &state.slots[name.slot as usize];
+            libc::pollfd { fd: slot.fd, events: mask(slot.interest) as i16, revents: 0 }
+        }));
+        // SAFETY: the list is ours alone for the call, which does not sleep.
+        let looked = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0) };
+        let result = if looked < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+        for (name, entry) in hints.drain(..).zip(polled.drain(..)) {
+            if looked > 0 && entry.revents != 0 {
+                self.report(state, name, entry.revents.into(), ready);
+            } else {
+                state.due.push(name);
+            }
+        }
+        // Their memory is kept.
+        (state.hints, state.polled) = (hints, polled);
+        result
     }
 
     /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had come before it.
@@ -285,14 +330,18 @@ impl Uring {
             state.is_ours()?;
         }
         // 1. What came while nobody waited is armed again first, in the order in which it came; then what was told.
-        let told = std::mem::take(&mut state.due);
-        self.recall(&mut state, ready)?;
-        state.due.extend(told);
-        self.arm(&mut state)?;
-        // 2. What is ready completes within this call.
+        state.turn += 1;
         let ring = Arc::clone(&state.ring);
-        let count = requests(&ring, &mut state).len();
-        let entered = if last || ready.len() > before {
+        self.recall(&ring, &mut state, ready)?;
+        let State { hints, due, .. } = &mut *state;
+        hints.append(due);
+        std::mem::swap(hints, due);
+        Self::arm(&ring, &mut state)?;
+        // 2. What is ready completes within this call. Work that waits for us in the kernel is of an earlier time.
+        let queue = requests(&ring, &mut state);
+        let (count, stale) = (queue.len(), queue.taskrun());
+        drop(queue);
+        let entered = if last || stale || ready.len() > before {
             // It does not sleep, and keeps the lock: another wait would take what this one is to find.
             enter(&ring, count, 0, None)
         } else {
@@ -310,12 +359,16 @@ impl Uring {
             Err(error) if is_foreign(&error) => return self.replace(&mut state).map(|()| false),
             result => result?,
         }
-        // 3. All that is in the ring now came after the wait had begun.
-        self.take(&mut state, true, ready);
+        // 3. All that is in the ring now came after the wait had begun, but for work of an earlier time.
+        let fresh = if stale { Fresh::ArmedNow } else { Fresh::All };
+        self.take(&ring, &mut state, fresh, ready);
         // The kernel does a part of its work at a time (20 polls on 6.18).
         while requests(&ring, &mut state).taskrun() && ready.len() - before < state.slots.len() {
             enter(&ring, 0, 0, None)?;
-            self.take(&mut state, true, ready);
+            self.take(&ring, &mut state, fresh, ready);
+        }
+        if !state.hints.is_empty() {
+            self.look(&mut state, ready)?;
         }
         // Other waits are to be told of it as well.
         self.tell(&mut state)?;
@@ -338,6 +391,9 @@ impl State {
             places: HashMap::new(),
             due: Vec::new(),
             ends: Vec::new(),
+            hints: Vec::new(),
+            polled: Vec::new(),
+            turn: 0,
             waiting: 0,
             watched: false,
         }
@@ -355,7 +411,7 @@ impl State {
     /// Makes a slot that is due.
     fn insert(&mut self, fd: RawFd, token: u64, interest: Interest) {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { fd, token, interest, generation: 0, phase: Phase::Free });
+            self.slots.push(Slot { fd, token, interest, generation: 0, phase: Phase::Free, turn: 0 });
             self.slots.len() as u32 - 1
         });
         self.places.insert(fd, place);
@@ -495,13 +551,10 @@ fn requests<'a>(ring: &'a IoUring, _state: &mut State) -> squeue::SubmissionQueu
 /// nothing: the caller looks at the ring and at the clock.
 fn enter(ring: &IoUring, count: usize, wanted: u32, left: Option<Duration>) -> io::Result<()> {
     let time = left.map(Timespec::from);
-    let mut args = SubmitArgs::new();
-    if let Some(time) = &time {
-        args = args.timespec(time);
-    }
-    let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
+    let args = time.as_ref().map(|time| SubmitArgs::new().timespec(time));
+    let flags = ENTER_GETEVENTS | if args.is_some() { ENTER_EXT_ARG } else { 0 };
     // SAFETY: the requests in the ring use no memory of ours, and `args` and the time that it points to outlive the call.
-    let result = unsafe { ring.submitter().enter(count as u32, wanted, flags, Some(&args)) };
+    let result = unsafe { ring.submitter().enter(count as u32, wanted, flags, args.as_ref()) };
     match result.as_ref().map_err(io::Error::raw_os_error) {
         // The time is over; a signal came; completions have to be taken before more can be handed over.
         Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),

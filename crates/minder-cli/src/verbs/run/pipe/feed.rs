@@ -24,7 +24,7 @@ pub(super) struct FileFeed {
 #[derive(Debug)]
 enum Watch {
     Unknown,
-    With(Poller),
+    With(Box<Poller>),
     /// A plain file never lets wait, and cannot be watched.
     Needless,
 }
@@ -39,7 +39,7 @@ impl FileFeed {
         if matches!(self.watch, Watch::Unknown) {
             let poller = Poller::new()?;
             self.watch = match poller.add(&self.file, Token(0), Interest::READABLE) {
-                Ok(()) => Watch::With(poller),
+                Ok(()) => Watch::With(Box::new(poller)),
                 Err(_) => Watch::Needless,
             };
         }
