@@ -62,6 +62,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),
+        Verb::Bench(flags) => verbs::bench::run(&flags),
         Verb::Help(flags) => report::data(|out| verbs::help::run(out, &flags)),
         Verb::Man(flags) => report::data(|out| verbs::man::run(out, &flags)),
         Verb::Completions(flags) => report::data(|out| verbs::completions::run(out, &flags)),

@@ -45,6 +45,7 @@ pub mod exec;
 mod guard;
 mod probe;
 pub mod os;
+pub mod lab;
 
 pub use crate::{
     child::{Child, Kill},

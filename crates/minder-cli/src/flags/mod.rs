@@ -1,5 +1,6 @@
 //! The flags as they are typed. A flag is a field with its documentation beside it; help is printed from here.
 
+mod bench;
 mod control;
 mod doctor;
 mod eyes;
@@ -13,6 +14,7 @@ mod pipe;
 mod run;
 
 pub(crate) use self::{
+    bench::{Bench, BenchFlags, MeasureFlags, WaitFlags},
     doctor::DoctorFlags,
     eyes::Colour,
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},
@@ -50,6 +52,8 @@ pub(crate) enum Verb {
     Log(Box<LogFlags>),
     /// Show what this machine offers: ways to wait, to start and to end children, and its limits.
     Doctor(DoctorFlags),
+    /// Measure what mechanisms cost on this machine: a table, data, or a chart.
+    Bench(BenchFlags),
     /// Explain a verb or a topic; without one, list them.
     Help(HelpFlags),
     /// Print a manual page: minder man run | man -l -

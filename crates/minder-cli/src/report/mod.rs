@@ -1,5 +1,6 @@
 //! What people read: messages, the bar, the last lines.
 
+pub(crate) mod chart;
 pub(crate) mod colours;
 pub(crate) mod export;
 mod progress;

@@ -26,6 +26,7 @@ pub(crate) mod probe;
 pub(crate) mod gauge;
 pub(crate) mod jobserver;
 pub(crate) mod guard;
+pub(crate) mod lab;
 
 use std::io;
 

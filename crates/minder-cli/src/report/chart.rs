@@ -1,0 +1,426 @@
+//! A chart of costs over sizes, as SVG: both axes logarithmic, curves that differ in colour and in the shape of their marks.
+
+use std::ops::Range;
+
+use anyhow::{Result, anyhow};
+use plotters::backend::DrawingBackend;
+use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// The circumstances.
+    pub(crate) subtitle: String,
+    /// What the axes show.
+    pub(crate) across: String,
+    pub(crate) up: String,
+    /// Side by side, with the same vertical axis.
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// One pair of axes.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// Empty for the only one.
+    pub(crate) title: String,
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// One line: sizes and nanoseconds, in rising order of sizes.
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    pub(crate) label: String,
+    pub(crate) points: Vec<(f64, f64)>,
+    /// For context only: dashed, without marks, and named below the axes.
+    pub(crate) published: bool,
+}
+
+/// What the form of the page is made of, in pixels.
+const HEAD: i32 = 62;
+const LEFT: i32 = 84;
+const RIGHT: i32 = 132;
+const BOTTOM: i32 = 62;
+/// Room above the axes: for a panel's title.
+const TOP: i32 = 24;
+const PLOT: (i32, i32) = (640, 430);
+/// The height of a line of text.
+const LINE: i32 = 19;
+/// Labels of sizes are so far apart at least.
+const APART: i32 = 46;
+
+/// The palette of Okabe and Ito, which the colour-blind can tell apart, without its yellow, which white swallows; and a
+/// brown.
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(0, 0, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(127, 85, 57),
+];
+const GREY: RGBColor = RGBColor(110, 110, 110);
+const GRID: RGBColor = RGBColor(222, 222, 222);
+const FAINT: RGBColor = RGBColor(241, 241, 241);
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn =
+    std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>>;
+
+impl Chart {
+    /// Draws it.
+    ///
+    /// # Errors
+    /// There should be none: it is drawn in memory.
+    pub(crate) fn svg(&self) -> Result<String> {
+        let mut text = String::new();
+        self.draw(&mut text).map_err(|error| anyhow!("cannot draw the chart: {error}"))?;
+        Ok(text)
+    }
+
+    fn draw(&self, text: &mut String) -> Drawn {
+        let published = self.published();
+        let wide = LEFT + PLOT.0 + RIGHT;
+        let panels = i32::try_from(self.panels.len()).unwrap_or(1).max(1);
+        let below = HEAD + TOP + PLOT.1 + BOTTOM;
+        let height = below + LINE * i32::try_from(published.len()).unwrap_or(0) + 8;
+        let area = SVGBackend::with_string(text, ((wide * panels).cast_unsigned(), height.cast_unsigned()));
+        let area = area.into_drawing_area();
+        area.fill(&WHITE)?;
+        area.draw(&Text::new(self.title.clone(), (LEFT, 12), words(21).color(&BLACK)))?;
+        area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), words(14).color(&GREY)))?;
+        let (sizes, costs) = (range(self.values(|point| point.0)), range(self.values(|point| point.1)));
+        let labels = self.labels();
+        for (at, panel) in (0..).zip(&self.panels) {
+            let frame = Frame { left: at * wide + LEFT, sizes: sizes.clone(), costs: steps(&costs) };
+            frame.axes(&area, self)?;
+            let title = words(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
+            area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, HEAD + TOP - 8), title))?;
+            frame.curves(&area, panel, &labels)?;
+        }
+        for (at, label) in (0..).zip(published) {
+            let y = below + at * LINE + LINE / 2 - 4;
+            dashed(&area, &[(LEFT, y), (LEFT + 36, y)])?;
+            let style = words(14).color(&GREY).pos(Pos::new(HPos::Left, VPos::Center));
+            area.draw(&Text::new(label.to_owned(), (LEFT + 46, y), style))?;
+        }
+        area.present()
+    }
+
+    /// The labels of curves with a colour of their own, the same in every panel.
+    fn labels(&self) -> Vec<&str> {
+        let curves = self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| !curve.published);
+        let mut labels: Vec<&str> = Vec::new();
+        for curve in curves {
+            if !labels.contains(&curve.label.as_str()) {
+                labels.push(&curve.label);
+            }
+        }
+        labels
+    }
+
+    fn published(&self) -> Vec<&str> {
+        let mut labels: Vec<&str> = Vec::new();
+        for curve in self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| curve.published) {
+            if !labels.contains(&curve.label.as_str()) {
+                labels.push(&curve.label);
+            }
+        }
+        labels
+    }
+
+    fn values(&self, value: impl Fn(&(f64, f64)) -> f64) -> Vec<f64> {
+        let curves = self.panels.iter().flat_map(|panel| &panel.curves);
+        curves.flat_map(|curve| &curve.points).map(value).filter(|value| *value >= LEAST).collect()
+    }
+}
+
+/// What a logarithmic axis begins with: a nanosecond, or one object. What is less is drawn there.
+const LEAST: f64 = 1.0;
+
+/// One pair of axes on the page.
+struct Frame {
+    /// Where the vertical axis is.
+    left: i32,
+    sizes: Range<f64>,
+    costs: Range<f64>,
+}
+
+impl Frame {
+    fn x(&self, size: f64) -> i32 {
+        self.left + (share(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
+    }
+
+    fn y(&self, cost: f64) -> i32 {
+        HEAD + TOP + PLOT.1 - (share(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
+    }
+
+    fn place(&self, point: &(f64, f64)) -> (i32, i32) {
+        (self.x(point.0), self.y(point.1))
+    }
+
+    /// Lines to read values by, the axes, and what they say.
+    fn axes(&self, area: &Area<'_>, chart: &Chart) -> Drawn {
+        let (right, bottom) = (self.left + PLOT.0, HEAD + TOP + PLOT.1);
+        for (cost, whole) in ticks(&self.costs) {
+            let y = self.y(cost);
+            line(area, &[(self.left, y), (right, y)], if whole { GRID } else { FAINT })?;
+            // A range of less than a decade would have one label, or none.
+            if whole || self.costs.end / self.costs.start < 30.0 && is_labelled(cost) {
+                let style = words(14).color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
+                area.draw(&Text::new(unit(cost), (self.left - 9, y), style))?;
+            }
+        }
+        let mut sizes = chart.values(|point| point.0);
+        sizes.sort_by(f64::total_cmp);
+        sizes.dedup();
+        let mut last = i32::MIN / 2;
+        for size in sizes {
+            let x = self.x(size);
+            if x - last < APART {
+                continue;
+            }
+            last = x;
+            line(area, &[(x, HEAD + TOP), (x, bottom)], GRID)?;
+            line(area, &[(x, bottom), (x, bottom + 5)], BLACK)?;
+            let style = words(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
+            area.draw(&Text::new(format!("{size}"), (x, bottom + 9), style))?;
+        }
+        line(area, &[(self.left, HEAD + TOP), (self.left, bottom), (right, bottom)], BLACK)?;
+        let style = words(15).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
+        area.draw(&Text::new(chart.across.clone(), (self.left + PLOT.0 / 2, bottom + 32), style))?;
+        let style = words(15).transform(FontTransform::Rotate270).color(&BLACK);
+        let style = style.pos(Pos::new(HPos::Center, VPos::Top));
+        area.draw(&Text::new(chart.up.clone(), (self.left - LEFT + 8, HEAD + TOP + PLOT.1 / 2), style))
+    }
+
+    fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> Drawn {
+        let mut ends = Vec::new();
+        for curve in &panel.curves {
+            let places: Vec<(i32, i32)> = curve.points.iter().map(|point| self.place(point)).collect();
+            if curve.published {
+                dashed(area, &places)?;
+                continue;
+            }
+            let Some((_, y)) = places.last() else { continue };
+            let look = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
+            ends.push((*y, look));
+            area.draw(&PathElement::new(places.clone(), COLOURS[look % COLOURS.len()].stroke_width(2)))?;
+            places.iter().try_for_each(|place| mark(area, *place, look))?;
+        }
+        ends.sort_unstable();
+        let (top, bottom) = (HEAD + TOP, HEAD + TOP + PLOT.1);
+        let wanted: Vec<i32> = ends.iter().map(|(y, _)| *y).collect();
+        for (y, (_, look)) in spread(&wanted, top..bottom).into_iter().zip(ends) {
+            let x = self.left + PLOT.0 + 14;
+            let colour = COLOURS[look % COLOURS.len()];
+            area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2)))?;
+            mark(area, (x + 10, y), look)?;
+            let style = words(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+            area.draw(&Text::new(labels[look].to_owned(), (x + 26, y), style))?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a value is between the ends of a logarithmic axis.
+fn share(range: &Range<f64>, value: f64) -> f64 {
+    (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln()
+}
+
+/// From the least to the largest; with room around where there is one only.
+fn range(values: Vec<f64>) -> Range<f64> {
+    let least = values.iter().copied().reduce(f64::min).unwrap_or(LEAST);
+    let most = values.iter().copied().reduce(f64::max).unwrap_or(LEAST);
+    if most > least { least..most } else { least / 2.0..most * 2.0 }
+}
+
+/// The next wider range that ends at 1, 2 or 5 of some decade.
+fn steps(range: &Range<f64>) -> Range<f64> {
+    let near = |value: f64| {
+        let decade = 10f64.powf(value.log10().floor());
+        [0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * decade)
+    };
+    let low = near(range.start).into_iter().rev().find(|step| *step <= range.start * 0.95);
+    let high = near(range.end).into_iter().find(|step| *step >= range.end * 1.05);
+    low.unwrap_or(range.start)..high.unwrap_or(range.end)
+}
+
+/// Values of a logarithmic axis, and whether each is a whole decade.
+fn ticks(range: &Range<f64>) -> Vec<(f64, bool)> {
+    let first = range.start.log10().floor() as i32;
+    let last = range.end.log10().ceil() as i32;
+    let all = (first..=last)
+        .flat_map(|decade| (1..10).map(move |step| (f64::from(step) * 10f64.powi(decade), step == 1)));
+    // A hair of room: powers are not exact.
+    all.filter(|(value, _)| *value >= range.start * 0.999 && *value <= range.end * 1.001).collect()
+}
+
+fn is_labelled(cost: f64) -> bool {
+    let step = cost / 10f64.powf((cost * 1.001).log10().floor());
+    (step - 2.0).abs() < 0.1 || (step - 5.0).abs() < 0.1
+}
+
+/// `100 ns`, `10 us`, `2 ms`.
+fn unit(ns: f64) -> String {
+    let (value, unit) = match ns * 1.001 {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "us"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", (value * 10.0).round() / 10.0)
+}
+
+/// Moves labels so that none lies on another, as near to where they want to be as that allows; they come in order.
+fn spread(wanted: &[i32], room: Range<i32>) -> Vec<i32> {
+    let mut places = wanted.to_vec();
+    for at in 1..places.len() {
+        places[at] = places[at].max(places[at - 1] + LINE);
+    }
+    let mut limit = room.end;
+    for place in places.iter_mut().rev() {
+        *place = (*place).min(limit);
+        limit = *place - LINE;
+    }
+    places
+}
+
+fn words(size: i32) -> FontDesc<'static> {
+    FontDesc::new(FontFamily::SansSerif, f64::from(size), FontStyle::Normal)
+}
+
+fn line(area: &Area<'_>, places: &[(i32, i32)], colour: RGBColor) -> Drawn {
+    area.draw(&PathElement::new(places.to_vec(), colour.stroke_width(1)))
+}
+
+fn dashed(area: &Area<'_>, places: &[(i32, i32)]) -> Drawn {
+    area.draw(&DashedPathElement::new(places.iter().copied(), 7, 5, GREY.stroke_width(2)))
+}
+
+/// One point of a curve, or of its label: a shape for each look.
+fn mark(area: &Area<'_>, (x, y): (i32, i32), look: usize) -> Drawn {
+    let (full, hollow) = (COLOURS[look % COLOURS.len()].filled(), WHITE.filled());
+    let edge = COLOURS[look % COLOURS.len()].stroke_width(2);
+    let square = [(x - 4, y - 4), (x + 4, y + 4)];
+    let around = |points: [(i32, i32); 4]| points.map(|(right, down)| (x + right, y + down));
+    match look % COLOURS.len() {
+        0 => area.draw(&Circle::new((x, y), 5, full)),
+        1 => area.draw(&Rectangle::new(square, full)),
+        2 => area.draw(&TriangleMarker::new((x, y), 6, full)),
+        3 => area.draw(&Polygon::new(around([(0, -6), (6, 0), (0, 6), (-6, 0)]), full)),
+        4 => area.draw(&Cross::new((x, y), 4, edge)),
+        5 => {
+            area.draw(&Circle::new((x, y), 4, hollow))?;
+            area.draw(&Circle::new((x, y), 4, edge))
+        }
+        6 => {
+            area.draw(&Rectangle::new(square, hollow))?;
+            area.draw(&Rectangle::new(square, edge))
+        }
+        _ => {
+            area.draw(&PathElement::new(vec![(x - 5, y), (x + 5, y)], edge))?;
+            area.draw(&PathElement::new(vec![(x, y - 5), (x, y + 5)], edge))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(label: &str, points: &[(f64, f64)]) -> Curve {
+        Curve { label: label.to_owned(), points: points.to_vec(), published: false }
+    }
+
+    fn chart(curves: Vec<Curve>) -> Chart {
+        Chart {
+            title: "What one wait costs".to_owned(),
+            subtitle: "minder on linux".to_owned(),
+            across: "objects & more".to_owned(),
+            up: "CPU time of one wait".to_owned(),
+            panels: vec![Panel { title: String::new(), curves }],
+        }
+    }
+
+    /// Fails unless every element is closed in order, and no text has an unquoted `<` or `&`.
+    fn well_formed(svg: &str) {
+        let mut open = Vec::new();
+        for piece in svg.split('<').skip(1) {
+            let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("no end of a tag: {piece}"));
+            let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap_or_default();
+            match tag {
+                _ if tag.starts_with('?') || tag.ends_with('/') => {}
+                _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(name), "{tag}"),
+                _ => open.push(name),
+            }
+            for part in text.split('&').skip(1) {
+                assert!(["amp;", "lt;", "gt;"].iter().any(|it| part.starts_with(it)), "{text}");
+            }
+        }
+        assert!(open.is_empty() && svg.starts_with("<svg"), "{open:?}");
+    }
+
+    #[test]
+    fn a_chart_is_svg_with_all_labels() {
+        let names = ["epoll", "poll", "select", "bare-poll", "bare-epoll", "thread-each", "pool", "io_uring"];
+        let mut curves: Vec<Curve> = (1..)
+            .zip(names)
+            .map(|(at, name)| curve(name, &[(2.0, f64::from(at) * 300.0), (16384.0, 1e6)]))
+            .collect();
+        curves.push(Curve { published: true, ..curve("published: a pool", &[(2.0, 1e3), (2048.0, 130e3)]) });
+        let mut chart = chart(curves);
+        let svg = chart.svg().expect("a chart");
+        well_formed(&svg);
+        for word in names.into_iter().chain([
+            "published: a pool",
+            "16384",
+            "1 us",
+            "1 ms",
+            "What one wait costs",
+            "minder on linux",
+        ]) {
+            assert!(svg.lines().any(|line| line == word), "{word} is missing:\n{svg}");
+        }
+        assert!(svg.contains("objects &amp; more") && svg.contains("CPU time of one wait"), "{svg}");
+        // Two panels beside each other.
+        let second = Panel { title: "burst".to_owned(), ..chart.panels[0].clone() };
+        chart.panels.push(second);
+        let svg = chart.svg().expect("a chart");
+        well_formed(&svg);
+        assert_eq!(svg.lines().filter(|line| *line == "epoll").count(), 2);
+    }
+
+    #[test]
+    fn little_is_drawn_as_well() {
+        for curves in [
+            vec![],
+            vec![curve("one", &[(64.0, 500.0)])],
+            vec![curve("none", &[]), curve("zero", &[(2.0, 0.0), (64.0, 0.0)])],
+        ] {
+            well_formed(&chart(curves).svg().expect("a chart"));
+        }
+    }
+
+    #[test]
+    fn labels_keep_apart() {
+        assert_eq!(spread(&[100, 105, 300], 0..400), [100, 119, 300]);
+        assert_eq!(spread(&[390, 395, 400], 0..400), [362, 381, 400]);
+        assert_eq!(spread(&[], 0..400), [0; 0]);
+    }
+
+    #[test]
+    fn axes_end_at_round_values() {
+        assert_eq!(steps(&(310.0..7.2e6)), 200.0..1e7);
+        assert_eq!(steps(&(1000.0..2000.0)), 500.0..5000.0);
+        assert_eq!([100.0, 1000.0, 20e3, 1e6, 1e9].map(unit), ["100 ns", "1 us", "20 us", "1 ms", "1 s"]);
+        let whole: Vec<f64> =
+            ticks(&(200.0..1e4)).into_iter().filter(|tick| tick.1).map(|tick| tick.0).collect();
+        assert_eq!(whole, [1e3, 1e4]);
+    }
+}

@@ -1,0 +1,205 @@
+//! `minder bench`: what mechanisms cost on this machine.
+//!
+//! A verb supplies a [`Subject`], its [`Point`]s in the order of measuring, and a function that measures one. The rest is
+//! here: rounds, Ctrl-C, what this machine refuses, and everything that is shown. Each round measures every point once, so
+//! that what else the machine does meanwhile falls on all of them alike.
+
+mod desk;
+mod results;
+mod wait;
+
+pub(crate) use self::desk::Desk;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use self::results::Results;
+use crate::flags::{Bench, BenchFlags, MeasureFlags};
+use crate::report::export::{Format, Rows};
+use crate::report::{chart::Curve, data, explain, say};
+
+/// What a verb is about, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// What is counted and costs: `wait`; the column is called `waits`.
+    pub(crate) operation: &'static str,
+    /// What a size counts, as a column is called: `objects`, `parent_mib`.
+    pub(crate) size: &'static str,
+    /// The same for people: `objects`, `MiB of the parent`.
+    pub(crate) sizes: &'static str,
+    /// Whether points have kinds, which have a column.
+    pub(crate) kinds: bool,
+    /// Whose CPU is counted: `all threads`.
+    pub(crate) whose: &'static str,
+    /// The chart's title.
+    pub(crate) title: &'static str,
+    /// What stands below the chart's horizontal axis.
+    pub(crate) axis: &'static str,
+    /// Curves that others published, in sizes and nanoseconds.
+    pub(crate) published: Vec<Curve>,
+}
+
+/// One thing to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) mechanism: &'static str,
+    /// For verbs whose [`Subject::kinds`] says so.
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) size: u64,
+}
+
+/// What one measurement found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    /// How many operations were measured.
+    pub(crate) operations: u64,
+    /// Nanoseconds of CPU for one of them.
+    pub(crate) cpu_ns: f64,
+    /// Nanoseconds for one of them.
+    pub(crate) wall_ns: f64,
+}
+
+/// Measures what the flags ask for, and shows it.
+pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
+    match &flags.what {
+        Bench::Wait(flags) => wait::run(flags),
+    }
+}
+
+/// The mechanisms that were asked for, of those that there are.
+///
+/// # Errors
+/// For a name that is none.
+fn chosen(all: &[&'static str], flags: &MeasureFlags) -> Result<Vec<&'static str>> {
+    if all.is_empty() {
+        bail!("there is nothing to measure on this system yet");
+    }
+    if let Some(name) = flags.mechanism.iter().find(|name| !all.contains(&name.as_str())) {
+        bail!("there is no mechanism `{name}` to measure here: there are {}", all.join(", "));
+    }
+    let asked = |name: &&str| flags.mechanism.is_empty() || flags.mechanism.iter().any(|it| it == name);
+    Ok(all.iter().copied().filter(asked).collect())
+}
+
+/// Measures `points` as often as the flags say, and shows what came. What `measure` fails at is not tried again; it may
+/// return early, with any error, once [`Desk::is_over`].
+fn conduct(
+    subject: &Subject,
+    flags: &MeasureFlags,
+    mut desk: Desk,
+    points: &[Point],
+    measure: impl FnMut(&Point, &mut Desk) -> Result<Figure>,
+) -> Result<ExitCode> {
+    let chart = flags.svg.as_deref().map(|path| anyhow::Ok((path, open(path)?))).transpose()?;
+    let format = if flags.csv { Some(Format::Csv) } else { flags.json.then_some(Format::Json) };
+    let code = data(|out| {
+        let mut results = Results::new(subject, points);
+        let mut rows = format.map(|format| Rows::new(out, format, subject.columns())).transpose()?;
+        let measured = rounds(flags.rounds, &mut results, &mut desk, measure, |point, round, figure| {
+            let Some(rows) = &mut rows else { return Ok(()) };
+            rows.row(&subject.values(point, round, figure))?;
+            Ok(rows.flush()?)
+        });
+        desk.clear();
+        measured?;
+        if desk.is_over() {
+            say("interrupted; showing what was measured");
+        }
+        if let Some((path, file)) = chart {
+            write(path, file, &results.chart().svg()?)?;
+        }
+        let gaps = results.gaps();
+        match (format, gaps.first()) {
+            (_, Some(gap)) if results.is_empty() && !desk.is_over() => bail!("nothing was measured: {gap}"),
+            (Some(_), _) => gaps.iter().for_each(|gap| say(gap)),
+            (None, _) => results.tables(out, flags.rounds)?,
+        }
+        Ok(())
+    })?;
+    Ok(if code == ExitCode::SUCCESS { desk.status() } else { code })
+}
+
+/// Measures every point in every round, until all is done or somebody asks for an end.
+fn rounds(
+    rounds: u32,
+    results: &mut Results<'_>,
+    desk: &mut Desk,
+    mut measure: impl FnMut(&Point, &mut Desk) -> Result<Figure>,
+    mut tell: impl FnMut(&Point, u32, &Figure) -> Result<()>,
+) -> Result<()> {
+    let (subject, points) = (results.subject, results.points);
+    desk.expect(points.len(), rounds);
+    for round in 1..=rounds {
+        for (place, point) in points.iter().enumerate() {
+            if results.is_refused(place) {
+                continue;
+            }
+            desk.announce(place, round, &subject.describe(point));
+            match measure(point, desk) {
+                Ok(figure) => {
+                    results.take(place, figure);
+                    tell(point, round, &figure)?;
+                }
+                Err(_) if desk.is_over() => {}
+                Err(error) => results.refuse(place, explain(&error)),
+            }
+            if desk.is_over() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens the chart's file before anything is measured: what cannot be written is said at once. What it holds stays until
+/// the chart is there.
+fn open(path: &Path) -> Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).open(path);
+    file.with_context(|| format!("cannot write the chart `{}`", path.display()))
+}
+
+fn write(path: &Path, mut file: File, svg: &str) -> Result<()> {
+    let written = file.write_all(svg.as_bytes()).and_then(|()| match file.metadata()?.is_file() {
+        true => file.set_len(svg.len() as u64),
+        // A pipe or a device.
+        false => Ok(()),
+    });
+    written.with_context(|| format!("cannot write the chart `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(names: &[&str]) -> MeasureFlags {
+        let mechanism = names.iter().map(|name| (*name).to_owned()).collect();
+        MeasureFlags { mechanism, rounds: 1, csv: false, json: false, svg: None }
+    }
+
+    #[test]
+    fn mechanisms_are_chosen_by_name() {
+        let all = ["epoll", "poll", "select"];
+        assert_eq!(chosen(&all, &flags(&[])).expect("all"), all);
+        assert_eq!(chosen(&all, &flags(&["select", "epoll"])).expect("two"), ["epoll", "select"]);
+        let error = chosen(&all, &flags(&["magic"])).expect_err("no such").to_string();
+        assert!(error.contains("`magic`") && error.ends_with("epoll, poll, select"), "{error}");
+        assert!(chosen(&[], &flags(&[])).is_err());
+    }
+
+    #[test]
+    fn a_chart_replaces_what_the_file_held() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chart.svg");
+        std::fs::write(&path, "something longer").expect("a file");
+        let file = open(&path).expect("a file");
+        assert_eq!(std::fs::read(&path).expect("a file"), b"something longer");
+        write(&path, file, "<svg/>").expect("room");
+        assert_eq!(std::fs::read(&path).expect("a file"), b"<svg/>");
+        let error = open(&folder.path().join("no/chart.svg")).expect_err("no folder");
+        assert!(explain(&error).starts_with("cannot write the chart `"), "{error}");
+    }
+}
