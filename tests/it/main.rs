@@ -12,6 +12,8 @@ mod wait;
 #[cfg(unix)]
 mod set;
 #[cfg(unix)]
+mod lab;
+#[cfg(unix)]
 mod regression;
 #[cfg(unix)]
 mod cli;

@@ -3,49 +3,8 @@
 //! `minder bench` is made of this. A program that waits for children wants [`ChildSet`](crate::ChildSet), and one that
 //! waits for anything else [`Poller`](crate::Poller).
 
-use std::time::{Duration, Instant};
+mod meter;
+mod wait;
 
-use crate::sys::lab as sys;
-
-/// What something took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Spent {
-    /// The CPU time of this process: of all its threads, in user code and in the system, without its children.
-    pub cpu: Duration,
-    /// The time that passed.
-    pub wall: Duration,
-}
-
-/// Measures from its start on.
-///
-/// - Unix: CPU time in nanoseconds. Windows: in ticks of some milliseconds.
-///
-/// ```
-/// let meter = minder::lab::Meter::start();
-/// let sum: u64 = (0..100_000).sum();
-/// let spent = meter.spent();
-/// assert!(sum > 0 && spent.wall > std::time::Duration::ZERO);
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Meter {
-    cpu: Duration,
-    wall: Instant,
-}
-
-impl Meter {
-    /// Begins now.
-    #[must_use]
-    pub fn start() -> Self {
-        // The clock of the CPU is a system call: it stays outside.
-        let cpu = sys::cpu_time();
-        Self { cpu, wall: Instant::now() }
-    }
-
-    /// What was spent since the start.
-    #[must_use]
-    pub fn spent(&self) -> Spent {
-        let wall = self.wall.elapsed();
-        Spent { cpu: sys::cpu_time().saturating_sub(self.cpu), wall }
-    }
-}
+pub use self::meter::{Meter, Spent};
+pub use self::wait::{Objects, Waiting, waits};

@@ -30,6 +30,7 @@
 //!
 //! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`] is many, with one wait;
 //! [`Pump`] is a set on a thread of its own; [`exec`] decides what runs when; [`Poller`] waits for anything else.
+//! [`lab`] holds what they are measured against.
 
 mod command;
 mod chunk;

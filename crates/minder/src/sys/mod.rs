@@ -9,6 +9,7 @@
 //! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | sweep | registered wait |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
 //! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
+//! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | the clock |
 //!
 //! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port with a token; the port
 //! then hands out [`Report`](wait::Report)s, and a report is given back to the endpoint with that token, which makes

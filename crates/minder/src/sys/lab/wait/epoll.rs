@@ -1,0 +1,38 @@
+//! epoll(7), level-triggered, with nothing around it.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+
+use super::{Baseline, Objects};
+
+#[derive(Debug)]
+pub(super) struct Epoll {
+    epoll: OwnedFd,
+    /// Keeps the descriptors open.
+    _objects: Arc<Objects>,
+}
+
+impl Epoll {
+    pub(super) fn open(objects: Arc<Objects>) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        for index in 0..objects.len() {
+            epoll::add(&epoll, objects.source(index), EventData::new_u64(index as u64), EventFlags::IN)?;
+        }
+        Ok(Self { epoll, _objects: objects })
+    }
+}
+
+impl Baseline for Epoll {
+    fn wait(&mut self) -> io::Result<Option<usize>> {
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 64];
+        match epoll::wait(&self.epoll, &mut events, None) {
+            Err(Errno::INTR) => Ok(None),
+            result => Ok(result?.0.first().map(|event| event.data.u64() as usize)),
+        }
+    }
+}
