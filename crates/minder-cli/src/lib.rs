@@ -51,7 +51,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
-        Err(error) => return refuse(&error, args.get(1)),
+        Err(error) => return refuse(&error, args.get(1..).unwrap_or_default()),
     };
     ended(match flags.verb {
         Verb::Run(flags) => {
@@ -96,7 +96,7 @@ fn rewrite(args: &mut Vec<OsString>, loose: Loose) {
 }
 
 /// Prints help and version on stdout; an error in the flags as one line on stderr, with where to read on.
-fn refuse(error: &clap::Error, word: Option<&OsString>) -> ExitCode {
+fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         // A closed stdout is no reason to complain about help.
         let _ = error.print();
@@ -106,13 +106,12 @@ fn refuse(error: &clap::Error, word: Option<&OsString>) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(exit::OTHER);
     }
-    let mut whose = Flags::command().get_name().to_owned();
-    if let Some(verb) = Flags::command()
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .find(|name| word.is_some_and(|word| word == name))
-    {
-        whose = format!("{whose} {verb}");
+    let all = Flags::command();
+    let (mut command, mut whose) = (&all, all.get_name().to_owned());
+    for word in words {
+        let Some(verb) = command.get_subcommands().find(|verb| word == verb.get_name()) else { break };
+        whose = format!("{whose} {}", verb.get_name());
+        command = verb;
     }
     report::say(&format!("{} (see `{whose} --help`)", escape(mistake(error).as_bytes())));
     ExitCode::from(exit::OTHER)

@@ -7,16 +7,16 @@ use clap_complete::Shell;
 #[derive(Debug, Args)]
 #[command(override_usage = "minder help [VERB|TOPIC]")]
 pub(crate) struct HelpFlags {
-    /// A verb or a topic. Without it, all of them are listed.
-    pub(crate) name: Option<String>,
+    /// A verb, with what it is to do where it has several things to do, or a topic. Without it, all of them are listed.
+    pub(crate) name: Vec<String>,
 }
 
 /// See [`crate::verbs::man`].
 #[derive(Debug, Args)]
 #[command(after_help = "Try: minder man run | man -l -")]
 pub(crate) struct ManFlags {
-    /// The verb. Without it, the page is about minder as a whole.
-    pub(crate) verb: Option<String>,
+    /// The verb, with what it is to do where it has several things to do. Without it, the page is about minder as a whole.
+    pub(crate) verb: Vec<String>,
 }
 
 /// See [`crate::verbs::completions`].

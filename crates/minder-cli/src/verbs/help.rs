@@ -28,18 +28,22 @@ const FACE: &str = "GNU parallel's command line, also as a link of that name";
 pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
     let mut all = Flags::command();
     all.build();
-    let Some(name) = flags.name.as_deref() else { return list(out, &all) };
+    if flags.name.is_empty() {
+        return list(out, &all);
+    }
+    let name = flags.name.join(" ");
     if let Some(text) = TOPICS.iter().find(|text| head(text).0 == name) {
         return Ok(out.write_all(text.as_bytes())?);
     }
-    if all.find_subcommand(name).is_some() {
+    if find(&all, &flags.name).is_some() {
         // The parser knows best whether there is a terminal, how wide it is, and its colours.
-        if let Err(help) = Flags::try_parse_from(["minder", name, "--help"]) {
+        let words = flags.name.iter().map(String::as_str);
+        if let Err(help) = Flags::try_parse_from(["minder"].into_iter().chain(words).chain(["--help"])) {
             help.print()?;
         }
         return Ok(());
     }
-    if matches!(name, "parallel" | "sem") {
+    if matches!(name.as_str(), "parallel" | "sem") {
         bail!("`minder {name} --help` has it; docs/from-parallel.md names every option");
     }
     let topics: Vec<&str> = titles().map(|(topic, _)| topic).collect();
@@ -48,6 +52,11 @@ pub(crate) fn run(out: &mut dyn Write, flags: &HelpFlags) -> Result<()> {
         verbs(&all).join(", "),
         topics.join(", ")
     );
+}
+
+/// The command of a verb, and of what it is to do.
+pub(crate) fn find<'a>(all: &'a Command, words: &[String]) -> Option<&'a Command> {
+    words.iter().try_fold(all, |command, word| command.find_subcommand(word))
 }
 
 /// The names of all verbs.

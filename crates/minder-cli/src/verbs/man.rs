@@ -14,18 +14,15 @@ use crate::flags::{Flags, ManFlags};
 pub(crate) fn run(out: &mut dyn Write, flags: &ManFlags) -> Result<()> {
     let mut all = Flags::command();
     all.build();
-    let verb = match flags.verb.as_deref() {
-        None => return page(out, &all),
-        Some(verb) => verb,
-    };
-    let Some(command) = all.find_subcommand(verb) else {
-        bail!("there is no verb `{verb}`: {}", help::verbs(&all).join(", "));
-    };
-    page(out, command)
+    match help::find(&all, &flags.verb) {
+        Some(command) => page(out, command),
+        None => bail!("there is no verb `{}`: {}", flags.verb.join(" "), help::verbs(&all).join(", ")),
+    }
 }
 
 fn page(out: &mut dyn Write, command: &Command) -> Result<()> {
-    let whole = command.has_subcommands();
+    let whole = command.get_name() == "minder";
+    let several = command.has_subcommands();
     let command = command.clone().mut_args(with_aliases);
     let name = command.get_display_name().unwrap_or("minder").to_owned();
     let (about, after) = (command.get_long_about().or(command.get_about()), command.get_after_long_help());
@@ -44,8 +41,10 @@ fn page(out: &mut dyn Write, command: &Command) -> Result<()> {
     roff.to_writer(out)?;
     man.render_options_section(out)?;
     let mut roff = Roff::new();
-    if whole {
+    if several {
         man.render_subcommands_section(out)?;
+    }
+    if whole {
         roff.control("SH", ["TOPICS"]);
         for (topic, title) in help::titles() {
             roff.control("TP", []);
