@@ -16,6 +16,7 @@ mod resume;
 mod record;
 mod log;
 mod faults;
+mod bench;
 mod help;
 mod guide;
 #[cfg(target_os = "linux")]

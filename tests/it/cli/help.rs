@@ -180,6 +180,9 @@ const LOG: &[&str] = &[
     "-h",
 ];
 
+/// The flags of `bench wait`.
+const WAIT: &[&str] = &["--objects", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
+
 #[test]
 fn help_names_every_flag() {
     for (line, flags) in [
@@ -190,6 +193,9 @@ fn help_names_every_flag() {
         ("log -h", LOG),
         ("help log", LOG),
         ("doctor --help", &["--json", "--help"]),
+        ("bench wait --help", WAIT),
+        ("bench wait -h", WAIT),
+        ("help bench wait", WAIT),
     ] {
         let ended = ended(line).code(0).says("");
         for flag in flags {
@@ -201,7 +207,7 @@ fn help_names_every_flag() {
 
 #[test]
 fn every_flag_that_help_names_is_tested_here() {
-    for (line, flags) in [("run -h", RUN), ("log -h", LOG)] {
+    for (line, flags) in [("run -h", RUN), ("log -h", LOG), ("bench wait -h", WAIT)] {
         let help = ended(line).code(0).text();
         let named =
             help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
@@ -254,7 +260,17 @@ fn help_of_log_tells_its_columns_and_exit_statuses() {
 
 #[test]
 fn help_fits_a_terminal() {
-    for line in ["--help", "run --help", "run -h", "doctor --help", "log --help", "log -h"] {
+    for line in [
+        "--help",
+        "run --help",
+        "run -h",
+        "doctor --help",
+        "log --help",
+        "log -h",
+        "bench --help",
+        "bench wait --help",
+        "bench wait -h",
+    ] {
         let help = ended(line).code(0).text();
         let paragraphs: Vec<&str> = help.split("\n\n").collect();
         for paragraph in paragraphs {

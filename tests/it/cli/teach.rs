@@ -74,7 +74,17 @@ fn what_teaches_ends_quietly_when_nobody_reads() {
 
 #[test]
 fn manual_pages_are_read_without_a_warning() {
-    for line in ["man", "man run", "man log", "man doctor", "man help", "man completions", "man man"] {
+    for line in [
+        "man",
+        "man run",
+        "man log",
+        "man doctor",
+        "man bench",
+        "man bench wait",
+        "man help",
+        "man completions",
+        "man man",
+    ] {
         let page = ended(line).code(0).says("").text();
         assert!(page.contains(".TH MINDER"), "{page}");
         let Some(read) = reads("man", &["--warnings", "-l"], &page) else { return };

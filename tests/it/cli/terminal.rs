@@ -191,3 +191,12 @@ fn jobs_see_no_terminal() {
     let ended = shown(&on_terminal("run -j1 KID fds ::: 1")).code(0);
     assert!(!ended.text().contains("/dev/pts") && !ended.text().contains("/dev/tty"), "{}", ended.text());
 }
+
+#[test]
+fn a_measurement_says_how_far_it_is() {
+    let text = shown(&on_terminal("bench wait --rounds 2 --objects 2 --mechanism poll")).code(0).text();
+    assert!(text.contains("\rwait: poll, 2 objects, round 1 of 2\x1b[K"), "{text:?}");
+    assert!(text.contains("\rwait: poll, 2 objects, round 2 of 2, about 1 s left\x1b[K"), "{text:?}");
+    // The line is gone when the table comes.
+    assert!(text.contains("\r\x1b[KCPU time of one wait, all threads, median of 2 rounds:"), "{text:?}");
+}

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(
     subcommand_value_name = "WHAT",
-    subcommand_help_heading = "What",
     disable_help_subcommand = true,
     after_help = "Try: minder bench wait"
 )]
@@ -28,8 +27,17 @@ pub(crate) enum Bench {
 /// See [`crate::verbs::bench::wait`].
 #[derive(Debug, Args)]
 pub(crate) struct WaitFlags {
-    /// Numbers of objects that are waited for: a list of numbers, and of ranges in which each is twice the one before.
-    #[arg(long, value_name = "LIST", default_value = "2,8,32,64,128,512,1024,2048,8192,16384", value_parser = sizes)]
+    /// Numbers of objects that are waited for [default: 2,8,32,64 … 16384]
+    ///
+    /// A list of numbers and of ranges, in which each is twice the one before: 2,64,2048 or 2..16384. The default is
+    /// 2,8,32,64,128,512,1024,2048,8192,16384.
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "2,8,32,64,128,512,1024,2048,8192,16384",
+        hide_default_value = true,
+        value_parser = sizes
+    )]
     pub(crate) objects: Sizes,
 
     #[command(flatten)]
@@ -39,15 +47,17 @@ pub(crate) struct WaitFlags {
 /// What all of them know.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureFlags {
-    /// Only this mechanism; may be given several times [default: all of this machine]
+    /// Only this mechanism, of all that there are; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Measure everything so many times, one mechanism after the other; tables and charts show medians.
+    /// Measure everything so many times.
+    ///
+    /// In each round every mechanism has its turn. Tables and charts show medians over the rounds.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
 
-    /// Print each measurement as CSV (RFC 4180), the names of the columns first.
+    /// Print each measurement as CSV, the names of the columns first (RFC 4180).
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
 
@@ -55,7 +65,7 @@ pub(crate) struct MeasureFlags {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a chart as well.
+    /// Write a chart of the medians as well: CPU time over sizes, as SVG.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 }
@@ -115,7 +125,7 @@ Mechanisms:
   epoll, poll …  those of minder, by the names of `minder doctor`
   select         the system call of 4.2BSD, with sets of bits of any size
   bare-poll      the system call, without a library around it
-  bare-epoll     the same
+  bare-epoll     the same of Linux
   thread-each    a thread an object, which is blocked in a read and hands the news on
   pool           resident threads with 63 objects each, all sent off and called back at
                  each wait; up to 64 objects without them

@@ -95,6 +95,8 @@ impl Chart {
         area.draw(&Text::new(self.title.clone(), (LEFT, 12), words(21).color(&BLACK)))?;
         area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), words(14).color(&GREY)))?;
         let (sizes, costs) = (range(self.values(|point| point.0)), range(self.values(|point| point.1)));
+        // Marks do not stand on the frame.
+        let sizes = sizes.start / 1.2..sizes.end * 1.2;
         let labels = self.labels();
         for (at, panel) in (0..).zip(&self.panels) {
             let frame = Frame { left: at * wide + LEFT, sizes: sizes.clone(), costs: steps(&costs) };
@@ -132,6 +134,22 @@ impl Chart {
             }
         }
         labels
+    }
+
+    /// The sizes that have labels: what was measured, and where others' curves end, as far as there is room.
+    fn sizes(&self, place: impl Fn(f64) -> i32) -> Vec<f64> {
+        let curves = || self.panels.iter().flat_map(|panel| &panel.curves);
+        let measured = curves().filter(|curve| !curve.published).flat_map(|curve| &curve.points);
+        let ends = curves().filter(|curve| curve.published).flat_map(|curve| curve.points.last());
+        let mut measured: Vec<f64> = measured.map(|point| point.0).collect();
+        measured.sort_by(f64::total_cmp);
+        let mut sizes: Vec<f64> = Vec::new();
+        for size in measured.into_iter().chain(ends.map(|point| point.0)) {
+            if sizes.iter().all(|other| (place(*other) - place(size)).abs() >= APART) {
+                sizes.push(size);
+            }
+        }
+        sizes
     }
 
     fn values(&self, value: impl Fn(&(f64, f64)) -> f64) -> Vec<f64> {
@@ -176,16 +194,8 @@ impl Frame {
                 area.draw(&Text::new(unit(cost), (self.left - 9, y), style))?;
             }
         }
-        let mut sizes = chart.values(|point| point.0);
-        sizes.sort_by(f64::total_cmp);
-        sizes.dedup();
-        let mut last = i32::MIN / 2;
-        for size in sizes {
+        for size in chart.sizes(|size| self.x(size)) {
             let x = self.x(size);
-            if x - last < APART {
-                continue;
-            }
-            last = x;
             line(area, &[(x, HEAD + TOP), (x, bottom)], GRID)?;
             line(area, &[(x, bottom), (x, bottom + 5)], BLACK)?;
             let style = words(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));

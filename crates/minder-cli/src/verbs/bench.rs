@@ -110,7 +110,7 @@ fn conduct(
             say("interrupted; showing what was measured");
         }
         if let Some((path, file)) = chart {
-            write(path, file, &results.chart().svg()?)?;
+            write(path, file, &results.chart(flags.rounds).svg()?)?;
         }
         let gaps = results.gaps();
         match (format, gaps.first()) {

@@ -11,10 +11,12 @@ const VIEWS: &[&str] = &[
     "report/summary.rs",
     "report/progress",
     "report/export.rs",
+    "report/chart.rs",
     "report/table.rs",
     "report/when.rs",
     "face/about.rs",
     "verbs/run/results/table.rs",
+    "verbs/bench/results.rs",
     "verbs/doctor.rs",
     "verbs/help.rs",
 ];
@@ -31,6 +33,12 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
     ("the best of the others is used", "see refused.rs: the best of the others is used"),
+    ("interrupted; showing what was measured", "see cli/bench.rs: showing what was measured"),
+    ("Waiting for one of many objects", "see cli/bench.rs: Waiting for one of many objects"),
+    ("objects that are waited for", "see cli/bench.rs: objects that are waited for"),
+    ("published: pool of waiter threads", "see cli/bench.rs: published: pool"),
+    (", about {} s left", "see cli/terminal.rs: round 2 of 2, about "),
+    ("{what}, round {round} of {}{left}", "see cli/terminal.rs: round 2 of 2"),
     // A terminal is needed, or that there is none.
     ("reading arguments from the terminal", "standard input has to be a terminal"),
     ("{why}: give it again, … | minder run --resume {id}", "standard input has to be a terminal"),
@@ -62,6 +70,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("minder(1), minder help", "a part of a page"),
     // Other builds and systems.
     ("neither MINDER_STATE_DIR nor LOCALAPPDATA", "Windows"),
+    ("there is nothing to measure on this system yet", "Windows"),
     ("needs SQLite, which this minder was built without", "a build without the feature"),
     ("is not known on this system", "no system of these tests lacks it"),
     // The machine would have to fail at one moment.

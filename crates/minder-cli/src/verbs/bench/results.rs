@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::{Figure, Point, Subject};
 use crate::report::chart::{Chart, Curve, Panel};
+use crate::report::count;
 use crate::report::export::Value;
 use crate::report::table::{Column, Table};
 
@@ -97,10 +98,9 @@ impl<'a> Results<'a> {
     pub(super) fn tables(&self, out: &mut dyn Write, rounds: u32) -> io::Result<()> {
         if !self.is_empty() {
             let Subject { operation, whose, .. } = self.subject;
-            let of = if rounds > 1 { format!(", median of {rounds} rounds") } else { String::new() };
-            writeln!(out, "CPU time of one {operation}, {whose}{of}:\n")?;
+            writeln!(out, "CPU time of one {operation}, {whose}{}:\n", of_rounds(rounds))?;
             self.table(out, |figure| figure.cpu_ns)?;
-            writeln!(out, "\nTime that passed:\n")?;
+            writeln!(out, "\nWall time of one {operation}:\n")?;
             self.table(out, |figure| figure.wall_ns)?;
         }
         let gaps = self.gaps();
@@ -134,7 +134,7 @@ impl<'a> Results<'a> {
     }
 
     /// The medians of CPU time; a panel for each kind.
-    pub(super) fn chart(&self) -> Chart {
+    pub(super) fn chart(&self, rounds: u32) -> Chart {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
         let panels = self.kinds().into_iter().map(|kind| {
@@ -145,7 +145,12 @@ impl<'a> Results<'a> {
         });
         Chart {
             title: self.subject.title.to_owned(),
-            subtitle: format!("minder {}, {system}, {processors} processors", env!("CARGO_PKG_VERSION")),
+            subtitle: format!(
+                "minder {}, {system}, {}{}",
+                env!("CARGO_PKG_VERSION"),
+                count(processors as u64, "processor"),
+                of_rounds(rounds)
+            ),
             across: self.subject.axis.to_owned(),
             up: format!("CPU time of one {}, {}", self.subject.operation, self.subject.whose),
             panels: panels.collect(),
@@ -185,6 +190,10 @@ impl<'a> Results<'a> {
     fn kinds(&self) -> Vec<Option<&'static str>> {
         first_of_each(self.points.iter().map(|point| point.kind))
     }
+}
+
+fn of_rounds(rounds: u32) -> String {
+    if rounds > 1 { format!(", median of {rounds} rounds") } else { String::new() }
 }
 
 fn first_of_each<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
@@ -288,7 +297,7 @@ objects    epoll  pool
       2   200 ns     -
      64  1.50 us     -
 
-Time that passed:
+Wall time of one wait:
 
 objects    epoll  pool
       2   400 ns     -
@@ -315,7 +324,7 @@ Not measured:
             text.contains("\nkind   objects  floor\none          2  10 ns\nburst        2  20 ns\n"),
             "{text}"
         );
-        let chart = results.chart();
+        let chart = results.chart(5);
         assert_eq!(
             chart.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(),
             ["one", "burst"]

@@ -1,13 +1,27 @@
 //! `minder bench wait`: one wait for one of many objects.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
+use minder::lab::{Meter, Objects, Spent, Waiting, waits};
 
-use super::{Desk, Point, Subject, chosen, conduct};
+use super::{Desk, Figure, Point, Subject, chosen, conduct};
 use crate::flags::WaitFlags;
 use crate::report::chart::Curve;
 
+/// How long one measurement lasts, and how many waits it has at least, unless they take too long.
+const TIME: Duration = Duration::from_millis(30);
+const WAITS_MIN: u64 = 50;
+const TIME_MAX: Duration = Duration::from_secs(1);
+/// How long the signal and the reset alone are measured.
+const REST_TIME: Duration = Duration::from_millis(8);
+/// Waits before anything is measured: threads find their processors, memory comes into caches.
+const WARM: u64 = 5;
+/// Descriptors that are not objects: standard streams, signals, the mechanism's own.
+const OTHERS: u64 = 32;
+
+/// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
     let subject = Subject {
         operation: "wait",
@@ -19,19 +33,113 @@ pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
         axis: "objects that are waited for",
         published: vec![published()],
     };
-    let mechanisms = chosen(&minder::backends().collect::<Vec<_>>(), &flags.measure)?;
+    let mechanisms = chosen(&waits().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = &flags.objects.0;
     let points: Vec<Point> = sizes
         .iter()
         .flat_map(|size| mechanisms.iter().map(|mechanism| Point { mechanism, kind: None, size: *size }))
         .collect();
-    let desk = Desk::enter()?;
-    conduct(&subject, &flags.measure, desk, &points, |_, _| bail!("not yet"))
+    conduct(&subject, &flags.measure, Desk::enter()?, &points, measure)
 }
 
-/// The curve that the designs of `pool` are known by.
+/// Measures one point.
+fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
+    let (count, limit) = (usize::try_from(point.size)?, desk.descriptors());
+    let needed = point.size * Objects::DESCRIPTORS as u64 + OTHERS;
+    if needed > limit {
+        bail!(
+            "{needed} descriptors are needed, and this process may have {limit}; \
+             cure: a higher hard limit, such as `ulimit -n {needed}` as root"
+        );
+    }
+    let objects = Objects::open(count)?;
+    let mut indices = Indices::new(point.size);
+    let (rest, rests) = repeat(REST_TIME, || objects.rest(indices.next()))?;
+    let mut waiting = Waiting::open(point.mechanism, objects)?;
+    for _ in 0..WARM {
+        waiting.cycle(indices.next())?;
+    }
+    let (cycle, waits) = repeat(TIME, || waiting.cycle(indices.next()))?;
+    let each = |time: Duration, count: u64| time.as_nanos() as f64 / count as f64;
+    Ok(Figure {
+        operations: waits,
+        cpu_ns: (each(cycle.cpu, waits) - each(rest.cpu, rests)).max(0.0),
+        wall_ns: (each(cycle.wall, waits) - each(rest.wall, rests)).max(0.0),
+    })
+}
+
+/// Does something for so long, and often enough; returns what it took, and how often it was done.
+fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result<(Spent, u64)> {
+    let meter = Meter::start();
+    let (mut count, mut batch) = (0, 1);
+    loop {
+        for _ in 0..batch {
+            act()?;
+        }
+        count += batch;
+        let spent = meter.spent();
+        if spent.wall >= time && count >= WAITS_MIN || spent.wall >= TIME_MAX {
+            return Ok((spent, count));
+        }
+        // A look at the clocks costs as much as a short wait.
+        if spent.wall < time / 16 {
+            batch *= 2;
+        }
+    }
+}
+
+/// Places of objects in an order that no cache foresees, the same in every run.
+struct Indices {
+    state: u64,
+    count: u64,
+}
+
+impl Indices {
+    fn new(count: u64) -> Self {
+        Self { state: 0x9e37_79b9_7f4a_7c15, count }
+    }
+
+    /// The next one: Marsaglia's xorshift.
+    fn next(&mut self) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (((self.state >> 32) * self.count) >> 32) as usize
+    }
+}
+
+/// What is known of a pool of threads elsewhere, for context.
 fn published() -> Curve {
-    let points = vec![(2.0, 1e3), (64.0, 1e3), (65.0, 10e3), (2048.0, 130e3)];
+    // A straight line in sizes, which logarithmic axes bend.
+    let line = |objects: f64| (objects, 10e3 + 120e3 * (objects - 64.0) / (2048.0 - 64.0));
+    let pool = [64.0, 96.0, 128.0, 192.0, 256.0, 384.0, 512.0, 1024.0, 2048.0].map(line);
+    let points = [(2.0, 1e3), (64.0, 1e3)].into_iter().chain(pool).collect();
     let label = "published: pool of waiter threads, Emacs on Windows, 6-core laptop";
     Curve { label: label.to_owned(), points, published: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_object_has_its_turn() {
+        for count in [1, 2, 64, 1000] {
+            let mut indices = Indices::new(count);
+            let mut turns = vec![0; usize::try_from(count).expect("few")];
+            (0..count * 100).for_each(|_| turns[indices.next()] += 1);
+            assert!(turns.iter().all(|turns| (40..200).contains(turns)), "{count}: {turns:?}");
+        }
+    }
+
+    #[test]
+    fn measuring_lasts_long_enough() {
+        let mut done = 0;
+        let (spent, count) = repeat(Duration::from_millis(2), || {
+            done += 1;
+            Ok(())
+        })
+        .expect("nothing fails");
+        assert!(count == done && count >= WAITS_MIN && spent.wall >= Duration::from_millis(2), "{count}");
+    }
 }
