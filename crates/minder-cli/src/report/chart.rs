@@ -42,7 +42,7 @@ pub(crate) struct Curve {
 /// What the form of the page is made of, in pixels.
 const HEAD: i32 = 62;
 const LEFT: i32 = 84;
-const RIGHT: i32 = 132;
+const RIGHT: i32 = 144;
 const BOTTOM: i32 = 62;
 /// Room above the axes: for a panel's title.
 const TOP: i32 = 24;
