@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::sys::lab as sys;
-use crate::wait::{Events, Poller, Source, backends};
+use crate::wait::{Events, Poller, backends};
 use crate::{Error, ErrorKind, Interest, Result, Token};
 
 /// The names that [`Waiting::open`] takes: those of [`backends`](crate::backends), then the baselines.
@@ -108,7 +108,7 @@ impl Waiting {
             None => {
                 let poller = Poller::with_backend(mechanism)?;
                 for index in 0..objects.len() {
-                    poller.add(Source(objects.source(index)), Token(index as u64), Interest::READABLE)?;
+                    poller.add(objects.source(index), Token(index as u64), Interest::READABLE)?;
                 }
                 How::Ours(poller, Events::new())
             }

@@ -1,7 +1,7 @@
 //! The clock of this process's CPU, and objects to wait for: eventfds on Linux, pipes elsewhere.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -38,8 +38,8 @@ impl Objects {
     }
 
     /// What tells of a signal by being readable.
-    pub(crate) fn source(&self, index: usize) -> BorrowedFd<'_> {
-        self.0[index].hear.as_fd()
+    pub(crate) fn source(&self, index: usize) -> &OwnedFd {
+        &self.0[index].hear
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::os::windows::io::OwnedHandle;
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::FILETIME;
@@ -48,7 +49,7 @@ impl Objects {
         match self.0 {}
     }
 
-    pub(crate) fn source(&self, _index: usize) -> crate::sys::wait::Source<'_> {
+    pub(crate) fn source(&self, _index: usize) -> &OwnedHandle {
         match self.0 {}
     }
 }

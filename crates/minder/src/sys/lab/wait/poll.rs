@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the poll system call over a list that outlives any one borrow")]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::{Baseline, Objects};
@@ -38,12 +38,9 @@ impl std::fmt::Debug for List {
 }
 
 impl List {
-    pub(super) fn of<'a>(sources: impl Iterator<Item = BorrowedFd<'a>>) -> Self {
-        let entry = |source: BorrowedFd<'a>| libc::pollfd {
-            fd: source.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
+    pub(super) fn of<'a>(sources: impl Iterator<Item = &'a OwnedFd>) -> Self {
+        let entry =
+            |source: &OwnedFd| libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         Self(sources.map(entry).collect())
     }
 
