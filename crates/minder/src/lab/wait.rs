@@ -87,7 +87,7 @@ pub struct Waiting {
 
 #[derive(Debug)]
 enum How {
-    Ours(Poller, Events),
+    Ours(Box<Poller>, Events),
     Baseline(Box<dyn sys::wait::Baseline>),
 }
 
@@ -110,7 +110,7 @@ impl Waiting {
                 for index in 0..objects.len() {
                     poller.add(objects.source(index), Token(index as u64), Interest::READABLE)?;
                 }
-                How::Ours(poller, Events::new())
+                How::Ours(Box::new(poller), Events::new())
             }
         };
         Ok(Self { how, objects })
