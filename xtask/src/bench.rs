@@ -1,4 +1,4 @@
-//! `cargo xtask bench run`: what `minder run` costs beside its peers, in paired rounds.
+//! `cargo xtask bench`: what minder costs beside its peers, in paired rounds. The questions of `bench run` are here.
 //!
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 
@@ -9,6 +9,7 @@ mod meter;
 mod peers;
 mod table;
 mod output;
+mod lab;
 
 use crate::tree;
 use anyhow::{Context, Result, bail};
@@ -66,6 +67,11 @@ impl Bench {
         if self.quick { full / 10 } else { full }
     }
 
+    /// Where tables, rows and charts go: quick looks below target, full runs into docs/measurements.
+    fn results(&self) -> PathBuf {
+        if self.quick { tree::target_dir().join("bench") } else { tree::root().join("docs/measurements") }
+    }
+
     fn round(&self, number: usize) {
         eprint!("\r  round {} of {} ", number + 1, self.rounds);
         if number + 1 == self.rounds {
@@ -81,16 +87,18 @@ struct Answer {
     csv: String,
 }
 
-/// `cargo xtask bench run [--rounds N] [--quick] [--only NAME]...`
+/// `cargo xtask bench VERB [--rounds N] [--quick] [--only NAME]...`
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    if let Some(("output", options)) = args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) {
-        return output::main(options);
+    let (verb, options) = args.split_first().map_or(("", args), |(verb, rest)| (verb.as_str(), rest));
+    match (verb, lab::questions(verb)) {
+        ("run", _) => run(options),
+        ("output", _) => output::main(options),
+        (_, Some(questions)) => lab::main(verb, questions, options),
+        _ => bail!("bench knows `run`, `output`, `wait`, `exit` and `spawn`; cure: cargo xtask help"),
     }
-    let Some(("run", options)) = args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) else {
-        bail!(
-            "bench knows `run` and `output`; cure: cargo xtask bench run [--rounds N] [--quick] [--only NAME]"
-        );
-    };
+}
+
+fn run(options: &[String]) -> Result<()> {
     let asked = Asked::parse("run", &QUESTIONS.map(|q| q.name), options)?;
     let mut peers = Peers::ready()?;
     for question in
@@ -107,7 +115,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Prints the table, and keeps it and its rows: quick looks below target, full runs in docs/measurements.
+/// Prints the table, and keeps it and its rows.
 fn report(
     verb: &str,
     (name, what): (&str, &str),
@@ -120,14 +128,15 @@ fn report(
         bench.rounds,
         if bench.quick { " --quick" } else { "" }
     );
-    let mut text = format!("# minder run: {what}\n\n{}\n", answer.table);
+    let about =
+        if matches!(verb, "run" | "output") { "minder run".into() } else { format!("minder bench {verb}") };
+    let mut text = format!("# {about}: {what}\n\n{}\n", answer.table);
     for remark in answer.remarks.iter().chain(&bench.peers.left_out) {
         text.push_str(&format!("- {remark}\n"));
     }
     text.push_str(&machine::describe(&bench.peers, bench.rounds, load_before)?);
     text.push_str(&format!("- drawn by: `{again}`\n- raw rows: `{verb}-{name}.csv`\n"));
-    let dir: PathBuf =
-        if bench.quick { tree::target_dir().join("bench") } else { tree::root().join("docs/measurements") };
+    let dir = bench.results();
     std::fs::create_dir_all(&dir)?;
     std::fs::write(dir.join(format!("{verb}-{name}.csv")), &answer.csv)?;
     std::fs::write(dir.join(format!("{verb}-{name}.md")), &text)?;

@@ -24,6 +24,7 @@ cargo xtask VERB
   wine [CARGO ARGUMENTS]...        builds for Windows and runs it under Wine; with arguments, runs that cargo command there
   bench run [--rounds N] [--quick] [--only NAME]   measures `minder run` beside its peers
   bench output [--rounds N] [--quick] [--only NAME]   the same for what it costs to see output, every byte checked
+  bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]   `minder bench` beside other programs, with goals and charts
 ";
 
 fn main() -> ExitCode {

@@ -47,13 +47,18 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
 
 /// Runs the command unseen and returns what it wrote to its standard output.
 pub(crate) fn read(cmd: &mut Command) -> Result<String> {
+    Ok(read_both(cmd)?.0)
+}
+
+/// Runs the command unseen and returns what it wrote to its standard output and its standard error.
+pub(crate) fn read_both(cmd: &mut Command) -> Result<(String, String)> {
     let line = show(cmd);
     let out = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{line}`"))?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
     if !out.status.success() {
-        let told = String::from_utf8_lossy(&out.stderr);
-        bail!("`{line}` failed ({}): {}", out.status, told.trim());
+        bail!("`{line}` failed ({}): {}", out.status, said.trim());
     }
-    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+    Ok((String::from_utf8_lossy(&out.stdout).into_owned(), said))
 }
 
 /// Whether the command can be run and succeeds; nothing of it is shown.

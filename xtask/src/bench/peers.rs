@@ -5,7 +5,7 @@
 use super::meter;
 use crate::{install, run, tree};
 use anyhow::{Context, Result, anyhow, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The release of rust-parallel that figures were drawn with.
 const RUST_PARALLEL: &str = "1.24.0";
@@ -75,10 +75,7 @@ pub(crate) struct Peers {
 impl Peers {
     /// Builds and installs what is needed, and tries every runner on three jobs.
     pub(crate) fn ready() -> Result<Self> {
-        let dir = tree::target_dir().join("peers");
-        std::fs::create_dir_all(&dir)?;
-        let program = tree::target_dir().join(format!("release/minder{}", std::env::consts::EXE_SUFFIX));
-        let mut peers = Self { dir, minder: program, runners: Vec::new(), left_out: Vec::new() };
+        let mut peers = Self::none()?;
         peers.compile()?;
         let mut failed = Vec::new();
         let minder = peers.build_minder();
@@ -98,6 +95,25 @@ impl Peers {
             eprintln!("bench: {why}");
         }
         Ok(peers)
+    }
+
+    /// Only minder, freshly built: for what is not about runners.
+    pub(crate) fn of_minder_alone() -> Result<Self> {
+        let peers = Self::none()?;
+        peers.build_minder()?;
+        Ok(peers)
+    }
+
+    fn none() -> Result<Self> {
+        let dir = tree::target_dir().join("peers");
+        std::fs::create_dir_all(&dir)?;
+        let minder = tree::target_dir().join(format!("release/minder{}", std::env::consts::EXE_SUFFIX));
+        Ok(Self { dir, minder, runners: Vec::new(), left_out: Vec::new() })
+    }
+
+    /// The command that people use, as it was built here.
+    pub(crate) fn minder(&self) -> &Path {
+        &self.minder
     }
 
     /// The path of something that was built here.

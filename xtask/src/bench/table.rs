@@ -1,6 +1,7 @@
 //! Medians, and tables in Markdown.
 
 /// A median with its extremes.
+#[derive(Debug)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) least: f64,

@@ -1,0 +1,153 @@
+//! `cargo xtask bench wait|exit|spawn`: `minder bench` beside other people's programs, with goals, charts and rows to keep.
+//!
+//! The mechanisms that are published as designs are in `minder bench` itself; here come the programs that would have to
+//! be linked. What was aimed at stands beside what was found, and what was missed is said to be.
+
+mod rows;
+mod goals;
+mod wait;
+mod exit;
+mod spawn;
+
+use super::peers::Peers;
+use super::{Answer, Asked, Bench, machine, report};
+use crate::{run, tree};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
+
+use rows::{Point, Rows};
+
+/// One question, and how it is answered.
+pub(super) struct Question {
+    name: &'static str,
+    what: &'static str,
+    /// How many rounds tell enough, unless the caller says.
+    rounds: usize,
+    ask: fn(&Bench) -> Result<Answer>,
+}
+
+/// The verbs and their questions.
+const VERBS: [(&str, &[Question]); 3] =
+    [("wait", &wait::QUESTIONS), ("exit", &exit::QUESTIONS), ("spawn", &spawn::QUESTIONS)];
+
+/// The questions of a verb of this module.
+pub(super) fn questions(verb: &str) -> Option<&'static [Question]> {
+    VERBS.iter().find(|(name, _)| *name == verb).map(|(_, questions)| *questions)
+}
+
+/// `cargo xtask bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]...`
+pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Result<()> {
+    let names: Vec<&str> = questions.iter().map(|q| q.name).collect();
+    let asked = Asked::parse(verb, &names, words)?;
+    let mut bench = Bench { peers: Peers::of_minder_alone()?, rounds: 0, quick: asked.quick };
+    for question in
+        questions.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
+    {
+        let usual = if asked.quick { question.rounds.min(3) } else { question.rounds };
+        bench.rounds = asked.rounds.unwrap_or(usual);
+        eprintln!("bench: {}: {}", question.name, question.what);
+        let before = machine::load();
+        let mut answer = (question.ask)(&bench).with_context(|| format!("bench {verb} {}", question.name))?;
+        answer.remarks.push(run::read(run::command(bench.peers.minder()).arg("--version"))?.trim().into());
+        report(verb, (question.name, question.what), &bench, &answer, &before)?;
+    }
+    Ok(())
+}
+
+/// Runs a program that prints rows. What it said on standard error beside them is returned as remarks.
+fn rows(cmd: &mut Command, remarks: &mut Vec<String>) -> Result<Rows> {
+    let (out, said) = run::read_both(cmd)?;
+    for line in said.lines().map(|line| format!("said meanwhile: {line}")) {
+        if !remarks.contains(&line) {
+            remarks.push(line);
+        }
+    }
+    Rows::read(&out)
+}
+
+/// `minder bench VERB --csv` for so many rounds, with the options that a verb adds.
+fn minder(bench: &Bench, verb: &str, rounds: usize, chart: Option<&PathBuf>) -> Command {
+    let mut cmd = run::command(bench.peers.minder());
+    cmd.args(["bench", verb, "--csv", "--rounds", &rounds.to_string()]);
+    if let Some(file) = chart {
+        cmd.arg("--svg").arg(file);
+    }
+    cmd
+}
+
+/// Where the chart of a question goes: beside its table.
+fn chart(bench: &Bench, verb: &str, name: &str) -> Result<PathBuf> {
+    let dir = bench.results();
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir.join(format!("{verb}-{name}.svg")))
+}
+
+/// Builds a C program of `benches/peers`, with what follows its name on the command line of the compiler.
+fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result<String> {
+    let built = bench.peers.built(name);
+    let mut cc = run::command("cc");
+    cc.arg("-O2").args(before).args(["-o", &built]);
+    cc.arg(tree::root().join(format!("benches/peers/{name}.c"))).args(after);
+    run::read(&mut cc)?;
+    Ok(built)
+}
+
+/// A number with commas between its thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A table of processor time in microseconds: a line for each name, a column for each size.
+fn costs(rows: &Rows, kind: Option<&str>, head: &str) -> String {
+    let sizes = rows.sizes();
+    let columns: Vec<String> =
+        std::iter::once(head.to_string()).chain(sizes.iter().map(|s| grouped(*s))).collect();
+    let cell = |name, size| rows.cpu(Point { name, kind, size }).map(|nanos| micros(&nanos));
+    let mut lines = Vec::new();
+    for name in rows.names() {
+        let cells: Vec<_> = sizes.iter().map(|size| cell(name, *size)).collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(|c| c.unwrap_or_else(|| "–".into()));
+            lines.push(std::iter::once(name.to_string()).chain(cells).collect());
+        }
+    }
+    super::table::markdown(&columns.iter().map(String::as_str).collect::<Vec<_>>(), &lines)
+}
+
+/// Nanoseconds as microseconds with their extremes, in three digits or so.
+fn micros(nanos: &super::table::Spread) -> String {
+    let decimals = [1e3, 1e4, 1e6].iter().filter(|limit| nanos.median < **limit).count();
+    let [median, least, most] = [nanos.median, nanos.least, nanos.most].map(|n| n / 1e3);
+    format!("{median:.decimals$} [{least:.decimals$}-{most:.decimals$}]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([2, 999, 2048, 1_234_567].map(grouped), ["2", "999", "2,048", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_table_of_costs_has_a_column_for_each_size() {
+        let text = "mechanism,objects,round,waits,cpu_ns,wall_ns\n\
+                    epoll,64,1,9,250,260\npoll,2,1,9,400,410\npoll,64,1,9,12345678,12345679\n";
+        assert_eq!(
+            costs(&Rows::read(text).unwrap(), None, "us a wait"),
+            "| us a wait | 2 | 64 |\n| --- | ---: | ---: |\n| epoll | – | 0.250 [0.250-0.250] |\n\
+             | poll | 0.400 [0.400-0.400] | 12346 [12346-12346] |\n"
+        );
+        assert!(!costs(&Rows::read(text).unwrap(), Some("burst"), "us").contains("epoll"));
+    }
+}

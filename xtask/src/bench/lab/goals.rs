@@ -1,0 +1,100 @@
+//! Goals: what a figure is to be, and whether it is.
+
+use super::super::table::{Spread, markdown};
+
+/// What was aimed at, by the median over the rounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Aim {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Shown for comparison.
+    None,
+}
+
+/// One figure beside its aim.
+#[derive(Debug)]
+pub(crate) struct Goal {
+    pub(crate) what: String,
+    /// What belongs to the figure and to the aim: nothing for ratios.
+    pub(crate) unit: &'static str,
+    /// `None` if something that it needs was not measured.
+    pub(crate) figure: Option<Spread>,
+    pub(crate) aim: Aim,
+}
+
+impl Goal {
+    /// A ratio.
+    pub(crate) fn ratio(what: impl Into<String>, figure: Option<Spread>, aim: Aim) -> Self {
+        Self { what: what.into(), unit: "", figure, aim }
+    }
+
+    /// A time, from nanoseconds, in microseconds.
+    pub(crate) fn micros(what: impl Into<String>, nanos: Option<Spread>, aim: Aim) -> Self {
+        let figure =
+            nanos.map(|n| Spread { median: n.median / 1e3, least: n.least / 1e3, most: n.most / 1e3 });
+        Self { what: what.into(), unit: " us", figure, aim }
+    }
+
+    fn verdict(&self) -> &'static str {
+        let Some(figure) = &self.figure else { return "not measured" };
+        match self.aim {
+            Aim::None => "",
+            Aim::AtMost(limit) if figure.median <= limit => "met",
+            Aim::AtLeast(limit) if figure.median >= limit => "met",
+            _ => "**missed**",
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let aim = match self.aim {
+            Aim::AtMost(limit) => format!("at most {limit}{}", self.unit),
+            Aim::AtLeast(limit) => format!("at least {limit}{}", self.unit),
+            Aim::None => "none".into(),
+        };
+        let figure = self.figure.as_ref().map_or_else(String::new, |f| format!("{}{}", f.show(2), self.unit));
+        vec![self.what.clone(), figure, aim, self.verdict().into()]
+    }
+}
+
+/// The goals as a table, and below it how many were missed.
+pub(crate) fn table(goals: &[Goal]) -> String {
+    let rows: Vec<Vec<String>> = goals.iter().map(Goal::row).collect();
+    let count = |verdict: &str| goals.iter().filter(|goal| goal.verdict() == verdict).count();
+    let unknown = goals.iter().filter(|g| g.figure.is_none() && !matches!(g.aim, Aim::None)).count();
+    let mut text = markdown(&["figure", "median [least-most]", "goal", ""], &rows);
+    text.push_str(&format!("\nGoals met: {}; missed: {}", count("met"), count("**missed**")));
+    if unknown > 0 {
+        text.push_str(&format!("; not measured: {unknown}"));
+    }
+    text.push_str(".\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_that_is_missed_is_said_to_be() {
+        let one = |median: f64, aim| Goal::ratio("x", Some(Spread::of([median])), aim).verdict();
+        assert_eq!((one(1.15, Aim::AtMost(1.15)), one(1.16, Aim::AtMost(1.15))), ("met", "**missed**"));
+        assert_eq!((one(30.0, Aim::AtLeast(30.0)), one(29.9, Aim::AtLeast(30.0))), ("met", "**missed**"));
+        assert_eq!(one(5.0, Aim::None), "");
+        let nan = Goal::ratio("x", Some(Spread::of([f64::NAN])), Aim::AtMost(1.0));
+        assert_eq!(nan.verdict(), "**missed**");
+        assert_eq!(Goal::ratio("x", None, Aim::AtMost(1.0)).verdict(), "not measured");
+    }
+
+    #[test]
+    fn the_table_counts_them() {
+        let goals = [
+            Goal::micros("a wait", Some(Spread::of([250.0])), Aim::AtMost(0.3)),
+            Goal::ratio("over bare", Some(Spread::of([1.5])), Aim::AtMost(1.15)),
+            Goal::ratio("over nothing", None, Aim::AtMost(1.15)),
+            Goal::ratio("over mio", None, Aim::None),
+        ];
+        let text = table(&goals);
+        assert!(text.contains("| a wait | 0.25 [0.25-0.25] us | at most 0.3 us | met |"), "{text}");
+        assert!(text.ends_with("Goals met: 1; missed: 1; not measured: 1.\n"), "{text}");
+    }
+}

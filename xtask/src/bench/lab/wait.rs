@@ -1,0 +1,150 @@
+//! One wait for one of many objects: minder's front beside the bare call and other event loops, and all mechanisms.
+
+use super::goals::{self, Aim, Goal};
+use super::{Answer, Bench, Point, Question, Rows, chart, costs, grouped, minder, rows};
+use crate::{run, tree};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+/// The sizes that goals are set for.
+const SIZES: [u64; 4] = [2, 64, 2048, 8192];
+const BARE: &str = "bare-epoll";
+const OURS: &str = "minder epoll";
+/// The most microseconds that a wait by it is to cost.
+const OURS_MOST: f64 = 0.30;
+
+pub(super) const QUESTIONS: [Question; 2] = [
+    Question {
+        name: "peers",
+        what: "one wait for one of N descriptors, beside other event loops",
+        rounds: 15,
+        ask: peers,
+    },
+    Question {
+        name: "mechanisms",
+        what: "one wait for one of N objects, by mechanism",
+        rounds: 7,
+        ask: mechanisms,
+    },
+];
+
+fn peers(bench: &Bench) -> Result<Answer> {
+    let program = build().context("the program of benches/peers/loops does not build")?;
+    let mut remarks = vec![
+        "One process; contestants take turns in every round, each with a fresh set of the same eventfds. \
+         A turn signals a pseudo-random one, waits until it is told, and resets it; `signal+reset` is what \
+         that costs without the wait, and is subtracted from the others. What the kernel does at the \
+         signal for whoever watches belongs to the wait. The signal comes before the wait and from the \
+         same thread: nobody sleeps, so neither falling asleep nor waking up is in it."
+            .into(),
+        "mio is edge-triggered by design, the others are level-triggered: there the kernel looks once \
+         more at what it told, which is why mio may cost less than the bare call. `polling oneshot` is \
+         polling's default mode, in which whoever was told has to arm the descriptor again."
+            .into(),
+        format!("CPU of the process, per wait; opponents: {}", opponents()?),
+    ];
+    let mut cmd = run::command(program);
+    let budget = if bench.quick { "10" } else { "40" };
+    cmd.args(["--rounds", &bench.rounds.to_string(), "--budget-ms", budget]);
+    let rows = rows(&mut cmd, &mut remarks)?;
+    remarks.extend(out_of_reach(&rows));
+    let table = format!(
+        "Goals are for medians; ratios are formed within a round.\n\n{}\n\
+         Microseconds of CPU a wait, by number of objects:\n\n{}",
+        goals::table(&goals_of_peers(&rows)),
+        costs(&rows, None, "contestant")
+    );
+    Ok(Answer { table, remarks, csv: rows.csv() })
+}
+
+fn goals_of_peers(rows: &Rows) -> Vec<Goal> {
+    let at = |name, size| Point { name, kind: None, size };
+    let mut goals = Vec::new();
+    for size in SIZES {
+        let figure = rows.ratio(at(OURS, size), at(BARE, size));
+        goals.push(Goal::ratio(format!("{OURS} over {BARE}, {}", grouped(size)), figure, Aim::AtMost(1.15)));
+    }
+    for other in ["mio", "polling", "polling oneshot"] {
+        for size in [SIZES[0], SIZES[3]] {
+            let figure = rows.ratio(at(OURS, size), at(other, size));
+            goals.push(Goal::ratio(format!("{OURS} over {other}, {}", grouped(size)), figure, Aim::None));
+        }
+    }
+    let flat = rows.unevenness(OURS, &SIZES);
+    goals.push(Goal::ratio(format!("{OURS}, dearest size over cheapest"), flat, Aim::AtMost(1.3)));
+    for (name, most) in [(OURS, OURS_MOST), ("minder io_uring", 0.45)] {
+        // One line is enough for a backend that is not built in.
+        let sizes = if rows.names().contains(&name) { &SIZES[..] } else { &SIZES[..1] };
+        for &size in sizes {
+            let what = format!("{name}, {} objects", grouped(size));
+            goals.push(Goal::micros(what, rows.cpu(at(name, size)), Aim::AtMost(most)));
+        }
+    }
+    goals
+}
+
+/// Says so where the call that everything stands on is dearer than what was aimed at.
+fn out_of_reach(rows: &Rows) -> Option<String> {
+    let bare = rows.cpu(Point { name: BARE, kind: None, size: SIZES[0] })?.median / 1e3;
+    let told = format!(
+        "On this machine the bare call costs {bare:.2} us, more than the {OURS_MOST} us that were aimed \
+         at: no front over it meets that goal here."
+    );
+    (bare > OURS_MOST).then_some(told)
+}
+
+/// Builds the program in a folder of its own, with its own lock file.
+fn build() -> Result<PathBuf> {
+    let target = tree::target_dir().join("peers/loops");
+    let mut cmd = run::cargo();
+    cmd.args(["build", "--release", "--manifest-path", "benches/peers/loops/Cargo.toml"]);
+    run::run(cmd.arg("--target-dir").arg(&target))?;
+    Ok(target.join(format!("release/loops{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// What is compared with, and in which version.
+fn opponents() -> Result<String> {
+    let lock = std::fs::read_to_string(tree::root().join("benches/peers/loops/Cargo.lock"))?;
+    let named = ["mio", "polling", "rustix"].map(|name| format!("{name} {}", version(&lock, name)));
+    Ok(named.join(", "))
+}
+
+/// The version of a package in a lock file.
+fn version<'a>(lock: &'a str, name: &str) -> &'a str {
+    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
+    let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));
+    version.map_or("unknown", |version| version.trim_matches('"'))
+}
+
+fn mechanisms(bench: &Bench) -> Result<Answer> {
+    let mut remarks = vec![
+        "Backends of minder by their names; the others are baselines as they were published \
+         (`minder bench wait --help`)."
+            .into(),
+    ];
+    let chart = chart(bench, "wait", "mechanisms")?;
+    let rows = rows(&mut minder(bench, "wait", bench.rounds, Some(&chart)), &mut remarks)?;
+    let table = format!(
+        "![Chart](wait-mechanisms.svg)\n\nMicroseconds of CPU a wait, by number of objects:\n\n{}",
+        costs(&rows, None, "mechanism")
+    );
+    Ok(Answer { table, remarks, csv: rows.csv() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_come_from_the_lock_file() {
+        let lock = "[[package]]\nname = \"mio\"\nversion = \"1.2.4\"\n\n[[package]]\nname = \"polling\"\nversion = \"3.11.0\"\n";
+        assert_eq!((version(lock, "polling"), version(lock, "tokio")), ("3.11.0", "unknown"));
+    }
+
+    #[test]
+    fn every_goal_is_there_though_nothing_was_measured() {
+        let goals = goals_of_peers(&Rows::default());
+        assert!(goals.iter().all(|goal| goal.figure.is_none()));
+        assert_eq!((goals.len(), out_of_reach(&Rows::default())), (4 + 6 + 1 + 2, None));
+    }
+}
