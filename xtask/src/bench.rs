@@ -10,6 +10,7 @@ mod peers;
 mod table;
 mod output;
 mod lab;
+pub(crate) mod backends;
 
 use crate::tree;
 use anyhow::{Context, Result, bail};
@@ -93,8 +94,11 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     match (verb, lab::questions(verb)) {
         ("run", _) => run(options),
         ("output", _) => output::main(options),
+        ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => lab::main(verb, questions, options),
-        _ => bail!("bench knows `run`, `output`, `wait`, `exit` and `spawn`; cure: cargo xtask help"),
+        _ => bail!(
+            "bench knows `run`, `output`, `wait`, `exit`, `spawn` and `backends`; cure: cargo xtask help"
+        ),
     }
 }
 

@@ -25,6 +25,7 @@ cargo xtask VERB
   bench run [--rounds N] [--quick] [--only NAME]   measures `minder run` beside its peers
   bench output [--rounds N] [--quick] [--only NAME]   the same for what it costs to see output, every byte checked
   bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]   `minder bench` beside other programs, with goals and charts
+  bench backends                   writes the costs in docs/backends.md anew, from the rows in docs/measurements
 ";
 
 fn main() -> ExitCode {

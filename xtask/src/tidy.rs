@@ -9,6 +9,7 @@ mod manifest;
 mod source;
 mod text;
 
+use crate::bench::backends;
 use crate::tree;
 use anyhow::{Context, Result, bail};
 use std::fmt;
@@ -48,8 +49,10 @@ pub(crate) fn main() -> Result<()> {
 
 /// Everything that is wrong with the tree, in the order of the files.
 fn all() -> Result<Vec<Finding>> {
+    let files = tree::files()?;
     let mut found = text::required(&tree::root());
-    for file in tree::files()? {
+    found.extend(backends(&files)?);
+    for file in files {
         let bytes = std::fs::read(tree::root().join(&file)).with_context(|| file.display().to_string())?;
         let Ok(text) = String::from_utf8(bytes) else { continue };
         if text.contains('\0') {
@@ -68,6 +71,15 @@ fn all() -> Result<Vec<Finding>> {
     }
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
+}
+
+/// Whether the page of backends says what there is and what was measured.
+fn backends(files: &[PathBuf]) -> Result<Vec<Finding>> {
+    let file = Path::new(backends::PAGE);
+    let page =
+        std::fs::read_to_string(tree::root().join(file)).with_context(|| file.display().to_string())?;
+    let wrong = backends::check(&tree::root(), &page, files)?;
+    Ok(wrong.into_iter().map(|(line, what)| Finding::new(file, line, what)).collect())
 }
 
 /// Whether `file` lies in one of the places; a `*` stands for one folder's name, a place that ends in `/` for all below.

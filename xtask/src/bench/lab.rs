@@ -10,13 +10,13 @@ mod exit;
 mod spawn;
 
 use super::peers::Peers;
-use super::{Answer, Asked, Bench, machine, report};
+use super::{Answer, Asked, Bench, backends, machine, report};
 use crate::{run, tree};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
 
-use rows::{Point, Rows};
+pub(super) use rows::{Point, Rows};
 
 /// One question, and how it is answered.
 pub(super) struct Question {
@@ -52,7 +52,7 @@ pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Resu
         answer.remarks.push(run::read(run::command(bench.peers.minder()).arg("--version"))?.trim().into());
         report(verb, (question.name, question.what), &bench, &answer, &before)?;
     }
-    Ok(())
+    if asked.quick { Ok(()) } else { backends::write() }
 }
 
 /// Runs a program that prints rows. What it said on standard error beside them is returned as remarks.
