@@ -5,6 +5,10 @@
 
 mod meter;
 mod wait;
+mod exit;
+mod spawn;
 
+pub use self::exit::{Exits, exits};
 pub use self::meter::{Meter, Spent};
+pub use self::spawn::{Ballast, Spawns, spawns};
 pub use self::wait::{Objects, Waiting, waits};

@@ -6,6 +6,8 @@ pub(crate) mod wait;
 mod unix;
 #[cfg(windows)]
 mod windows;
+pub(crate) mod exit;
+pub(crate) mod spawn;
 
 #[cfg(unix)]
 pub(crate) use self::unix::{Objects, cpu_time};

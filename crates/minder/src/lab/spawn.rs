@@ -1,0 +1,169 @@
+//! What it costs to start a child, by the size of its parent.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::{Meter, Spent};
+use crate::command::{Command, Group, Stdio};
+use crate::sys::lab::exit::PATIENCE;
+use crate::sys::lab::spawn as sys;
+use crate::{Child, Error, ErrorKind, Kill, Result, os};
+
+/// The name of ours.
+const OURS: &str = "minder";
+
+/// The names that [`Spawns::new`] takes.
+///
+/// | name | how |
+/// | --- | --- |
+/// | `minder` | [`Command::spawn`], with a session of its own and a pidfd |
+/// | `posix_spawn` | `std::process::Command`; it gives the child no session and no pidfd, since it could not do so without a fork |
+/// | `fork` | `std::process::Command` with `setsid` in `pre_exec`, which makes it fork; no pidfd |
+///
+/// - Windows: none yet.
+pub fn spawns() -> impl Iterator<Item = &'static str> {
+    let ours = [OURS].into_iter().filter(|_| !sys::BASELINES.is_empty());
+    ours.chain(sys::BASELINES.iter().copied())
+}
+
+/// Memory that makes this process as large as a parent may be: mapped, written to, in pages of the smallest size. It is
+/// given back when this is dropped.
+#[derive(Debug)]
+pub struct Ballast {
+    _memory: sys::Ballast,
+}
+
+impl Ballast {
+    /// Takes so many MiB.
+    ///
+    /// # Errors
+    /// As [`fits`](Self::fits), and what the system says.
+    pub fn new(mib: u64) -> Result<Self> {
+        let bytes = Self::fits(mib)?;
+        Ok(Self { _memory: sys::Ballast::new(bytes).map_err(|error| too_large(mib, error))? })
+    }
+
+    /// How many bytes that are, if the machine has so much free memory and 256 MiB besides, as far as it tells (Linux);
+    /// what a container may have is not looked at.
+    ///
+    /// # Errors
+    /// `Exhausted`; `InvalidInput` for 0.
+    pub fn fits(mib: u64) -> Result<usize> {
+        const SPARE: u64 = 256 << 20;
+        let bytes = mib.checked_mul(1 << 20).and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = bytes.ok_or_else(|| too_large(mib, io::ErrorKind::OutOfMemory.into()))?;
+        if bytes == 0 {
+            return Err(too_large(mib, io::ErrorKind::InvalidInput.into()));
+        }
+        match os::memory() {
+            Ok(memory) if memory.available < (bytes as u64).saturating_add(SPARE) => {
+                let why = "this machine has not that much free memory and 256 MiB besides";
+                Err(too_large(mib, io::ErrorKind::OutOfMemory.into()).because(ErrorKind::Exhausted, why))
+            }
+            _ => Ok(bytes),
+        }
+    }
+}
+
+fn too_large(mib: u64, error: io::Error) -> Error {
+    Error::new("make a parent of", error).on(format!("{mib} MiB"))
+}
+
+/// One way to start a command, with two pipes (standard output and error) and an empty input.
+///
+/// What is measured is the call alone, by the CPU time of this process: the child's way into its program, and its end, are its
+/// own. Two looks at the clock, of half a microsecond together, are within the figure.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::lab::{Ballast, Spawns};
+/// let _large = Ballast::new(10)?;
+/// let mut spawns = Spawns::new("minder", &minder::Command::new("true"))?;
+/// let spent = spawns.spawn()?;
+/// println!("{:?} of CPU", spent.cpu);
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Spawns {
+    mechanism: Mechanism,
+    command: Command,
+}
+
+#[derive(Debug)]
+enum Mechanism {
+    Ours,
+    Baseline(Box<sys::Baseline>),
+}
+
+impl Spawns {
+    /// Prepares to start this command: its program and its arguments; the rest is the same for all. A name without a slash is
+    /// looked up in `PATH` now, so that this is no part of what is measured: [`Command::spawn`] does so at each start, and the
+    /// standard library has the child do it.
+    ///
+    /// # Errors
+    /// `Unsupported` for a name that is not among [`spawns`].
+    pub fn new(mechanism: &str, child: &Command) -> Result<Self> {
+        let refused = |error| Error::new("open the mechanism", error).on(mechanism);
+        let mut command = Command::new(found(&child.program));
+        command.args(&child.args).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+        command.group(Group::Session).die_with_parent(true);
+        let mechanism = match mechanism {
+            OURS if !sys::BASELINES.is_empty() => Mechanism::Ours,
+            name => Mechanism::Baseline(Box::new(sys::Baseline::new(name, &command).map_err(refused)?)),
+        };
+        Ok(Self { mechanism, command })
+    }
+
+    /// Starts one child and measures that; then waits for its end, which is not measured.
+    ///
+    /// # Errors
+    /// As [`Command::spawn`]; `InvalidInput` for a child that does not end within ten seconds: it is killed.
+    pub fn spawn(&mut self) -> Result<Spent> {
+        let start = |error| Error::new("start", error).on(self.command.get_program());
+        let (spent, ended) = match &mut self.mechanism {
+            Mechanism::Ours => {
+                let meter = Meter::start();
+                let child = self.command.spawn()?;
+                let spent = meter.spent();
+                (spent, wait(child)?)
+            }
+            Mechanism::Baseline(baseline) => {
+                let meter = Meter::start();
+                baseline.spawn().map_err(start)?;
+                let spent = meter.spent();
+                (spent, baseline.wait(Instant::now() + PATIENCE).map_err(start)?)
+            }
+        };
+        if !ended {
+            let why = "it did not end within 10 seconds; what is measured needs a child that ends at once, such as `true`";
+            return Err(
+                Error::own(ErrorKind::InvalidInput, "take the end of", why).on(self.command.get_program())
+            );
+        }
+        Ok(spent)
+    }
+}
+
+/// The program's path, if it is in `PATH`; who starts it says what is wrong if it is not.
+fn found(program: &OsStr) -> OsString {
+    let named = Path::new(program).components().count() == 1;
+    let folders = env::var_os("PATH").filter(|_| named).unwrap_or_default();
+    let mut paths = env::split_paths(&folders).map(|folder| folder.join(program));
+    paths.find(|path| path.is_file()).map_or_else(|| program.to_owned(), PathBuf::into_os_string)
+}
+
+/// Whether the child ended in time; it is killed if it did not.
+fn wait(mut child: Child) -> Result<bool> {
+    // Nobody reads what it writes.
+    drop((child.take_stdout(), child.take_stderr()));
+    let ended = child.wait_timeout(PATIENCE)?.is_some();
+    if !ended {
+        child.kill(Kill::NOW)?;
+        child.wait_timeout(PATIENCE)?;
+    }
+    Ok(ended)
+}
