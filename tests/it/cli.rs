@@ -24,6 +24,7 @@ mod tour;
 mod teach;
 mod oracle;
 mod face;
+mod bench_exit;
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;

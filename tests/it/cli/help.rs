@@ -183,6 +183,14 @@ const LOG: &[&str] = &[
 /// The flags of `bench wait`.
 const WAIT: &[&str] = &["--objects", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
 
+/// The flags of `bench exit`.
+const EXIT: &[&str] =
+    &["--live", "--child", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
+
+/// The flags of `bench spawn`.
+const SPAWN: &[&str] =
+    &["--parent-mib", "--child", "--mechanism", "--rounds", "--csv", "--json", "--svg", "--help", "-h"];
+
 #[test]
 fn help_names_every_flag() {
     for (line, flags) in [
@@ -196,6 +204,10 @@ fn help_names_every_flag() {
         ("bench wait --help", WAIT),
         ("bench wait -h", WAIT),
         ("help bench wait", WAIT),
+        ("bench exit --help", EXIT),
+        ("bench exit -h", EXIT),
+        ("bench spawn --help", SPAWN),
+        ("bench spawn -h", SPAWN),
     ] {
         let ended = ended(line).code(0).says("");
         for flag in flags {
@@ -207,7 +219,13 @@ fn help_names_every_flag() {
 
 #[test]
 fn every_flag_that_help_names_is_tested_here() {
-    for (line, flags) in [("run -h", RUN), ("log -h", LOG), ("bench wait -h", WAIT)] {
+    for (line, flags) in [
+        ("run -h", RUN),
+        ("log -h", LOG),
+        ("bench wait -h", WAIT),
+        ("bench exit -h", EXIT),
+        ("bench spawn -h", SPAWN),
+    ] {
         let help = ended(line).code(0).text();
         let named =
             help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
@@ -270,6 +288,10 @@ fn help_fits_a_terminal() {
         "bench --help",
         "bench wait --help",
         "bench wait -h",
+        "bench exit --help",
+        "bench exit -h",
+        "bench spawn --help",
+        "bench spawn -h",
     ] {
         let help = ended(line).code(0).text();
         let paragraphs: Vec<&str> = help.split("\n\n").collect();

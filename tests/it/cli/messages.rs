@@ -37,6 +37,7 @@ const TABLES: &[(&str, &str)] = &[
     ("parallel", include_str!("messages/parallel.txt")),
     ("record", include_str!("messages/record.txt")),
     ("run", include_str!("messages/run.txt")),
+    ("bench_children", include_str!("messages/bench_children.txt")),
 ];
 
 /// Variables of whoever runs the tests that would be heard.
@@ -377,6 +378,11 @@ fn of_the_record() {
 #[test]
 fn of_runs() {
     play("run");
+}
+
+#[test]
+fn of_benches_with_children() {
+    play("bench_children");
 }
 
 #[test]

@@ -81,6 +81,8 @@ fn manual_pages_are_read_without_a_warning() {
         "man doctor",
         "man bench",
         "man bench wait",
+        "man bench exit",
+        "man bench spawn",
         "man help",
         "man completions",
         "man man",

@@ -22,6 +22,12 @@ pub(crate) enum Bench {
     /// One wait for one of many objects, by mechanism and number of objects.
     #[command(after_help = "Try: minder bench wait --svg wait.svg", after_long_help = WAIT)]
     Wait(WaitFlags),
+    /// The end of one of many children, by mechanism and number of children.
+    #[command(after_help = "Try: minder bench exit --live 10,1000", after_long_help = EXIT)]
+    Exit(ExitFlags),
+    /// One start of a child, by mechanism and size of the parent.
+    #[command(after_help = "Try: minder bench spawn --parent-mib 10,512", after_long_help = SPAWN)]
+    Spawn(SpawnFlags),
 }
 
 /// See [`crate::verbs::bench::wait`].
@@ -39,6 +45,37 @@ pub(crate) struct WaitFlags {
         value_parser = sizes
     )]
     pub(crate) objects: Sizes,
+
+    #[command(flatten)]
+    pub(crate) measure: MeasureFlags,
+}
+
+/// See [`crate::verbs::bench::exit`]. Starting thousands of children takes its time, so there are fewer rounds.
+#[derive(Debug, Args)]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("2")))]
+pub(crate) struct ExitFlags {
+    /// Numbers of children that live: a list of numbers, and of ranges in which each is twice the one before.
+    #[arg(long, value_name = "LIST", default_value = "10,100,1000,5000", value_parser = sizes)]
+    pub(crate) live: Sizes,
+
+    /// What each child runs, without a shell; it must not end by itself.
+    #[arg(long, value_name = "COMMAND", default_value = "sleep 1000000", value_parser = child)]
+    pub(crate) child: ChildLine,
+
+    #[command(flatten)]
+    pub(crate) measure: MeasureFlags,
+}
+
+/// See [`crate::verbs::bench::spawn`].
+#[derive(Debug, Args)]
+pub(crate) struct SpawnFlags {
+    /// Sizes of the parent in MiB: a list of numbers, and of ranges in which each is twice the one before.
+    #[arg(long, value_name = "LIST", default_value = "10,2048", value_parser = sizes)]
+    pub(crate) parent_mib: Sizes,
+
+    /// What each child runs, without a shell; it must end at once.
+    #[arg(long, value_name = "COMMAND", default_value = "true", value_parser = child)]
+    pub(crate) child: ChildLine,
 
     #[command(flatten)]
     pub(crate) measure: MeasureFlags,
@@ -109,6 +146,19 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     Ok(Sizes(sizes))
 }
 
+/// A program and its arguments, which were separated by blanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChildLine(pub(crate) Vec<String>);
+
+/// Words between blanks.
+///
+/// # Errors
+/// For no word at all.
+fn child(text: &str) -> Result<ChildLine, String> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() { Err("there is no program in it".to_owned()) } else { Ok(ChildLine(words)) }
+}
+
 const WAIT: &str = "\
 Examples:
   minder bench wait                           a table of medians
@@ -136,6 +186,66 @@ Columns:
 cpu_ns is the CPU time of one wait, of all threads together; wall_ns is the time that
 passed. Ctrl-C keeps what was measured. What this machine refuses is named, with the
 reason.
+
+Exit status:
+  0        everything was measured that this machine can do
+  130, 143 Ctrl-C, TERM: what was measured until then is shown
+  141      whoever read the output closed it
+  255      anything else; one line on stderr says what";
+
+const EXIT: &str = "\
+Examples:
+  minder bench exit                           tables of medians
+  minder bench exit --live 10,1000            fewer children
+  minder bench exit --csv > exit.csv          every measurement, for a program of your own
+  minder bench exit --mechanism epoll --mechanism sigchld-each
+
+N children live. What is shown as `one` is the cost of one end among them: a child at
+random is killed, and its end is noticed and taken. A `burst` kills all N at once: the
+cost of one of these ends. An end that is not heard within ten seconds is lost, and named.
+
+Mechanisms:
+  epoll, poll …  those of minder, by the names of `minder doctor`
+  floor          waitpid of the child that was killed: the least there is, and deaf to
+                 any other
+  sigchld-any    the signal, then waitpid(-1) until none is left
+  sigchld-each   the signal, then waitpid of each child that lives, as libuv does
+  thread-each    a thread a child, in waitpid
+  thread-one     one thread for all, in waitpid(-1)
+
+Columns:
+  mechanism kind live round exits cpu_ns wall_ns
+
+cpu_ns is the CPU time of one end, of the whole process and with the kill; wall_ns is the
+time that passed. No child is left behind, on Linux not even by kill -9. Ctrl-C keeps what
+was measured.
+
+Exit status:
+  0        everything was measured that this machine can do
+  130, 143 Ctrl-C, TERM: what was measured until then is shown
+  141      whoever read the output closed it
+  255      anything else; one line on stderr says what";
+
+const SPAWN: &str = "\
+Examples:
+  minder bench spawn                          tables of medians
+  minder bench spawn --parent-mib 16..1024    a size of each power of two
+  minder bench spawn --child /bin/true --csv > spawn.csv
+
+The parent holds so much memory, in the smallest pages, and starts a child with two pipes.
+What is shown is the call alone; the program is looked up in PATH before, and the end of the
+child is waited for between the starts.
+
+Mechanisms:
+  minder       with a session of its own and a pidfd
+  posix_spawn  Rust's standard library; no session and no pidfd, for which it would fork
+  fork         the same with setsid between fork and exec; no pidfd
+
+Columns:
+  mechanism parent_mib round spawns cpu_ns wall_ns
+
+cpu_ns is the CPU time of the parent alone; wall_ns is the time that passed, until the child
+runs its program. Ctrl-C keeps what was measured.
 
 Exit status:
   0        everything was measured that this machine can do

@@ -14,7 +14,7 @@ mod pipe;
 mod run;
 
 pub(crate) use self::{
-    bench::{Bench, BenchFlags, MeasureFlags, WaitFlags},
+    bench::{Bench, BenchFlags, ChildLine, ExitFlags, MeasureFlags, SpawnFlags, WaitFlags},
     doctor::DoctorFlags,
     eyes::Colour,
     input::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, Trim},

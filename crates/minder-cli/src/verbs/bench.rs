@@ -5,7 +5,9 @@
 //! that what else the machine does meanwhile falls on all of them alike.
 
 mod desk;
+mod exit;
 mod results;
+mod spawn;
 mod wait;
 
 pub(crate) use self::desk::Desk;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 use self::results::Results;
-use crate::flags::{Bench, BenchFlags, MeasureFlags};
+use crate::flags::{Bench, BenchFlags, ChildLine, MeasureFlags};
 use crate::report::export::{Format, Rows};
 use crate::report::{chart::Curve, data, explain, say};
 
@@ -63,10 +65,24 @@ pub(crate) struct Figure {
     pub(crate) wall_ns: f64,
 }
 
+/// An error after which nothing can be measured: what was asked for makes no sense.
+#[derive(Debug)]
+pub(crate) struct Hopeless(pub(crate) minder::Error);
+
+impl std::fmt::Display for Hopeless {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Hopeless {}
+
 /// Measures what the flags ask for, and shows it.
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
     match &flags.what {
         Bench::Wait(flags) => wait::run(flags),
+        Bench::Exit(flags) => exit::run(flags),
+        Bench::Spawn(flags) => spawn::run(flags),
     }
 }
 
@@ -83,6 +99,21 @@ fn chosen(all: &[&'static str], flags: &MeasureFlags) -> Result<Vec<&'static str
     }
     let asked = |name: &&str| flags.mechanism.is_empty() || flags.mechanism.iter().any(|it| it == name);
     Ok(all.iter().copied().filter(asked).collect())
+}
+
+/// The command that children run.
+fn command(line: &ChildLine) -> minder::Command {
+    let mut command = minder::Command::new(line.0.first().map_or("", String::as_str));
+    command.args(line.0.iter().skip(1));
+    command
+}
+
+/// Tells what is wrong with the children, where nothing can be measured, from what this machine refuses.
+fn judge(error: minder::Error) -> anyhow::Error {
+    match error.kind() {
+        minder::ErrorKind::InvalidInput => Hopeless(error).into(),
+        _ => error.into(),
+    }
 }
 
 /// Measures `points` as often as the flags say, and shows what came. What `measure` fails at is not tried again; it may
@@ -145,6 +176,7 @@ fn rounds(
                     tell(point, round, &figure)?;
                 }
                 Err(_) if desk.is_over() => {}
+                Err(error) if error.is::<Hopeless>() => return Err(error),
                 Err(error) => results.refuse(place, explain(&error)),
             }
             if desk.is_over() {

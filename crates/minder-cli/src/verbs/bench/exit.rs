@@ -1,0 +1,78 @@
+//! `minder bench exit`: the end of one of many children.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use minder::lab::{self, Exits, Spent};
+
+use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge};
+use crate::flags::ExitFlags;
+
+/// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children have to be replaced often.
+const EXITS_MIN: usize = 20;
+const EXITS_MAX: usize = 200;
+/// How many children are started between two looks for Ctrl-C.
+const START: usize = 250;
+const ONE: &str = "one";
+const BURST: &str = "burst";
+
+pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
+    let subject = Subject {
+        operation: "exit",
+        size: "live",
+        sizes: "live children",
+        kinds: true,
+        whose: "all threads",
+        title: "Hearing that a child has ended",
+        axis: "children that live",
+        published: Vec::new(),
+    };
+    let mechanisms = chosen(&lab::exits().collect::<Vec<_>>(), &flags.measure)?;
+    let points: Vec<Point> = flags
+        .live
+        .0
+        .iter()
+        .flat_map(|size| mechanisms.iter().map(move |mechanism| (*size, *mechanism)))
+        .flat_map(|(size, mechanism)| [ONE, BURST].map(|kind| Point { mechanism, kind: Some(kind), size }))
+        .collect();
+    let desk = Desk::enter()?;
+    let child = command(&flags.child);
+    Exits::check(&child)?;
+    // The burst follows on the same children.
+    let mut crowd: Option<(&'static str, Exits)> = None;
+    conduct(&subject, &flags.measure, desk, &points, |point, desk| {
+        let size = usize::try_from(point.size)?;
+        // One mechanism ends before the next begins: some of them take the ends of every child.
+        let same = crowd.take().filter(|(name, exits)| *name == point.mechanism && exits.live() == size);
+        let mut exits = match same {
+            Some((_, exits)) => exits,
+            None => gather(point.mechanism, &child, size, desk)?,
+        };
+        if point.kind == Some(BURST) {
+            return Ok(figure(point.size, exits.burst().map_err(judge)?));
+        }
+        let ends = size.saturating_mul(10).clamp(EXITS_MIN, EXITS_MAX);
+        let spent = exits.one_by_one(ends).map_err(judge)?;
+        crowd = Some((point.mechanism, exits));
+        Ok(figure(ends as u64, spent))
+    })
+}
+
+/// A mechanism with so many children.
+fn gather(mechanism: &str, child: &minder::Command, size: usize, desk: &mut Desk) -> Result<Exits> {
+    let mut exits = Exits::new(mechanism, child)?;
+    while exits.live() < size {
+        if desk.is_over() {
+            bail!("interrupted");
+        }
+        exits.fill((exits.live() + START).min(size))?;
+    }
+    Ok(exits)
+}
+
+/// What one of so many took.
+pub(super) fn figure(operations: u64, spent: Spent) -> Figure {
+    let each = |time: Duration| time.as_nanos() as f64 / operations.max(1) as f64;
+    Figure { operations, cpu_ns: each(spent.cpu), wall_ns: each(spent.wall) }
+}

@@ -1,0 +1,87 @@
+//! `minder bench spawn`: one start of a child.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use minder::lab::{self, Ballast, Spawns, Spent};
+
+use super::exit::figure;
+use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge};
+use crate::flags::SpawnFlags;
+use crate::report::{explain, say};
+
+/// How many starts one measurement counts: no more than that, fewer when the time is over, but some.
+const SPAWNS_MAX: u64 = 100;
+const SPAWNS_MIN: u64 = 5;
+const TIME: Duration = Duration::from_millis(500);
+
+pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
+    let subject = Subject {
+        operation: "spawn",
+        size: "parent_mib",
+        sizes: "MiB of the parent",
+        kinds: false,
+        whose: "the parent's",
+        title: "Starting a child",
+        axis: "MiB of the parent",
+        published: Vec::new(),
+    };
+    let mechanisms = chosen(&lab::spawns().collect::<Vec<_>>(), &flags.measure)?;
+    let desk = Desk::enter()?;
+    let child = command(&flags.child);
+    // Ours says best what is wrong with a command.
+    if let Some(mechanism) = lab::spawns().next() {
+        Spawns::new(mechanism, &child)?.spawn()?;
+    }
+    let points: Vec<Point> = sizes(flags)?
+        .into_iter()
+        .flat_map(|size| mechanisms.iter().map(move |mechanism| Point { mechanism, kind: None, size }))
+        .collect();
+    let mut parent: Option<(u64, Ballast)> = None;
+    conduct(&subject, &flags.measure, desk, &points, |point, desk| {
+        if parent.as_ref().is_none_or(|(size, _)| *size != point.size) {
+            // The old size goes before the new one comes.
+            parent = None;
+            parent = Some((point.size, Ballast::new(point.size)?));
+        }
+        measure(Spawns::new(point.mechanism, &child)?, desk)
+    })
+}
+
+/// The sizes that this machine has the memory for; it is said which it has not.
+///
+/// # Errors
+/// When it has none of them.
+fn sizes(flags: &SpawnFlags) -> Result<Vec<u64>> {
+    let mut fitting = Vec::new();
+    let mut refused = Vec::new();
+    for &mib in &flags.parent_mib.0 {
+        match Ballast::fits(mib) {
+            Ok(_) => fitting.push(mib),
+            Err(error) => refused.push(anyhow::Error::new(error)),
+        }
+    }
+    match refused.pop() {
+        Some(last) if fitting.is_empty() => Err(last),
+        last => {
+            refused.into_iter().chain(last).for_each(|error| say(&explain(&error)));
+            Ok(fitting)
+        }
+    }
+}
+
+fn measure(mut spawns: Spawns, desk: &mut Desk) -> Result<Figure> {
+    let begun = Instant::now();
+    let (mut count, mut total) = (0, Spent::default());
+    while count < SPAWNS_MIN || (count < SPAWNS_MAX && begun.elapsed() < TIME) {
+        let spent = spawns.spawn().map_err(judge)?;
+        total.cpu += spent.cpu;
+        total.wall += spent.wall;
+        count += 1;
+        if desk.is_over() {
+            bail!("interrupted");
+        }
+    }
+    Ok(figure(count, total))
+}
