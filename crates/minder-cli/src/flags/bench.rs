@@ -238,6 +238,7 @@ child is waited for between the starts.
 
 Mechanisms:
   minder       with a session of its own and a pidfd
+  set          the same by a ChildSet: watched, and what serves all children is made once
   posix_spawn  Rust's standard library; no session and no pidfd, for which it would fork
   fork         the same with setsid between fork and exec; no pidfd
 

@@ -8,24 +8,28 @@ use std::time::Instant;
 
 use super::{Meter, Spent};
 use crate::command::{Command, Group, Stdio};
+use crate::event::Token;
+use crate::set::{ChildSet, Limits, SpawnOptions};
 use crate::sys::lab::exit::PATIENCE;
 use crate::sys::lab::spawn as sys;
 use crate::{Child, Error, ErrorKind, Kill, Result, os};
 
-/// The name of ours.
-const OURS: &str = "minder";
+/// The names of ours.
+const LONE: &str = "minder";
+const SET: &str = "set";
 
 /// The names that [`Spawns::new`] takes.
 ///
 /// | name | how |
 /// | --- | --- |
 /// | `minder` | [`Command::spawn`], with a session of its own and a pidfd |
+/// | `set` | [`ChildSet::spawn`], the same, and watched; what serves all children is made once |
 /// | `posix_spawn` | `std::process::Command`; it gives the child no session and no pidfd, since it could not do so without a fork |
 /// | `fork` | `std::process::Command` with `setsid` in `pre_exec`, which makes it fork; no pidfd |
 ///
 /// - Windows: none yet.
 pub fn spawns() -> impl Iterator<Item = &'static str> {
-    let ours = [OURS].into_iter().filter(|_| !sys::BASELINES.is_empty());
+    let ours = [LONE, SET].into_iter().filter(|_| !sys::BASELINES.is_empty());
     ours.chain(sys::BASELINES.iter().copied())
 }
 
@@ -95,7 +99,8 @@ pub struct Spawns {
 
 #[derive(Debug)]
 enum Mechanism {
-    Ours,
+    Lone,
+    Set(Box<ChildSet>),
     Baseline(Box<sys::Baseline>),
 }
 
@@ -112,7 +117,8 @@ impl Spawns {
         command.args(&child.args).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
         command.group(Group::Session).die_with_parent(true);
         let mechanism = match mechanism {
-            OURS if !sys::BASELINES.is_empty() => Mechanism::Ours,
+            LONE if !sys::BASELINES.is_empty() => Mechanism::Lone,
+            SET if !sys::BASELINES.is_empty() => Mechanism::Set(Box::new(ChildSet::new(Limits::default())?)),
             name => Mechanism::Baseline(Box::new(sys::Baseline::new(name, &command).map_err(refused)?)),
         };
         Ok(Self { mechanism, command })
@@ -125,11 +131,17 @@ impl Spawns {
     pub fn spawn(&mut self) -> Result<Spent> {
         let start = |error| Error::new("start", error).on(self.command.get_program());
         let (spent, ended) = match &mut self.mechanism {
-            Mechanism::Ours => {
+            Mechanism::Lone => {
                 let meter = Meter::start();
                 let child = self.command.spawn()?;
                 let spent = meter.spent();
                 (spent, wait(child)?)
+            }
+            Mechanism::Set(set) => {
+                let meter = Meter::start();
+                let token = set.spawn(&self.command, SpawnOptions::default())?;
+                let spent = meter.spent();
+                (spent, wait_in(set, token)?)
             }
             Mechanism::Baseline(baseline) => {
                 let meter = Meter::start();
@@ -164,6 +176,19 @@ fn wait(mut child: Child) -> Result<bool> {
     if !ended {
         child.kill(Kill::NOW)?;
         child.wait_timeout(PATIENCE)?;
+    }
+    Ok(ended)
+}
+
+/// The same in a set.
+fn wait_in(set: &mut ChildSet, token: Token) -> Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    while !set.is_empty() && set.next(Some(until))?.is_some() {}
+    let ended = set.is_empty();
+    if !ended {
+        set.kill(token, Kill::NOW)?;
+        let until = Instant::now() + PATIENCE;
+        while !set.is_empty() && set.next(Some(until))?.is_some() {}
     }
     Ok(ended)
 }
