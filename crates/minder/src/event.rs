@@ -52,7 +52,8 @@ impl Interest {
     /// The same, edge-triggered: told when it becomes ready, and not again while it stays so. It may be told more often
     /// than that, when more bytes come. Whoever asks for this reads, or writes, until that would block.
     ///
-    /// - The backend `poll` refuses it (`Unsupported`), as does `io_uring` before Linux 5.13.
+    /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` have it.
+    /// - The backend `poll` refuses it (`Unsupported`), as does `io_uring` before.
     pub const fn edge(self) -> Self {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }

@@ -52,7 +52,7 @@ const SAVE_AGAIN: Duration = Duration::from_millis(50);
 /// stay zombies after their end until this process ends. [`kill_all`](Self::kill_all) and a loop over `next` come first.
 ///
 /// - Linux: pidfds, or where there are none a sweep over the children at intervals of 1 to 50 ms.
-/// - Other Unix: the sweep. Windows: a registered wait for each process, one completion port.
+/// - macOS, FreeBSD, NetBSD, OpenBSD: `EVFILT_PROC` with the backend `kqueue`, the sweep with `poll`. Windows: a registered wait for each process, one completion port.
 #[derive(Debug)]
 pub struct ChildSet {
     port: Port,

@@ -61,8 +61,9 @@ impl fmt::Debug for Source<'_> {
 /// [`Interest`] says otherwise. All methods may be called from any thread, and a change takes effect in a wait that goes
 /// on. After `fork` the child process needs a poller of its own: it shares what the kernel keeps of this one.
 ///
-/// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`. Other Unix: `poll`.
-///   Windows: the completion port takes no foreign sources yet; [`add`](Self::add) answers `Unsupported`.
+/// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
+/// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so far) and `poll`.
+/// - Windows: the completion port takes no foreign sources yet; [`add`](Self::add) answers `Unsupported`.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -105,6 +106,9 @@ pub struct Readiness {
     /// A write would not block.
     pub writable: bool,
     /// The other side is gone, or the source is in error: the next read or write says which.
+    ///
+    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system says of the other; the
+    ///   systems differ.
     pub closed: bool,
     /// A timer has come to its deadline.
     pub expired: bool,
@@ -182,7 +186,7 @@ impl Poller {
     /// # Errors
     /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there is not; `Unsupported`
     /// for an interest that the backend does not have; what the system says of a source that it cannot watch, such as a
-    /// plain file with epoll, or of a descriptor that is not open.
+    /// plain file with `epoll` and `kqueue`, or of a descriptor that is not open.
     pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
         let token = check(token)?;
         let swept = self.watch.add(source.into().0, token, interest);
@@ -204,7 +208,7 @@ impl Poller {
     /// Forgets a source. Its token is not told again after this returned, by waits that begin later.
     ///
     /// What becomes of a source that was closed without this depends on the backend: `epoll` forgets it with the last
-    /// copy of its descriptor; `poll` and `io_uring` tell it as closed until it is deleted or its number is used again,
+    /// copy of its descriptor; `kqueue` tells nothing more of it from the close of its own; `poll` and `io_uring` tell it as closed until it is deleted or its number is used again,
     /// and `io_uring` keeps its file open until then. A number that is used again can always be changed or deleted, or
     /// else added.
     ///

@@ -4,9 +4,9 @@
 //!
 //! | folder | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |
-//! | `wait` | [`Port`](wait::Port): waits for endpoints; [`Doorbell`](wait::Doorbell): wakes it from any thread | epoll, poll | poll | completion port |
+//! | `wait` | [`Port`](wait::Port): waits for endpoints; [`Doorbell`](wait::Doorbell): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port |
 //! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
-//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | sweep | registered wait |
+//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | registered wait |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
 //! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
 //! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | the clock |

@@ -13,10 +13,20 @@ pub(crate) fn children() -> Vec<Mechanism> {
     let linux_only = |name| Mechanism::there("children", name).absent("Linux only");
     vec![
         Mechanism::there("children", "posix_spawn").chosen(true),
+        exits(),
         linux_only("pidfd"),
         linux_only("subreaper"),
         terminal(),
     ]
+}
+
+/// Whether the kernel tells of ends.
+fn exits() -> Mechanism {
+    let mechanism = Mechanism::there("children", "EVFILT_PROC");
+    match crate::sys::wait::open(Some("kqueue")) {
+        Ok(_) => mechanism,
+        Err(error) => mechanism.refused(refusal("kqueue", &error)),
+    }
 }
 
 /// How far descriptors and processes reach.

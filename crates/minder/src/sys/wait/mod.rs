@@ -2,7 +2,7 @@
 //!
 //! A *backend* tells which registered descriptors are ready. It is level-triggered: what is ready and was not taken is
 //! told again at the next wait. A *port* is what endpoints are armed on: on Unix a backend together with the sweep of
-//! children that have no pidfd; on Windows a completion port. A *watch* is what the public poller stands on: a backend
+//! children that nothing tells of; on Windows a completion port. A *watch* is what the public poller stands on: a backend
 //! together with processes that are watched by their numbers.
 
 mod bell;
@@ -12,6 +12,13 @@ mod epoll;
 mod io_uring;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod timer;
+#[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd"))]
+mod kqueue;
+#[cfg(all(
+    unix,
+    any(test, target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd")
+))]
+mod notes;
 #[cfg(unix)]
 mod poll;
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::{Doorbell, Open, Ready, Report, TOKEN_MAX, open};
 use crate::event::Interest;
-use crate::sys::reap::Sweep;
+use crate::sys::reap::{Sweep, is_nobody};
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
 ///
@@ -68,6 +68,8 @@ pub(crate) const BACKENDS: &[(&str, Open)] = &[
     ("epoll", || Ok(Arc::new(super::epoll::Epoll::new()?))),
     #[cfg(any(target_os = "linux", target_os = "android"))]
     ("io_uring", || Ok(Arc::new(super::io_uring::Uring::new()?))),
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd"))]
+    ("kqueue", || Ok(Arc::new(super::kqueue::Kqueue::new()?))),
     ("poll", || Ok(Arc::new(super::poll::Poll::new()?))),
 ];
 
@@ -118,7 +120,8 @@ impl Port {
     /// Reports the end of a child that has no descriptor of its own.
     pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
         match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            // Somebody else, or the kernel, reaped it already: that is an end, too, and the sweep finds it.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported || is_nobody(&error) => {
                 self.sweep.add(pid, token, false);
                 Ok(())
             }

@@ -1,0 +1,377 @@
+//! kqueue(2) of macOS and the BSDs: one set in the kernel, for descriptors, processes and timers alike.
+//!
+//! Compiled for these systems and never run on them so far. What it does rests on kqueue(2) of macOS, FreeBSD, NetBSD 10 and
+//! OpenBSD and, where that is silent, on the kernels' sources and on reports, which are named where they matter.
+//!
+//! - `EV_ADD` for what is there changes it without a word, and leaves some of its flags as they were (kern_event.c
+//!   of OpenBSD). So a table knows what is there, and a change deletes the notes and makes new ones.
+//! - The doorbell is a pipe: older releases of OpenBSD and NetBSD have no `EVFILT_USER`.
+//! - A wait's deadline is the call's own time-out. It has nanoseconds everywhere; OpenBSD cuts it down to a day.
+//! - A level-triggered note goes to the end of the kernel's queue when it was told: nobody starves.
+
+#![expect(unsafe_code, reason = "the kevent system call, whose structure differs from system to system")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::FileType;
+
+use super::notes::{Fired, Name, Note, Table};
+use super::{Backend, Doorbell, News, Ready};
+use crate::event::{Exit, Interest, Status};
+use crate::sys::reap::{Process, Sweep};
+
+/// How many events one call takes. More stay in the kernel and come first next time.
+const EVENTS_MAX: usize = 256;
+/// The longest time-out. Some systems refuse what is longer than 100,000,000 seconds.
+const LONGEST: Duration = Duration::from_secs(86_400);
+/// How soon to look again at a process that cannot be waited for yet.
+const SOON: Duration = Duration::from_millis(1);
+
+/// Timers: for the deadline of a foreign loop, and for what the kernel does not tell by itself.
+const DEADLINE: usize = 0;
+const ERRAND: usize = 1;
+
+/// The flag that says what a timer counts, and how many nanoseconds that is.
+#[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+const UNIT: (u32, u128) = (libc::NOTE_NSECONDS, 1);
+/// Milliseconds: NetBSD before 10 (its kqueue(2)) and older OpenBSD know nothing else, and take no notice of a flag.
+#[cfg(not(any(target_vendor = "apple", target_os = "freebsd")))]
+const UNIT: (u32, u128) = (0, 1_000_000);
+
+#[derive(Debug)]
+pub(crate) struct Kqueue {
+    queue: OwnedFd,
+    state: Mutex<State>,
+    doorbell: Arc<Doorbell>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    table: Table,
+    /// What the timer for a foreign loop is set to.
+    armed: Option<Instant>,
+}
+
+/// What a change is about.
+#[derive(Clone, Copy)]
+enum Filter {
+    Read,
+    Write,
+    Exit,
+    Timer,
+}
+
+impl Kqueue {
+    pub(crate) fn new() -> io::Result<Self> {
+        // A child made by fork does not get it (kqueue(2) of each system); one made by posix_spawn may.
+        let queue = rustix::event::kqueue::kqueue()?;
+        rustix::io::fcntl_setfd(&queue, rustix::io::FdFlags::CLOEXEC)?;
+        let kqueue = Self { queue, state: Mutex::default(), doorbell: Arc::new(Doorbell::new()?) };
+        let bell = adding(kqueue.bell(), Filter::Read, Interest::READABLE, 0);
+        kqueue.apply([bell]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bell(&self) -> RawFd {
+        self.doorbell.as_fd().as_raw_fd()
+    }
+
+    /// Makes changes, and takes no events. Returns the error number of each that was refused.
+    fn apply<const N: usize>(&self, mut changes: [libc::kevent; N]) -> io::Result<[Option<i32>; N]> {
+        // Every change is answered (EV_RECEIPT) and nothing else is; should a system not know that flag, then it must not
+        // wait.
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let (queue, list) = (self.queue.as_raw_fd(), changes.as_mut_ptr());
+        // SAFETY: `list` has room for N answers, which may be the changes' own (kevent(2) of each system), and outlives the
+        // call, as does `now`.
+        let count = unsafe { libc::kevent(queue, list, N as _, list, N as _, &now) };
+        if count < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let answered = usize::try_from(count).unwrap_or(0);
+        let mut refusals = [None; N];
+        for (refusal, answer) in refusals.iter_mut().zip(&changes[..answered.min(N)]) {
+            let refused = answer.flags & libc::EV_ERROR != 0 && answer.data != 0;
+            *refusal = refused.then_some(answer.data as i32);
+        }
+        Ok(refusals)
+    }
+
+    /// Makes the notes of a source that has none.
+    fn note(&self, state: &mut State, fd: RawFd, interest: Interest, generation: usize) -> io::Result<()> {
+        let note = |filter| adding(fd, filter, interest, generation);
+        let refusal = match (interest.is_readable(), interest.is_writable()) {
+            (true, true) => {
+                self.apply([note(Filter::Read), note(Filter::Write)])?.into_iter().flatten().next()
+            }
+            (_, writable) => self.apply([note(if writable { Filter::Write } else { Filter::Read })])?[0],
+        };
+        let Some(errno) = refusal else { return Ok(()) };
+        self.forget(fd)?;
+        if errno != libc::EPIPE {
+            return Err(os(errno));
+        }
+        // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD; mio and
+        // polling know it of macOS). It is told, and the next write says why.
+        state.table.stand(Name::Source(fd));
+        self.arm(ERRAND, Duration::ZERO)
+    }
+
+    /// Deletes the notes of a source, those that there are.
+    fn forget(&self, fd: RawFd) -> io::Result<()> {
+        self.apply([deleting(fd as usize, Filter::Read), deleting(fd as usize, Filter::Write)]).map(drop)
+    }
+
+    /// Sets a timer. One that is set is replaced: not every system sets it anew (kern_event.c of older OpenBSD).
+    fn arm(&self, timer: usize, left: Duration) -> io::Result<()> {
+        let (flag, unit) = UNIT;
+        let mut setting = deleting(timer, Filter::Timer);
+        setting.flags = libc::EV_ADD | libc::EV_ONESHOT | libc::EV_RECEIPT;
+        setting.fflags = flag;
+        // Rounded up; zero means different things.
+        setting.data = left.min(LONGEST).as_nanos().div_ceil(unit).max(1) as _;
+        let [_, refusal] = self.apply([deleting(timer, Filter::Timer), setting])?;
+        refusal.map_or(Ok(()), |errno| Err(os(errno)))
+    }
+
+    /// One look, for so long at most. Returns the number of events: none if a signal came.
+    fn look(&self, list: &mut [MaybeUninit<libc::kevent>], left: Option<Duration>) -> io::Result<usize> {
+        let time = left
+            .map(|left| left.min(LONGEST))
+            .map(|left| libc::timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let (queue, room) = (self.queue.as_raw_fd(), list.len());
+        // SAFETY: `list` has room for as many events, and `time` is null or points to a local that outlives the call.
+        let count =
+            unsafe { libc::kevent(queue, std::ptr::null(), 0, list.as_mut_ptr().cast(), room as _, time) };
+        usize::try_from(count).or_else(|_| match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            error => Err(error),
+        })
+    }
+
+    /// Moves what one look found, and what stands, into `ready`.
+    fn collect(&self, events: &[MaybeUninit<libc::kevent>], ready: &mut Vec<Ready>) -> io::Result<()> {
+        let mut state = self.lock();
+        let State { table, armed } = &mut *state;
+        let mut rung = false;
+        let fired = events.iter().filter_map(|event| {
+            // SAFETY: the kernel has filled in all of these.
+            let event = unsafe { event.assume_init_ref() };
+            let note = match event.filter {
+                libc::EVFILT_READ => Note::Read(event.ident as RawFd),
+                libc::EVFILT_WRITE => Note::Write(event.ident as RawFd),
+                libc::EVFILT_PROC => Note::Exit(event.ident as u32),
+                _ => {
+                    if event.ident == DEADLINE {
+                        *armed = None;
+                    }
+                    return None;
+                }
+            };
+            rung |= note == Note::Read(self.bell());
+            let ended = event.flags & libc::EV_EOF != 0;
+            // "Returns the socket error (if any) in fflags" with EV_EOF.
+            let failed = event.flags & libc::EV_ERROR != 0 || ended && event.fflags != 0;
+            // A socket that is watched in one direction only: poll(2) may know of the other.
+            let failed =
+                failed || ended && !matches!(note, Note::Exit(_)) && is_hung_up(event.ident as RawFd);
+            Some(Fired { note, generation: event.udata as usize, ended, failed })
+        });
+        table.take(fired, ready);
+        // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD, macOS, OpenBSD);
+        // whoever is told of an end takes it without waiting.
+        if table.settle(has_ended) {
+            self.arm(ERRAND, SOON)?;
+        }
+        table.tell(events.len(), events.len() == EVENTS_MAX, ready);
+        drop(state);
+        if rung {
+            self.doorbell.answer(ready);
+        }
+        Ok(())
+    }
+}
+
+impl Backend for Kqueue {
+    fn name(&self) -> &'static str {
+        "kqueue"
+    }
+
+    fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        // A plain file would be ready but at its end, where poll(2) says that it is. It is refused, as by epoll.
+        let kind = kind(source)?;
+        if kind == FileType::RegularFile {
+            return Err(os(libc::EPERM));
+        }
+        let (fd, mut state) = (source.as_raw_fd(), self.lock());
+        let generation = state.table.insert(Name::Source(fd), token, interest)?;
+        if kind == FileType::Socket {
+            state.table.is_socket(fd);
+        }
+        let noted = self.note(&mut state, fd, interest, generation);
+        if noted.is_err() {
+            state.table.remove(Name::Source(fd))?;
+        }
+        noted
+    }
+
+    fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        let kind = kind(source)?;
+        let (fd, mut state) = (source.as_raw_fd(), self.lock());
+        let generation = state.table.renew(Name::Source(fd), token, interest)?;
+        if kind == FileType::Socket {
+            state.table.is_socket(fd);
+        }
+        self.forget(fd)?;
+        self.note(&mut state, fd, interest, generation)
+    }
+
+    fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
+        let (fd, mut state) = (source.as_raw_fd(), self.lock());
+        state.table.remove(Name::Source(fd))?;
+        self.forget(fd)
+    }
+
+    fn add_process(&self, pid: u32, token: u64, interest: Interest) -> io::Result<()> {
+        let name = Name::Process(pid);
+        let mut state = self.lock();
+        let generation = state.table.insert(name, token, interest)?;
+        let mut change = adding(0, Filter::Exit, Interest::READABLE, generation);
+        (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
+        let refused = match self.apply([change])? {
+            [None] => None,
+            // "The specified process to attach to does not exist", which is also said of one that ended, or is about to:
+            // sources of xnu and OpenBSD, libuv's issue 3451.
+            [Some(libc::ESRCH)] if is_there(pid) => {
+                state.table.end(pid);
+                None
+            }
+            // OpenBSD refuses a process of another user, such as sudo: it has to be looked at.
+            [Some(libc::EACCES | libc::EPERM)] => Some(io::ErrorKind::Unsupported.into()),
+            [Some(errno)] => Some(os(errno)),
+        };
+        if let Some(error) = refused {
+            state.table.remove(name)?;
+            return Err(error);
+        }
+        // A note that is made after the end may be made without a word, and stay silent (reported for macOS in bun's pull
+        // request 35414).
+        if matches!(end_of(pid), Some(exit) if exit.status != Status::Unknown) {
+            state.table.end(pid);
+        }
+        // It is told by the wait that goes on.
+        if state.table.settle(has_ended) || state.table.stands() {
+            self.arm(ERRAND, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    fn delete_process(&self, pid: u32) -> io::Result<()> {
+        let mut state = self.lock();
+        state.table.remove(Name::Process(pid))?;
+        self.apply([deleting(pid as usize, Filter::Exit)]).map(drop)
+    }
+
+    fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        let before = ready.len();
+        let mut list = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let stands = self.lock().table.stands();
+            let count = self.look(&mut list, if stands { Some(Duration::ZERO) } else { left })?;
+            self.collect(&list[..count], ready)?;
+            // Without anything to tell we go on until a look *after* the deadline found nothing.
+            if ready.len() > before || left == Some(Duration::ZERO) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn doorbell(&self) -> Arc<Doorbell> {
+        Arc::clone(&self.doorbell)
+    }
+
+    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+        let mut state = self.lock();
+        if state.table.stands() {
+            self.arm(ERRAND, Duration::ZERO)?;
+        }
+        if let Some(deadline) = deadline.filter(|_| state.armed != deadline) {
+            self.arm(DEADLINE, deadline.saturating_duration_since(Instant::now()))?;
+            state.armed = Some(deadline);
+        }
+        Ok(self.queue.as_fd())
+    }
+}
+
+/// Whether both directions have ended, as far as the system tells.
+fn is_hung_up(fd: RawFd) -> bool {
+    let mut list = [libc::pollfd { fd, events: 0, revents: 0 }];
+    let asked = super::poll::poll(&mut list, Some(Duration::ZERO));
+    asked.is_ok() && list[0].revents & (libc::POLLHUP | libc::POLLERR) != 0
+}
+
+/// What kind of file is open there.
+fn kind(source: BorrowedFd<'_>) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(source)?.st_mode as _))
+}
+
+/// The change that makes a note.
+fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> libc::kevent {
+    let mut change = deleting(fd as usize, filter);
+    change.flags = libc::EV_ADD | libc::EV_RECEIPT;
+    if interest.is_oneshot() {
+        // Not EV_ONESHOT: such a note is told without another look whether it is still ready (kqueue_scan of OpenBSD and
+        // FreeBSD).
+        change.flags |= libc::EV_DISPATCH;
+    }
+    if interest.is_edge() {
+        change.flags |= libc::EV_CLEAR;
+    }
+    change.udata = generation as _;
+    change
+}
+
+/// The change that deletes a note. It is refused if there is none.
+fn deleting(ident: usize, filter: Filter) -> libc::kevent {
+    // SAFETY: kevent is plain numbers and a pointer that is never followed.
+    let mut change: libc::kevent = unsafe { std::mem::zeroed() };
+    change.ident = ident;
+    change.filter = match filter {
+        Filter::Read => libc::EVFILT_READ,
+        Filter::Write => libc::EVFILT_WRITE,
+        Filter::Exit => libc::EVFILT_PROC,
+        Filter::Timer => libc::EVFILT_TIMER,
+    };
+    change.flags = libc::EV_DELETE | libc::EV_RECEIPT;
+    change
+}
+
+/// How a process ended; `Unknown` if it is no child of ours.
+fn end_of(pid: u32) -> Option<Exit> {
+    let number = libc::pid_t::try_from(pid).ok()?;
+    Process::new(number, None).peek().ok()?
+}
+
+/// Whether nothing is left to be waited for. One that is no child of ours has ended when the kernel says so.
+fn has_ended(pid: u32) -> bool {
+    end_of(pid).is_some()
+}
+
+/// Whether the process has not been reaped.
+fn is_there(pid: u32) -> bool {
+    let ours = !matches!(end_of(pid), Some(exit) if exit.status == Status::Unknown);
+    ours || libc::pid_t::try_from(pid).is_ok_and(|number| !Sweep::is_nobody(number))
+}
+
+fn os(errno: i32) -> io::Error {
+    io::Error::from_raw_os_error(errno)
+}
