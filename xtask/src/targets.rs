@@ -20,13 +20,15 @@ struct Target {
 
 const PACKAGES: &[&str] = &["minder", "minder-cli"];
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
     Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true },
     Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: true },
     Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: true },
     Target { triple: "aarch64-unknown-linux-musl", packages: PACKAGES, in_test: true },
     Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: true },
     Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: true },
+    // Neither x86-64 nor aarch64: without `clone3`, by `posix_spawn` alone.
+    Target { triple: "riscv64gc-unknown-linux-gnu", packages: &["minder"], in_test: false },
 ];
 
 /// `cargo xtask targets [--list] [NAME]...`: all of them, or those whose triple contains one of the names.

@@ -35,7 +35,10 @@ pub(super) struct Request<'a> {
     pub(super) streams: [RawFd; 3],
     /// The soft descriptor limit to give back, if ours was raised.
     #[cfg_attr(
-        not(any(target_os = "linux", target_os = "android")),
+        not(all(
+            any(target_os = "linux", target_os = "android"),
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        )),
         expect(dead_code, reason = "posix_spawn sets no limit")
     )]
     pub(super) nofile: Option<u64>,
