@@ -260,8 +260,8 @@ fn what_a_thread_registered_is_told_after_its_end() {
         let poller = open(name);
         let sources: Vec<_> = (0..20).map(|_| counter()).collect();
         let add = |from: usize, to: usize| {
-            for token in from..to {
-                poller.add(&sources[token], Token(token as u64), Interest::READABLE).expect("a source");
+            for (token, source) in (0..).zip(&sources).take(to).skip(from) {
+                poller.add(source, Token(token), Interest::READABLE).expect("a source");
             }
         };
         std::thread::scope(|scope| {
