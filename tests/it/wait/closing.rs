@@ -354,10 +354,11 @@ fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
         let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
-        let mut child = kid("gate 0").stdin(Stdio::File(copy)).spawn().expect("a child");
+        let mut child = kid("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("a child");
         drop(ours);
-        theirs.shutdown(std::net::Shutdown::Write).expect("a pair");
+        (&theirs).write_all(b"x").expect("a pair");
         assert_eq!(names(&hear(&poller, patience())), [1], "the child's copy");
+        child.kill(minder::Kill::NOW).expect("a child");
         child.wait().expect("its end");
         assert!(soon(|| tokens(&poller).is_empty()), "the last copy is gone");
     });
