@@ -209,7 +209,7 @@ fn an_edge_is_never_lost() {
         }
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE.edge()).expect("a source");
-        for round in 0..300 {
+        for round in 0..150 {
             std::thread::scope(|scope| {
                 let waiting = scope.spawn(|| names(&hear(&poller, patience())));
                 if round % 10 == 0 {

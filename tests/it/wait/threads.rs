@@ -212,7 +212,7 @@ fn no_token_outlives_its_deletion_while_all_change_theirs() {
     each_backend(|name| {
         let poller = open(name);
         let stop = AtomicBool::new(false);
-        let end = Instant::now() + race_time() / 2;
+        let end = Instant::now() + race_time() / 3;
         // Of each thread, the lowest token that it may still have.
         let lowest: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
         std::thread::scope(|scope| {
