@@ -13,10 +13,10 @@ mod news;
 mod closing;
 
 use std::io::{PipeWriter, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Poller, Readiness};
+use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
 use rustix::event::{EventfdFlags, eventfd};
 
 fn open(name: &str) -> Poller {
@@ -70,6 +70,17 @@ fn raise(counter: &OwnedFd) {
 /// Serves it.
 fn lower(counter: &OwnedFd) {
     rustix::io::read(counter, &mut [0u8; 8]).expect("an eventfd");
+}
+
+/// What a caller does with a number of which it does not know whether it is registered.
+fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
+    let source = source.as_fd();
+    match poller.modify(&source, Token(token), Interest::READABLE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            poller.add(&source, Token(token), Interest::READABLE).expect("a source");
+        }
+        result => result.expect("a source"),
+    }
 }
 
 /// Lets another thread come so far that it waits.

@@ -12,9 +12,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Interest, Poller, Stdio, Token};
+use minder::{Interest, Stdio, Token};
 
-use super::{counter, hear, look, lower, names, open, raise, tokens};
+use super::{counter, hear, look, lower, modify_or_add, names, open, raise, tokens};
 use crate::kit::{alone, each_backend, kid, patience};
 
 /// A number that was open and is not.
@@ -27,17 +27,6 @@ fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
 
 fn is_not_open(error: &minder::Error) -> bool {
     error.io().raw_os_error() == Some(libc::EBADF)
-}
-
-/// What a caller does with a number of which it does not know whether it is registered.
-fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
-    let source = source.as_fd();
-    match poller.modify(&source, Token(token), Interest::READABLE) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            poller.add(&source, Token(token), Interest::READABLE).expect("a source");
-        }
-        result => result.expect("a source"),
-    }
 }
 
 /// Whether our side sees that the other one has no copy left.
@@ -333,7 +322,8 @@ fn a_copy_in_a_child_is_not_told_after_delete() {
             drop(ours);
             (&theirs).write_all(b"for the child").expect("a pair");
             let mut heard = [0; 13];
-            child.take_stdout().expect("a pipe").read_exact(&mut heard).expect("what it copied");
+            let mut output = child.take_stdout().expect("a pipe");
+            output.read_exact(&mut heard).expect("what it copied");
             assert_eq!(&heard, b"for the child");
             (&theirs).write_all(b"more").expect("a pair");
             assert_eq!(tokens(&poller), [0; 0], "the child's copy is told here");

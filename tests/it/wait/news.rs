@@ -26,13 +26,8 @@ fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
     }
 }
 
-fn has_news(poller: &Poller) -> bool {
-    readable(poller.news().expect("a descriptor"), LONG)
-}
-
 /// Nothing is readable, or else once, and the wait that follows finds nothing.
-fn assert_quiet(poller: &Poller, what: &str) {
-    let news = poller.news().expect("a descriptor");
+fn assert_quiet(poller: &Poller, news: BorrowedFd<'_>, what: &str) {
     for _ in 0..2 {
         if !readable(news, SHORT) {
             return;
@@ -51,27 +46,29 @@ fn a_source_that_is_ready_is_news_until_it_is_served() {
             poller.add(&source, Token(1), Interest::READABLE).expect("a source");
             if before {
                 raise(&source);
-            } else {
-                assert_quiet(&poller, "nothing is ready");
+            }
+            let news = poller.news().expect("a descriptor");
+            if !before {
+                assert_quiet(&poller, news, "nothing is ready");
                 raise(&source);
             }
             for round in 0..3 {
-                assert!(has_news(&poller), "round {round}: it is ready");
+                assert!(readable(news, LONG), "round {round}: it is ready");
                 assert_eq!(tokens(&poller), [1]);
             }
             lower(&source);
-            assert_quiet(&poller, "it was served");
+            assert_quiet(&poller, news, "it was served");
             // Many times, so that a report of an earlier time shows.
             for round in 0..50 {
                 raise(&source);
-                assert!(has_news(&poller), "round {round}");
+                assert!(readable(news, LONG), "round {round}");
                 if round % 2 == 0 {
                     assert_eq!(tokens(&poller), [1]);
                 }
                 lower(&source);
                 assert_eq!(tokens(&poller), [0; 0]);
             }
-            assert_quiet(&poller, "it was served");
+            assert_quiet(&poller, news, "it was served");
         }
     });
 }
@@ -84,24 +81,24 @@ fn changes_are_news() {
         let (ready, other) = (counter(), counter());
         raise(&ready);
         let news = poller.news().expect("a descriptor");
-        assert_quiet(&poller, "there is no source");
+        assert_quiet(&poller, news, "there is no source");
         poller.add(&ready, Token(1), Interest::READABLE).expect("a source");
         assert!(readable(news, LONG), "a source that was ready when it was added");
         assert_eq!(tokens(&poller), [1]);
         poller.delete(&ready).expect("a source");
-        assert_quiet(&poller, "it was deleted");
+        assert_quiet(&poller, news, "it was deleted");
         poller.add(&other, Token(2), Interest::READABLE).expect("a source");
-        assert_quiet(&poller, "another one that is not ready");
+        assert_quiet(&poller, news, "another one that is not ready");
         poller.modify(&other, Token(3), Interest::WRITABLE).expect("a source");
         assert!(readable(news, LONG), "it has room");
         assert_eq!(tokens(&poller), [3]);
         poller.modify(&other, Token(4), Interest::READABLE).expect("a source");
-        assert_quiet(&poller, "nobody asks for room any more");
+        assert_quiet(&poller, news, "nobody asks for room any more");
         // One that was told once is no news until it is changed.
         poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("a source");
         assert!(readable(news, LONG));
         assert_eq!(tokens(&poller), [5]);
-        assert_quiet(&poller, "told once");
+        assert_quiet(&poller, news, "told once");
         poller.modify(&ready, Token(6), Interest::READABLE.oneshot()).expect("a source");
         assert!(readable(news, LONG), "still ready");
         assert_eq!(tokens(&poller), [6]);
@@ -116,17 +113,18 @@ fn many_sources_that_are_left_over_are_news() {
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("a source");
         }
-        assert_quiet(&poller, "nothing is ready");
+        let news = poller.news().expect("a descriptor");
+        assert_quiet(&poller, news, "nothing is ready");
         sources.iter().for_each(raise);
         let (mut left, until) = (600, patience());
         while left > 0 {
-            assert!(has_news(&poller) && Instant::now() < until, "{left} are left");
+            assert!(readable(news, LONG) && Instant::now() < until, "{left} are left");
             for token in tokens(&poller) {
                 lower(&sources[token as usize]);
                 left -= 1;
             }
         }
-        assert_quiet(&poller, "all were served");
+        assert_quiet(&poller, news, "all were served");
     });
 }
 
@@ -140,25 +138,27 @@ fn timers_are_news_whenever_they_were_added() {
                 poller.add_timer(Token(token), deadline, Duration::ZERO).expect("a timer");
                 deadline
             };
-            if !before {
-                assert_quiet(&poller, "there is no timer");
-            }
-            let deadline = add(1, 5);
+            let early = before.then(|| add(1, 5));
+            let news = poller.news().expect("a descriptor");
+            let deadline = early.unwrap_or_else(|| {
+                assert_quiet(&poller, news, "there is no timer");
+                add(1, 5)
+            });
             let until = patience();
             while look(&poller).is_empty() {
-                assert!(has_news(&poller) && Instant::now() < until, "the timer is no news");
+                assert!(readable(news, LONG) && Instant::now() < until, "the timer is no news");
             }
             assert!(Instant::now() >= deadline, "early");
-            assert_quiet(&poller, "it was told");
+            assert_quiet(&poller, news, "it was told");
             // An earlier one behind a later one.
             let far = add(2, 60_000);
-            assert_quiet(&poller, "it is far away");
+            assert_quiet(&poller, news, "it is far away");
             let near = add(3, 5);
-            assert!(has_news(&poller) && Instant::now() < far, "the earlier one was passed over");
+            assert!(readable(news, LONG) && Instant::now() < far, "the earlier one was passed over");
             assert_eq!(names(&hear(&poller, near)), [3]);
-            assert_quiet(&poller, "the far one is left");
+            assert_quiet(&poller, news, "the far one is left");
             poller.delete_timer(Token(2)).expect("a timer");
-            assert_quiet(&poller, "no timer is left");
+            assert_quiet(&poller, news, "no timer is left");
         }
     });
 }
@@ -187,21 +187,20 @@ fn a_wait_in_between_keeps_the_timers_that_a_foreign_loop_waits_for() {
 fn a_wake_is_news() {
     each_backend(|name| {
         let poller = open(name);
-        let waker = poller.waker();
+        let (waker, news) = (poller.waker(), poller.news().expect("a descriptor"));
         for round in 0..20 {
             if round == 1 {
-                assert_quiet(&poller, "nobody rang");
+                assert_quiet(&poller, news, "nobody rang");
             }
             waker.wake().expect("a wake");
-            assert!(has_news(&poller), "round {round}");
+            assert!(readable(news, LONG), "round {round}");
             let mut events = Events::new();
             poller.wait(&mut events, Some(Instant::now())).expect("a look");
             assert!(events.woken(), "round {round}");
         }
-        assert_quiet(&poller, "all wakes were heard");
+        assert_quiet(&poller, news, "all wakes were heard");
         // From another thread, while the foreign loop sleeps.
         std::thread::scope(|scope| {
-            let news = poller.news().expect("a descriptor");
             let foreign = scope.spawn(move || readable(news, LONG));
             settle();
             waker.wake().expect("a wake");
@@ -216,18 +215,19 @@ fn the_end_of_a_process_is_news() {
     use minder::Source;
     each_backend(|name| {
         let poller = open(name);
-        assert_quiet(&poller, "there is no process");
+        let news = poller.news().expect("a descriptor");
+        assert_quiet(&poller, news, "there is no process");
         let mut child = crate::kit::silent("sleep-ms 30").spawn().expect("a child");
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
         let until = patience();
         while look(&poller).is_empty() {
-            assert!(has_news(&poller) && Instant::now() < until, "its end is no news");
+            assert!(readable(news, LONG) && Instant::now() < until, "its end is no news");
         }
         child.wait().expect("its end");
-        assert!(has_news(&poller), "told until it is deleted");
+        assert!(readable(news, LONG), "told until it is deleted");
         assert_eq!(tokens(&poller), [1]);
         poller.delete(Source::process(child.id())).expect("a process");
-        assert_quiet(&poller, "it was deleted");
+        assert_quiet(&poller, news, "it was deleted");
     });
 }
 
@@ -282,13 +282,14 @@ fn news_come_after_the_thread_that_asked_for_them_has_ended() {
             });
             assert_eq!(asker.join().expect("the asker"), [0; 0]);
         });
-        assert_quiet(&poller, "nothing is ready");
+        let news = poller.news().expect("a descriptor");
+        assert_quiet(&poller, news, "nothing is ready");
         for _ in 0..5 {
             raise(&source);
-            assert!(has_news(&poller));
+            assert!(readable(news, LONG));
             assert_eq!(tokens(&poller), [1]);
             lower(&source);
-            assert_quiet(&poller, "it was served");
+            assert_quiet(&poller, news, "it was served");
         }
     });
 }
@@ -315,7 +316,7 @@ fn whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller() {
                     assert_eq!(heralds(), 0, "a thread that nobody asked for");
                     if ready {
                         raise(&source);
-                        assert!(has_news(&poller));
+                        assert!(readable(poller.news().expect("a descriptor"), LONG));
                     } else {
                         poller.news().expect("a descriptor");
                         poller.news().expect("a descriptor");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Token};
 
-use super::{counter, hear, lower, names, open, raise, settle, tokens};
+use super::{counter, hear, lower, modify_or_add, names, open, raise, settle, tokens};
 use crate::kit::{each_backend, patience, race_time};
 
 #[test]
@@ -153,55 +153,54 @@ fn a_change_of_token_is_for_good() {
     });
 }
 
-/// A wait that goes on while a number changes hands tells the new source of nothing that was the old one's.
+/// A wait that goes on while a number changes hands tells the new file of nothing that was the old one's.
 #[test]
 fn what_was_ready_before_is_not_told_of_its_successor() {
     each_backend(|name| {
         let poller = open(name);
-        let (ready, quiet) = (counter(), counter());
-        raise(&ready);
         let mut place = counter();
-        let current = AtomicU64::new(0);
-        let stop = AtomicBool::new(false);
+        poller.add(&place, Token(0), Interest::READABLE).expect("a source");
+        // A long list behind it: whoever goes through all of it needs some time.
+        let crowd: Vec<_> = (0..500).map(|_| counter()).collect();
+        crowd.iter().for_each(|one| poller.add(one, Token(0), Interest::READABLE).expect("a source"));
+        let (stop, heard) = (AtomicBool::new(false), AtomicU64::new(0));
         let end = Instant::now() + race_time() / 3;
+        let wait = || {
+            while !stop.load(Ordering::SeqCst) {
+                for token in names(&hear(&poller, Instant::now() + Duration::from_millis(1))) {
+                    heard.fetch_add(1, Ordering::SeqCst);
+                    if token % 2 == 1 {
+                        stop.store(true, Ordering::SeqCst);
+                        return Err(token);
+                    }
+                }
+            }
+            Ok(())
+        };
         std::thread::scope(|scope| {
-            let waiters: Vec<_> = (0..2)
-                .map(|_| {
-                    scope.spawn(|| {
-                        while !stop.load(Ordering::SeqCst) {
-                            for token in names(&hear(&poller, Instant::now() + Duration::from_millis(1))) {
-                                // Odd tokens are those of the quiet file.
-                                if token % 2 == 1 {
-                                    stop.store(true, Ordering::SeqCst);
-                                    return Err(token);
-                                }
-                                current.fetch_max(token, Ordering::SeqCst);
-                            }
-                        }
-                        Ok(())
-                    })
-                })
-                .collect();
+            let waiters: Vec<_> = (0..2).map(|_| scope.spawn(wait)).collect();
             let mut round = 0;
+            // Odd tokens are those of files that are never ready. No file has another descriptor.
             while Instant::now() < end && !stop.load(Ordering::SeqCst) {
                 round += 2;
-                rustix::io::dup2(&ready, &mut place).expect("a copy");
-                poller.add(&place, Token(round), Interest::READABLE).expect("a source");
-                if round % 8 == 0 {
+                modify_or_add(&poller, &place, round);
+                let before = heard.load(Ordering::SeqCst);
+                raise(&place);
+                let until = patience();
+                while round % 4 == 0 && heard.load(Ordering::SeqCst) == before && Instant::now() < until {
                     std::thread::yield_now();
                 }
-                poller.delete(&place).expect("a source");
-                rustix::io::dup2(&quiet, &mut place).expect("a copy");
-                poller.add(&place, Token(round + 1), Interest::READABLE).expect("a source");
-                poller.delete(&place).expect("a source");
+                let next = counter();
+                rustix::io::dup2(&next, &mut place).expect("a copy");
+                drop(next);
+                modify_or_add(&poller, &place, round + 1);
             }
             stop.store(true, Ordering::SeqCst);
             for waiter in waiters {
-                let told = waiter.join().expect("a waiter");
-                assert_eq!(told, Ok(()), "a file that is never ready was told");
+                assert_eq!(waiter.join().expect("a waiter"), Ok(()), "a file that is never ready was told");
             }
         });
-        assert!(current.load(Ordering::SeqCst) > 0, "the race was never run");
+        assert!(heard.load(Ordering::SeqCst) > 0, "the race was never run");
     });
 }
 
@@ -276,7 +275,12 @@ fn what_a_thread_registered_is_told_after_its_end() {
         let (mut told, until) = (Vec::new(), patience());
         while told != (0..10).collect::<Vec<_>>() {
             assert!(Instant::now() < until, "only {told:?} are told");
-            told = names(&hear(&poller, until));
+            let ready = hear(&poller, until);
+            assert!(
+                ready.iter().all(|one| !one.closed),
+                "the end of a thread is told as that of a source: {ready:?}"
+            );
+            told = names(&ready);
         }
         sources[..10].iter().for_each(lower);
         assert_eq!(tokens(&poller), [0; 0]);
@@ -343,5 +347,28 @@ fn a_thread_that_ends_takes_no_wake_along() {
             poller.wait(&mut events, Some(patience())).expect("a wait");
             assert!(events.woken());
         }
+    });
+}
+
+/// Three threads look at the same time; whatever is ready is there for each of them.
+#[test]
+fn no_look_takes_what_another_one_is_to_find() {
+    each_backend(|name| {
+        let poller = open(name);
+        let source = counter();
+        raise(&source);
+        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        let end = Instant::now() + race_time() / 3;
+        std::thread::scope(|scope| {
+            let look = || {
+                let mut looks = 0;
+                while Instant::now() < end {
+                    assert_eq!(tokens(&poller), [1], "after {looks} looks");
+                    looks += 1;
+                }
+            };
+            let looking: Vec<_> = (0..3).map(|_| scope.spawn(look)).collect();
+            looking.into_iter().for_each(|thread| thread.join().expect("a thread that looks"));
+        });
     });
 }
