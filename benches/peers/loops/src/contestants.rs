@@ -20,8 +20,9 @@ pub(crate) trait Contestant {
 pub(crate) enum Entry {
     /// The system call alone.
     Bare,
-    /// Minder's front over the backend of this name.
+    /// Minder's front over the backend of this name, and edge-triggered.
     Minder(&'static str),
+    MinderEdge,
     Mio,
     Polling,
     PollingOneshot,
@@ -30,7 +31,8 @@ pub(crate) enum Entry {
 /// All, in the order of every round.
 pub(crate) fn all() -> Vec<Entry> {
     let ours = minder::backends().map(Entry::Minder);
-    [Entry::Bare].into_iter().chain(ours).chain([Entry::Mio, Entry::Polling, Entry::PollingOneshot]).collect()
+    let others = [Entry::MinderEdge, Entry::Mio, Entry::Polling, Entry::PollingOneshot];
+    [Entry::Bare].into_iter().chain(ours).chain(others).collect()
 }
 
 impl Entry {
@@ -38,6 +40,7 @@ impl Entry {
         match self {
             Self::Bare => "bare-epoll".into(),
             Self::Minder(backend) => format!("minder {backend}"),
+            Self::MinderEdge => "minder epoll edge".into(),
             Self::Mio => "mio".into(),
             Self::Polling => "polling".into(),
             Self::PollingOneshot => "polling oneshot".into(),
@@ -48,7 +51,8 @@ impl Entry {
     pub(crate) fn open<'a>(&self, objects: &'a [OwnedFd]) -> Result<Box<dyn Contestant + 'a>> {
         Ok(match self {
             Self::Bare => Box::new(Bare::new(objects)?),
-            Self::Minder(backend) => Box::new(Minder::new(backend, objects)?),
+            Self::Minder(backend) => Box::new(Minder::new(backend, minder::Interest::READABLE, objects)?),
+            Self::MinderEdge => Box::new(Minder::new("epoll", minder::Interest::READABLE.edge(), objects)?),
             Self::Mio => Box::new(Mio::new(objects)?),
             Self::Polling => Box::new(Polling::new(objects, polling::PollMode::Level)?),
             Self::PollingOneshot => Box::new(Polling::new(objects, polling::PollMode::Oneshot)?),
@@ -87,10 +91,10 @@ struct Minder {
 }
 
 impl Minder {
-    fn new(backend: &str, objects: &[OwnedFd]) -> Result<Self> {
+    fn new(backend: &str, interest: minder::Interest, objects: &[OwnedFd]) -> Result<Self> {
         let poller = minder::Poller::with_backend(backend)?;
         for (place, object) in objects.iter().enumerate() {
-            poller.add(object, minder::Token(place as u64), minder::Interest::READABLE)?;
+            poller.add(object, minder::Token(place as u64), interest)?;
         }
         Ok(Self { poller, events: minder::Events::new() })
     }
