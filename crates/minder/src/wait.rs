@@ -9,8 +9,12 @@ use std::time::{Duration, Instant};
 
 use self::timers::Timers;
 use crate::event::{Interest, Token};
+use crate::sys::thread;
 use crate::sys::wait::{self, Doorbell, News, Ready, Watch};
 use crate::{Error, ErrorKind, Result};
+
+/// The name of no thread.
+const NOBODY: usize = 0;
 
 /// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a [`Child`](crate::Child); or
 /// [any process](Self::process).
@@ -85,8 +89,9 @@ pub struct Poller {
     agenda: Mutex<Timers>,
     /// Whether something beside the caller's deadline may bound a wait: it is never unset.
     bounded: AtomicBool,
-    /// How many threads are in a wait.
-    waiting: AtomicUsize,
+    /// The thread that waited last, and whether there are several that wait.
+    waiter: AtomicUsize,
+    many: AtomicBool,
     /// Whether a foreign loop watches our descriptor.
     watched: AtomicBool,
 }
@@ -171,7 +176,8 @@ impl Poller {
             watch,
             agenda: Mutex::default(),
             bounded: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
+            waiter: AtomicUsize::new(NOBODY),
+            many: AtomicBool::new(false),
             watched: AtomicBool::new(false),
         })
     }
@@ -367,7 +373,9 @@ impl Poller {
     fn bound(&self) -> Result<()> {
         // Either we see who waits, or whoever waits sees this: both sides write first, and then read.
         self.bounded.store(true, Ordering::SeqCst);
-        if self.waiting.load(Ordering::SeqCst) > 0 {
+        let waiter = self.waiter.load(Ordering::SeqCst);
+        // Who is here does not wait.
+        if self.many.load(Ordering::SeqCst) || (waiter != NOBODY && waiter != thread::here()) {
             self.watch.doorbell().nudge().map_err(|error| Error::new("wake a wait", error))?;
         }
         if self.watched.load(Ordering::SeqCst) { self.announce() } else { Ok(()) }
@@ -379,7 +387,11 @@ struct Present<'a>(&'a Poller);
 
 impl<'a> Present<'a> {
     fn enter(poller: &'a Poller) -> Self {
-        poller.waiting.fetch_add(1, Ordering::SeqCst);
+        let here = thread::here();
+        let last = poller.waiter.swap(here, Ordering::SeqCst);
+        if last != here && last != NOBODY {
+            poller.many.store(true, Ordering::SeqCst);
+        }
         Self(poller)
     }
 
@@ -390,9 +402,8 @@ impl<'a> Present<'a> {
 
 impl Drop for Present<'_> {
     fn drop(&mut self) {
-        let others = self.0.waiting.fetch_sub(1, Ordering::SeqCst) > 1;
         // A nudge wakes one thread. Whoever leaves lets another see to it that timers are told in time.
-        if others && self.bounded() && self.0.next_at().is_some() {
+        if self.0.many.load(Ordering::SeqCst) && self.bounded() && self.0.next_at().is_some() {
             let _ = self.0.watch.doorbell().nudge();
         }
     }

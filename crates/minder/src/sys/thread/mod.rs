@@ -9,3 +9,9 @@ mod windows;
 pub(crate) use self::unix::without_signals;
 #[cfg(windows)]
 pub(crate) use self::windows::without_signals;
+
+/// Names the calling thread, as long as it lives; never 0.
+pub(crate) fn here() -> usize {
+    thread_local!(static HERE: u8 = const { 0 });
+    HERE.with(|here| std::ptr::from_ref(here).addr())
+}

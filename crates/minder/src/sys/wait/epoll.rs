@@ -1,4 +1,5 @@
-//! epoll(7): one set in the kernel, a wait whose cost does not grow with it. Deadlines by a timerfd in the same set.
+//! epoll(7): one set in the kernel, a wait whose cost does not grow with it. Deadlines by a timerfd in the same set; of several
+//! threads that wait at the same time with deadlines, one has the timer, and the others' are rounded up to the millisecond.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -94,7 +95,8 @@ impl Backend for Epoll {
                     turn = turn.or_else(|| Turn::take(&self.taken));
                     match turn {
                         Some(_) => self.timer.arm(deadline, now)?,
-                        None => time = Some(timespec(deadline - now)),
+                        // Whole milliseconds: any other time needs epoll_pwait2 (Linux 5.11).
+                        None => time = Some(timespec(ceil_to_millis(deadline - now))),
                     }
                 }
             }
@@ -118,6 +120,10 @@ impl Backend for Epoll {
         }
         Ok(self.epoll.as_fd())
     }
+}
+
+fn ceil_to_millis(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }
 
 fn flags(interest: Interest) -> EventFlags {

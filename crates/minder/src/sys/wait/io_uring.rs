@@ -30,6 +30,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use super::timer::Timer;
 use super::{Backend, Doorbell, News, Ready, WAKE};
 use crate::event::Interest;
+use crate::sys::thread::here;
 
 /// Entries of the submission ring: changes beyond that take another call.
 const CHANGES_MAX: u32 = 256;
@@ -403,9 +404,9 @@ impl State {
     fn is_ours(&mut self) -> io::Result<bool> {
         if self.owner == Owner::Nobody {
             self.ring.submitter().register_enable_rings()?;
-            self.owner = Owner::Thread(me());
+            self.owner = Owner::Thread(here());
         }
-        Ok(self.owner == Owner::All || self.owner == Owner::Thread(me()))
+        Ok(self.owner == Owner::All || self.owner == Owner::Thread(here()))
     }
 
     /// Makes a slot that is due.
@@ -565,12 +566,6 @@ fn enter(ring: &IoUring, count: usize, wanted: u32, left: Option<Duration>) -> i
 /// Whether the kernel says that the ring is another thread's.
 fn is_foreign(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EEXIST)
-}
-
-/// Names the calling thread, as long as it lives.
-fn me() -> usize {
-    thread_local!(static HERE: u8 = const { 0 });
-    HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
 fn mask(interest: Interest) -> u32 {
