@@ -120,6 +120,25 @@ fn an_interrupt_keeps_what_was_measured() {
     assert!(text.lines().count() > 3 && text.ends_with("\r\n"), "{text}");
 }
 
+/// Whoever names a pipe that nobody reads can still end the wait for a reader.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
+    let folder = folder();
+    let fifo = folder.path().join("chart");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("a pipe");
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut live = Live::start(&minder(&format!("{LITTLE} --svg {}", path(&fifo))));
+        // The second thread is the one that waits; signals are held before it begins.
+        let threads = format!("/proc/{}/task", live.pid());
+        live.until_true("the wait for a reader", || {
+            std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2)
+        });
+        live.signal(signal);
+        assert_eq!(live.finish().code(status).says("").text(), "");
+    }
+}
+
 #[test]
 fn it_ends_quietly_when_nobody_reads() {
     for form in ["", "--csv", "--json"] {

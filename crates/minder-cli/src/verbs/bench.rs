@@ -125,7 +125,13 @@ fn conduct(
     points: &[Point],
     measure: impl FnMut(&Point, &mut Desk) -> Result<Figure>,
 ) -> Result<ExitCode> {
-    let chart = flags.svg.as_deref().map(|path| anyhow::Ok((path, open(path)?))).transpose()?;
+    let chart = match flags.svg.clone() {
+        None => None,
+        Some(path) => match desk.patiently(move || open(&path).map(|file| (path, file))) {
+            Some(opened) => Some(opened?),
+            None => return Ok(desk.status()),
+        },
+    };
     let format = if flags.csv { Some(Format::Csv) } else { flags.json.then_some(Format::Json) };
     let code = data(|out| {
         let mut results = Results::new(subject, points);
@@ -141,7 +147,7 @@ fn conduct(
             say("interrupted; showing what was measured");
         }
         if let Some((path, file)) = chart {
-            write(path, file, &results.chart(flags.rounds).svg()?)?;
+            write(&path, file, &results.chart(flags.rounds).svg()?)?;
         }
         let gaps = results.gaps();
         match (format, gaps.first()) {

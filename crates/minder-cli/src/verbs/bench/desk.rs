@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write, stderr};
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -10,6 +12,9 @@ use minder::{Guard, GuardOptions, Signal};
 
 use crate::exit;
 use crate::report::table::shorten;
+
+/// How often signals are looked for while somebody else is waited for.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Holds the signals of the process while something is measured.
 #[derive(Debug)]
@@ -54,6 +59,23 @@ impl Desk {
             }
         }
         self.ended.is_some()
+    }
+
+    /// Does what may wait for somebody else, as the opening of a pipe waits for its reader, in a thread of its own. `None`
+    /// when somebody asked for an end before it was done; the thread then ends with the process.
+    pub(super) fn patiently<T: Send + 'static>(
+        &mut self,
+        act: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = channel();
+        thread::spawn(move || sender.send(act()));
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(done) => return Some(done),
+                Err(RecvTimeoutError::Timeout) if !self.is_over() => {}
+                Err(_) => return None,
+            }
+        }
     }
 
     /// The exit status, but for errors.
