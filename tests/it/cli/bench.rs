@@ -140,6 +140,16 @@ fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
 }
 
 #[test]
+fn a_chart_stays_when_nothing_was_measured() {
+    let folder = folder();
+    let svg = folder.path().join("wait.svg");
+    std::fs::write(&svg, "the chart of yesterday").expect("a file");
+    let poor = format!("bench wait --rounds 1 --objects 1000 --mechanism poll --svg {}", path(&svg));
+    Live::start(&minder_as("nofile=100", &poor)).finish().code(255);
+    assert_eq!(file(&svg), "the chart of yesterday");
+}
+
+#[test]
 fn it_ends_quietly_when_nobody_reads() {
     for form in ["", "--csv", "--json"] {
         let (reader, writer) = pipe();

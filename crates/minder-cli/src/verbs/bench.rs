@@ -146,7 +146,7 @@ fn conduct(
         if desk.is_over() {
             say("interrupted; showing what was measured");
         }
-        if let Some((path, file)) = chart {
+        if let Some((path, file)) = chart.filter(|_| !results.is_empty()) {
             write(&path, file, &results.chart(flags.rounds).svg()?)?;
         }
         let gaps = results.gaps();
