@@ -217,8 +217,8 @@ Columns:
   mechanism kind live round exits cpu_ns wall_ns
 
 cpu_ns is the CPU time of one end, of the whole process and with the kill; wall_ns is the
-time that passed. No child is left behind, on Linux not even by kill -9. Ctrl-C keeps what
-was measured.
+time that passed. No child is left behind, on Linux not even by kill -9; what a child starts
+itself is not ended. Ctrl-C keeps what was measured.
 
 Exit status:
   0        everything was measured that this machine can do
