@@ -287,7 +287,8 @@ impl Plan {
             shell: options.shell.clone().unwrap_or_else(|| "/bin/sh".into()),
             leak_after: (leak == Leak::Close).then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(grace),
-            backend: backend.map(known_backend).transpose()?,
+            // An empty variable is one that is not set.
+            backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
             guardians: !no_guard,
             wish: Wish { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
             colours: colours(eyes.color),

@@ -12,13 +12,24 @@ const WIDTH: usize = 110;
 
 /// Prints the report for people, or as one JSON document: a list of objects, one a mechanism.
 pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
-    let found = minder::mechanisms();
+    let mut found = minder::mechanisms();
+    if let Ok(name) = std::env::var("MINDER_BACKEND") {
+        choose(&mut found, &name);
+    }
     if json {
         writeln!(out, "{:#}", document(&found))?;
     } else {
         out.write_all(table(&found, Marks::of_locale(|name| std::env::var(name).ok())).as_bytes())?;
     }
     Ok(())
+}
+
+/// Marks the wait mechanism that the environment asks for, if it is to be had: `minder run` will say why not.
+fn choose(found: &mut [Mechanism], name: &str) {
+    let waiting = |it: &&mut Mechanism| it.area == "waiting";
+    if found.iter().any(|it| it.area == "waiting" && it.name == name && it.state == Presence::There) {
+        found.iter_mut().filter(waiting).for_each(|it| it.chosen = it.name == name);
+    }
 }
 
 fn document(found: &[Mechanism]) -> serde_json::Value {
@@ -118,6 +129,21 @@ mod tests {
         wait.state = Presence::Refused("EPERM (seccomp?)".into());
         wait.note = "a \"note\"\n".into();
         found
+    }
+
+    #[test]
+    fn the_environment_chooses_what_is_there() {
+        let chosen = |found: &[Mechanism]| -> Vec<&str> {
+            found.iter().filter(|it| it.area == "waiting" && it.chosen).map(|it| it.name).collect()
+        };
+        let mut found = minder::mechanisms();
+        let default = chosen(&found);
+        choose(&mut found, "");
+        choose(&mut found, "magic");
+        assert_eq!(chosen(&found), default);
+        let last = found.iter().rfind(|it| it.area == "waiting").map(|it| it.name).expect("a backend");
+        choose(&mut found, last);
+        assert_eq!(chosen(&found), [last]);
     }
 
     #[test]

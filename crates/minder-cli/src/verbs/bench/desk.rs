@@ -63,7 +63,7 @@ impl Desk {
 
     /// Does what may wait for somebody else, as the opening of a pipe waits for its reader, in a thread of its own. `None`
     /// when somebody asked for an end before it was done; the thread then ends with the process.
-    pub(super) fn patiently<T: Send + 'static>(
+    pub(in crate::verbs::bench) fn patiently<T: Send + 'static>(
         &mut self,
         act: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {

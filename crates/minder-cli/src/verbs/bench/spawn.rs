@@ -28,11 +28,15 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
         published: Vec::new(),
     };
     let mechanisms = chosen(&lab::spawns().collect::<Vec<_>>(), &flags.measure)?;
-    let desk = Desk::enter()?;
+    let mut desk = Desk::enter()?;
     let child = command(&flags.child);
     // Ours says best what is wrong with a command.
     if let Some(mechanism) = lab::spawns().next() {
-        Spawns::new(mechanism, &child)?.spawn()?;
+        let trial = child.clone();
+        match desk.patiently(move || Spawns::new(mechanism, &trial)?.spawn()) {
+            Some(started) => drop(started?),
+            None => return Ok(desk.status()),
+        }
     }
     let points: Vec<Point> = sizes(flags)?
         .into_iter()
