@@ -397,3 +397,20 @@ fn a_hang_up_is_told_whatever_was_asked() {
         }
     });
 }
+
+/// The same when so much is added before the wait that it takes more than one call to hand it over.
+#[test]
+fn what_was_served_before_a_wait_is_not_told_beside_much_that_is_new() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (served, sources) = (counter(), (0..600).map(|_| counter()).collect::<Vec<_>>());
+        poller.add(&served, Token(1), Interest::READABLE).expect("a source");
+        assert_eq!(tokens(&poller), [0; 0]);
+        raise(&served);
+        lower(&served);
+        for (token, source) in (2..).zip(&sources) {
+            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+        }
+        assert_eq!(tokens(&poller), [0; 0], "it was served");
+    });
+}

@@ -337,11 +337,11 @@ impl Uring {
         let State { hints, due, .. } = &mut *state;
         hints.append(due);
         std::mem::swap(hints, due);
+        // Work that waits for us in the kernel is of an earlier time. Arming may make completions of it.
+        let stale = requests(&ring, &mut state).taskrun();
         Self::arm(&ring, &mut state)?;
-        // 2. What is ready completes within this call. Work that waits for us in the kernel is of an earlier time.
-        let queue = requests(&ring, &mut state);
-        let (count, stale) = (queue.len(), queue.taskrun());
-        drop(queue);
+        // 2. What is ready completes within this call.
+        let count = requests(&ring, &mut state).len();
         let entered = if last || stale || ready.len() > before {
             // It does not sleep, and keeps the lock: another wait would take what this one is to find.
             enter(&ring, count, 0, None)
