@@ -375,3 +375,31 @@ fn the_end_comes_when_the_child_closes_its_copy() {
         });
     });
 }
+
+/// The same when the wait that goes on ends for something else in that moment, and no other follows.
+#[test]
+fn delete_lets_go_of_a_file_though_the_wait_ends_for_another_source() {
+    alone("wait::closing::delete_lets_go_of_a_file_though_the_wait_ends_for_another_source", || {
+        each_backend(|name| {
+            for round in 0..200 {
+                let (poller, other) = (open(name), counter());
+                let (ours, theirs) = UnixStream::pair().expect("a pair");
+                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+                poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+                std::thread::scope(|scope| {
+                    let waiting = scope.spawn(|| {
+                        let told = names(&hear(&poller, patience()));
+                        // It lives on, and does not come back.
+                        assert!(soon(|| hung_up(&theirs)), "it is held open, round {round}");
+                        told
+                    });
+                    crate::kit::nap(Duration::from_micros(500));
+                    raise(&other);
+                    poller.delete(&ours).expect("a source");
+                    drop(ours);
+                    assert_eq!(waiting.join().expect("the waiter"), [2]);
+                });
+            }
+        });
+    });
+}

@@ -371,8 +371,10 @@ impl Uring {
         if !state.hints.is_empty() {
             self.look(&mut state, ready)?;
         }
-        // Other waits are to be told of it as well.
-        self.tell(&mut state)?;
+        // Other waits are to be told of it as well. What was deleted meanwhile is let go: no other wait may follow.
+        if state.waiting > 0 || state.watched || !state.ends.is_empty() {
+            self.hand_over(&mut state)?;
+        }
         Ok(ready.len() > before || last)
     }
 
