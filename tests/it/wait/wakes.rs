@@ -1,5 +1,7 @@
 //! Wakes: none is lost, none is told twice, whatever else ends waits.
 
+#![expect(unsafe_code, reason = "signals to one thread")]
+
 use std::io::{Write, pipe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Token};
 
-use super::{counter, open, raise};
-use crate::kit::{each_backend, patience, race_time};
+use super::{counter, lower, open, raise};
+use crate::kit::{alone, each_backend, patience, race_time};
 
 #[test]
 fn wakes_are_merged_and_the_next_wait_is_quiet() {
@@ -245,5 +247,47 @@ fn a_wake_gets_through_beside_busy_sources() {
                 assert!(waits < 4, "300 busy sources hide the wake");
             }
         }
+    });
+}
+
+extern "C" fn ignore(_signal: i32) {}
+
+/// A signal ends no wait, nor a look at many sources that were served.
+#[test]
+fn a_signal_is_told_to_nobody() {
+    alone("wait::wakes::a_signal_is_told_to_nobody", || {
+        // SAFETY: all zero is a value of a sigaction.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = ignore as extern "C" fn(i32) as usize;
+        // SAFETY: the handler does nothing.
+        unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
+        each_backend(|name| {
+            let poller = open(name);
+            let sources: Vec<_> = (0..600).map(|_| counter()).collect();
+            for (token, source) in (0..).zip(&sources) {
+                poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            }
+            let stop = AtomicBool::new(false);
+            // SAFETY: it asks for a number that is always there.
+            let looker = unsafe { libc::pthread_self() };
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::SeqCst) {
+                        // SAFETY: the thread lives until this one is over.
+                        unsafe { libc::pthread_kill(looker, libc::SIGUSR1) };
+                        crate::kit::nap(Duration::from_micros(50));
+                    }
+                });
+                let end = Instant::now() + race_time() / 4;
+                let mut result = Ok(0);
+                while Instant::now() < end && matches!(result, Ok(0)) {
+                    sources.iter().for_each(raise);
+                    sources.iter().for_each(lower);
+                    result = poller.wait(&mut Events::new(), Some(Instant::now()));
+                }
+                stop.store(true, Ordering::SeqCst);
+                assert_eq!(result.expect("a look"), 0);
+            });
+        });
     });
 }

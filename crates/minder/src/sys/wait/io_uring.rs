@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
+use super::poll::poll;
 use super::timer::Timer;
 use super::{Backend, Doorbell, News, Ready, WAKE};
 use crate::event::Interest;
@@ -306,11 +307,14 @@ impl Uring {
             let slot = &state.slots[name.slot as usize];
             libc::pollfd { fd: slot.fd, events: mask(slot.interest) as i16, revents: 0 }
         }));
-        // SAFETY: the list is ours alone for the call, which does not sleep.
-        let looked = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0) };
-        let result = if looked < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+        let result = loop {
+            match poll(&mut polled, Some(Duration::ZERO)) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                result => break result,
+            }
+        };
         for (name, entry) in hints.drain(..).zip(polled.drain(..)) {
-            if looked > 0 && entry.revents != 0 {
+            if entry.revents != 0 {
                 self.report(state, name, entry.revents.into(), ready);
             } else {
                 state.due.push(name);
