@@ -372,3 +372,27 @@ fn no_look_takes_what_another_one_is_to_find() {
         });
     });
 }
+
+/// A thread may begin where another one ended: in its memory, and with more than one call takes to hand over.
+#[test]
+fn a_thread_that_follows_another_may_add_hundreds_of_sources() {
+    each_backend(|name| {
+        let poller = open(name);
+        let sources: Vec<_> = (0..600).map(|_| counter()).collect();
+        raise(&sources[0]);
+        let run = |work: &(dyn Fn() -> Vec<u64> + Sync)| {
+            std::thread::scope(|scope| scope.spawn(work).join().expect("a thread"))
+        };
+        for _ in 0..4 {
+            assert_eq!(run(&|| tokens(&poller)), [0; 0]);
+            let told = run(&|| {
+                for (token, source) in (0..).zip(&sources) {
+                    poller.add(source, Token(token), Interest::READABLE).expect("a source");
+                }
+                tokens(&poller)
+            });
+            assert_eq!(told, [0]);
+            sources.iter().for_each(|source| poller.delete(source).expect("a source"));
+        }
+    });
+}

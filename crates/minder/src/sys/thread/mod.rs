@@ -5,13 +5,16 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 #[cfg(unix)]
 pub(crate) use self::unix::without_signals;
 #[cfg(windows)]
 pub(crate) use self::windows::without_signals;
 
-/// Names the calling thread, as long as it lives; never 0.
+/// Names the calling thread, and no other before or after it; never 0.
 pub(crate) fn here() -> usize {
-    thread_local!(static HERE: u8 = const { 0 });
-    HERE.with(|here| std::ptr::from_ref(here).addr())
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    thread_local!(static HERE: usize = NEXT.fetch_add(1, Ordering::Relaxed));
+    HERE.with(|here| *here)
 }

@@ -245,7 +245,7 @@ impl Uring {
             return Ok(());
         }
         match enter(&ring, count, 0, None) {
-            // The thread whose ring it was is no more, and its name is ours now; or we are a copy of its process.
+            // We are a copy of its thread's process.
             Err(error) if is_foreign(&error) => self.replace(state),
             result => result,
         }
