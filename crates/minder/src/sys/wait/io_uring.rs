@@ -169,7 +169,7 @@ impl Uring {
     /// Puts another ring in the place of this one. What was armed there is due again.
     fn replace(&self, state: &mut State) -> io::Result<()> {
         state.moves += 1;
-        let (ring, owner) = open(state.waiting == 0 && !state.watched && state.moves <= MOVES_MAX)?;
+        let (ring, owner) = open(state.waiting == 0 && state.moves <= MOVES_MAX)?;
         // The last user of the old one closes it, which ends its polls.
         state.renew_all(ring, owner);
         // Whoever waits there has to come here.
@@ -503,10 +503,12 @@ impl Backend for Uring {
 
     fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
         let mut state = self.lock();
-        // The descriptor of a ring for one thread says nothing of work that waits for that thread.
-        if !std::mem::replace(&mut state.watched, true) && state.owner != Owner::All {
+        // A ring for one thread may be replaced, and the result names the ring.
+        if state.owner != Owner::All {
+            state.moves = MOVES_MAX;
             self.replace(&mut state)?;
         }
+        state.watched = true;
         if let Some(deadline) = deadline {
             let timer = match self.timer.get() {
                 Some(timer) => timer,
