@@ -192,20 +192,27 @@ impl Uring {
 
     /// Puts all that is due into the submission ring, which has to be ours.
     fn arm(ring: &IoUring, state: &mut State) -> io::Result<()> {
-        for name in std::mem::take(&mut state.ends) {
+        while let Some(&name) = state.ends.last() {
             Self::push(ring, state, &opcode::PollRemove::new(name.packed()).build().user_data(CANCEL))?;
+            state.ends.pop();
         }
         let (mut due, turn) = (std::mem::take(&mut state.due), state.turn);
-        for &name in &due {
-            let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { continue };
-            (slot.phase, slot.turn) = (Phase::Armed, turn);
+        let result = due.iter().try_for_each(|&name| {
+            let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Due) else { return Ok(()) };
             let poll = opcode::PollAdd::new(Fd(slot.fd), mask(slot.interest)).multi(slot.interest.is_edge());
             Self::push(ring, state, &poll.build().user_data(name.packed()))?;
+            if let Some(slot) = state.named(name) {
+                (slot.phase, slot.turn) = (Phase::Armed, turn);
+            }
+            Ok(())
+        });
+        // After an error the next wait goes on here.
+        if result.is_ok() {
+            due.clear();
         }
-        due.clear();
         // Its memory is kept.
         state.due = due;
-        Ok(())
+        result
     }
 
     /// Ends the poll of a slot that is about to change, so that the kernel lets go of its file.
