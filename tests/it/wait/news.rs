@@ -352,3 +352,54 @@ fn many_threads_may_ask_at_once() {
         }
     });
 }
+
+/// Whoever was refused for want of a descriptor may ask again.
+#[test]
+fn news_that_were_refused_come_when_they_are_asked_for_again() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    alone("wait::news::news_that_were_refused_come_when_they_are_asked_for_again", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let source = counter();
+            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            assert_eq!(tokens(&poller), [0; 0]);
+            let before = getrlimit(Resource::Nofile);
+            setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).expect("one's own limit");
+            let refused = poller.news().map(drop);
+            setrlimit(Resource::Nofile, before).expect("one's own limit");
+            if let Err(error) = refused {
+                assert_eq!(error.kind(), minder::ErrorKind::Exhausted, "{error}");
+            }
+            let news = poller.news().expect("a descriptor");
+            // Another thread waits, too: the descriptor is the same ever after.
+            std::thread::scope(|scope| {
+                assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("a thread"), [0; 0]);
+            });
+            raise(&source);
+            rustix::io::fcntl_getfd(news).expect("it is open");
+            assert!(readable(news, LONG), "it is ready");
+            assert_eq!(tokens(&poller), [1]);
+        });
+    });
+}
+
+/// A thread that waits keeps its deadline when another one asks for news.
+#[test]
+fn whoever_asks_for_news_puts_off_no_deadline() {
+    each_backend(|name| {
+        let poller = &open(name);
+        let later = Instant::now() + Duration::from_secs(3600);
+        poller.add_timer(Token(1), later, Duration::ZERO).expect("a timer");
+        for _ in 0..3 {
+            std::thread::scope(|scope| {
+                let near = Instant::now() + Duration::from_millis(40);
+                let waiting = scope.spawn(move || hear(poller, near));
+                settle();
+                poller.news().expect("a descriptor");
+                assert_eq!(waiting.join().expect("the waiter"), []);
+                let late = Instant::now() - near;
+                assert!(late < LONG / 2, "the deadline was put off by {late:?}");
+            });
+        }
+    });
+}

@@ -29,7 +29,8 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        // Whoever was refused the timer has asked for news before: we see that, and ask for them in its place.
+        self.0.swap(false, Ordering::AcqRel);
     }
 }
 
@@ -115,7 +116,8 @@ impl Backend for Epoll {
     }
 
     fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
-        if let Some(deadline) = deadline {
+        // A wait that has the timer is bounded by this deadline, too, and comes here when it is over.
+        if let (Some(deadline), Some(_turn)) = (deadline, Turn::take(&self.taken)) {
             self.timer.arm(deadline, Instant::now())?;
         }
         Ok(self.epoll.as_fd())
