@@ -41,8 +41,8 @@ struct Sources {
     places: HashMap<RawFd, usize>,
     /// How many threads wait just now: only then the bell has to be rung.
     waiting: usize,
-    /// How often the list changed while somebody waited, and how many still wait with a list from before that. The last
-    /// of them silences the bell: a thread that did so earlier would leave the others asleep.
+    /// How often the list changed, and how many still wait with a list from before that. The last of them silences the
+    /// bell: a thread that did so earlier would leave the others asleep.
     generation: u64,
     stale: usize,
 }
@@ -65,13 +65,6 @@ struct Kept {
 impl std::fmt::Debug for Sources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sources").field("len", &self.places.len()).finish_non_exhaustive()
-    }
-}
-
-impl Sources {
-    /// The generation of the list once a change that is being made is in it: see [`Shared::tell`].
-    fn next(&self) -> u64 {
-        self.generation + u64::from(self.waiting > 0)
     }
 }
 
@@ -104,10 +97,11 @@ impl Shared {
 
     /// Lets the waiters see a change.
     fn tell(&self, sources: &mut Sources) -> io::Result<()> {
+        // Also while nobody waits: what a wait found may not be told yet.
+        sources.generation += 1;
         if sources.waiting == 0 {
             return Ok(());
         }
-        sources.generation += 1;
         sources.stale = sources.waiting;
         self.changed.ring()
     }
@@ -177,7 +171,7 @@ impl Backend for Poll {
         }
         sources.places.insert(fd, place);
         sources.list.push(libc::pollfd { fd, events: events(interest), revents: 0 });
-        let since = sources.next();
+        let since = sources.generation + 1;
         sources.kept.push(Kept { fd, token, once: interest.is_oneshot(), since });
         self.shared.tell(&mut sources)
     }
@@ -189,7 +183,7 @@ impl Backend for Poll {
         let mut sources = self.shared.lock();
         let place = *sources.places.get(&fd).ok_or(io::ErrorKind::NotFound)?;
         sources.list[place] = libc::pollfd { fd, events: events(interest), revents: 0 };
-        let since = sources.next();
+        let since = sources.generation + 1;
         sources.kept[place] = Kept { fd, token, once: interest.is_oneshot(), since };
         self.shared.tell(&mut sources)
     }
