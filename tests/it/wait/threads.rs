@@ -396,3 +396,51 @@ fn a_thread_that_follows_another_may_add_hundreds_of_sources() {
         }
     });
 }
+
+/// A source becomes ready in the very moment in which a wait looks at it, and nothing follows. No look lasts, and no wait
+/// for nothing computes.
+#[test]
+fn a_look_ends_whoever_makes_a_source_ready_meanwhile() {
+    each_backend(|name| {
+        let poller = open(name);
+        let source = counter();
+        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        let (end, begun) = (Instant::now() + race_time(), AtomicU64::new(0));
+        let computed = || {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut round = 0;
+                loop {
+                    match begun.load(Ordering::SeqCst) {
+                        u64::MAX => return,
+                        now if now > round => round = now,
+                        _ => {
+                            std::hint::spin_loop();
+                            continue;
+                        }
+                    }
+                    (0..round % 97).for_each(|_| std::hint::spin_loop());
+                    raise(&source);
+                }
+            });
+            let mut round = 0;
+            while Instant::now() < end {
+                assert_eq!(tokens(&poller), [0; 0]);
+                round += 1;
+                begun.store(round, Ordering::SeqCst);
+                while tokens(&poller).is_empty() {}
+                lower(&source);
+                if round % 100 == 0 {
+                    let before = computed();
+                    assert_eq!(hear(&poller, Instant::now() + Duration::from_millis(2)), []);
+                    let time = computed() - before;
+                    assert!(time < Duration::from_millis(1), "a wait for nothing computed for {time:?}");
+                }
+            }
+            begun.store(u64::MAX, Ordering::SeqCst);
+        });
+    });
+}

@@ -259,12 +259,13 @@ impl Uring {
     }
 
     /// Takes all completions out of the ring: at most one of each source that is not edge-triggered. Those that are not
-    /// `fresh` are hints, whose sources are due.
-    fn take(&self, ring: &IoUring, state: &mut State, fresh: Fresh, ready: &mut Vec<Ready>) {
-        let turn = state.turn;
+    /// `fresh` are hints, whose sources are due. Returns how many there were.
+    fn take(&self, ring: &IoUring, state: &mut State, fresh: Fresh, ready: &mut Vec<Ready>) -> usize {
+        let (turn, mut taken) = (state.turn, 0);
         // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of the ring.
         let queue = unsafe { ring.completion_shared() };
         for completion in queue {
+            taken += 1;
             let name = Name::unpacked(completion.user_data());
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
             // The thread that armed it is no more.
@@ -279,6 +280,7 @@ impl Uring {
                 state.hints.push(name);
             }
         }
+        taken
     }
 
     /// Tells what is ready, and makes it due, or silent.
@@ -333,7 +335,16 @@ impl Uring {
     }
 
     /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had come before it.
-    fn turn(&self, ready: &mut Vec<Ready>, before: usize, deadline: Option<Instant>) -> io::Result<bool> {
+    ///
+    /// `idle` is whether the kernel told of work in the turn before, and there was none. It does that when somebody hands
+    /// in work and is overtaken by us, who do it before he has said that it is there; and his word stays.
+    fn turn(
+        &self,
+        ready: &mut Vec<Ready>,
+        before: usize,
+        deadline: Option<Instant>,
+        idle: &mut bool,
+    ) -> io::Result<bool> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let last = left == Some(Duration::ZERO);
         let mut state = self.lock();
@@ -349,7 +360,7 @@ impl Uring {
         hints.append(due);
         std::mem::swap(hints, due);
         // Work that waits for us in the kernel is of an earlier time. Arming may make completions of it.
-        let stale = requests(&ring, &mut state).taskrun();
+        let stale = !*idle && requests(&ring, &mut state).taskrun();
         Self::arm(&ring, &mut state)?;
         // 2. What is ready completes within this call.
         let count = requests(&ring, &mut state).len();
@@ -373,11 +384,14 @@ impl Uring {
         }
         // 3. All that is in the ring now came after the wait had begun, but for work of an earlier time.
         let fresh = if stale { Fresh::ArmedNow } else { Fresh::All };
-        self.take(&ring, &mut state, fresh, ready);
+        *idle = self.take(&ring, &mut state, fresh, ready) == 0 && stale;
         // The kernel does a part of its work at a time (20 polls on 6.18).
         while requests(&ring, &mut state).taskrun() && ready.len() - before < state.slots.len() {
             enter(&ring, 0, 0, None)?;
-            self.take(&ring, &mut state, fresh, ready);
+            if self.take(&ring, &mut state, fresh, ready) == 0 {
+                break;
+            }
+            *idle = false;
         }
         if !state.hints.is_empty() {
             self.look(&mut state, ready)?;
@@ -500,7 +514,8 @@ impl Backend for Uring {
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
-        while !self.turn(ready, before, deadline)? {}
+        let mut idle = false;
+        while !self.turn(ready, before, deadline, &mut idle)? {}
         Ok(())
     }
 
