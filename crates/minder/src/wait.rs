@@ -65,6 +65,10 @@ impl fmt::Debug for Source<'_> {
 /// [`Interest`] says otherwise. All methods may be called from any thread, and a change takes effect in a wait that goes
 /// on. After `fork` the child process needs a poller of its own: it shares what the kernel keeps of this one.
 ///
+/// With `io_uring`, where several threads wait or [`news`](Self::news) is used, the kernel completes what a thread asked for in
+/// that thread: a system call of it may end with `EINTR`, and what it asked for is told late while it is in a call that
+/// nothing interrupts.
+///
 /// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so far) and `poll`.
 /// - Windows: the completion port takes no foreign sources yet; [`add`](Self::add) answers `Unsupported`.

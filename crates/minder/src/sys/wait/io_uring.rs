@@ -10,9 +10,10 @@
 //! **Two kinds of ring.** As long as one thread waits, the ring is that thread's alone, and the kernel does its part of the
 //! work within the wait (Linux 6.1; half the cost of the other kind, measured on 6.18). Changes by other threads wait for
 //! that thread, which is woken. When other threads wait as well, or the threads take turns, or a foreign loop watches, a
-//! ring that all may use takes its place. There a poll belongs to the thread that armed it, which the kernel interrupts to complete it, so that system
-//! calls which a signal would end may end with `EINTR` in a thread that has waited here; and when that thread ends the
-//! kernel cancels its polls, and whoever waits next arms them again.
+//! ring that all may use takes its place. There a poll belongs to the thread that armed it, which the kernel interrupts to
+//! complete it: a system call of that thread that a signal would end may end with `EINTR`; what it armed is told late while
+//! it is in a call that nothing interrupts, such as a vfork; and when it ends the kernel cancels its polls, and whoever waits
+//! next arms them again.
 //!
 //! Needs Linux 5.11 (time-outs in `io_uring_enter`, completions that are never dropped), and 5.13 for edge.
 

@@ -35,7 +35,9 @@ struct Shared {
 /// What is registered. The first two entries are the bells.
 struct Sources {
     list: Vec<libc::pollfd>,
-    /// Of the same length. A source that was told once, as was asked for, has no descriptor in `list` until it is
+    /// A copy of it that no wait has.
+    spare: Vec<libc::pollfd>,
+    /// Of the same length as `list`. A source that was told once, as was asked for, has no descriptor in `list` until it is
     /// changed, but has it here.
     kept: Vec<Kept>,
     places: HashMap<RawFd, usize>,
@@ -83,6 +85,7 @@ impl Shared {
         let sources = Sources {
             kept: list.iter().map(|bell| Kept { fd: bell.fd, token: WAKE, once: false, since: 0 }).collect(),
             list,
+            spare: Vec::new(),
             places: HashMap::new(),
             waiting: 0,
             generation: 0,
@@ -122,7 +125,9 @@ impl Shared {
     fn enter(&self) -> (Vec<libc::pollfd>, u64) {
         let mut sources = self.lock();
         sources.waiting += 1;
-        (sources.list.clone(), sources.generation)
+        let mut copy = std::mem::take(&mut sources.spare);
+        copy.clone_from(&sources.list);
+        (copy, sources.generation)
     }
 
     /// One call. Whether the kernel filled in the list: it does not when a signal comes.
@@ -136,7 +141,7 @@ impl Shared {
     }
 
     /// Moves what the kernel said into `ready`, but for sources that were deleted or changed meanwhile.
-    fn collect(&self, polled: &[libc::pollfd], generation: u64, ready: &mut Vec<Ready>) {
+    fn collect(&self, polled: Vec<libc::pollfd>, generation: u64, ready: &mut Vec<Ready>) {
         if polled[0].revents != 0 {
             self.doorbell.answer(ready);
         }
@@ -152,6 +157,8 @@ impl Shared {
                 }
             }
         }
+        // Its memory serves the next wait.
+        sources.spare = polled;
     }
 }
 
@@ -207,7 +214,7 @@ impl Backend for Poll {
             if !self.shared.look(&mut polled, generation, left)? {
                 continue;
             }
-            self.shared.collect(&polled, generation, ready);
+            self.shared.collect(polled, generation, ready);
             // Without anything to tell we go on until a look *after* the deadline found nothing.
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
