@@ -30,6 +30,22 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(20)
 }
 
+/// Whether the descriptor becomes readable within this time.
+#[cfg(unix)]
+pub(crate) fn readable(fd: std::os::fd::BorrowedFd<'_>, within: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let until = Instant::now() + within;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let time = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&time)) {
+            Ok(count) => return count > 0,
+            Err(rustix::io::Errno::INTR) => (),
+            Err(error) => panic!("poll: {error}"),
+        }
+    }
+}
+
 /// How long a race is run.
 pub(crate) fn race_time() -> Duration {
     let seconds = std::env::var("MINDER_RACE_SECONDS").ok().and_then(|text| text.parse().ok());

@@ -4,26 +4,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Event, Kill, SpawnOptions};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::kit::{Ledger, each_backend, kid, limits, patience, silent};
+use crate::kit::{Ledger, each_backend, kid, limits, patience, readable, silent};
 
 fn watched(backend: &'static str) -> ChildSet {
     ChildSet::new(limits(backend)).expect("a set")
-}
-
-/// Whether the descriptor becomes readable within this time.
-fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
-    let until = Instant::now() + within;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let time = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&time)) {
-            Ok(count) => return count > 0,
-            Err(rustix::io::Errno::INTR) => (),
-            Err(error) => panic!("poll: {error}"),
-        }
-    }
 }
 
 /// Takes all that there is now.

@@ -4,27 +4,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Poller, Token};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{counter, hear, look, lower, names, open, raise, settle, tokens};
-use crate::kit::{alone, each_backend, patience};
+use crate::kit::{alone, each_backend, patience, readable};
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(10);
-
-/// Whether the descriptor becomes readable within this time.
-fn readable(fd: BorrowedFd<'_>, within: Duration) -> bool {
-    let until = Instant::now() + within;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let time = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&time)) {
-            Ok(count) => return count > 0,
-            Err(rustix::io::Errno::INTR) => (),
-            Err(error) => panic!("poll: {error}"),
-        }
-    }
-}
 
 /// Nothing is readable, or else once, and the wait that follows finds nothing.
 fn assert_quiet(poller: &Poller, news: BorrowedFd<'_>, what: &str) {
