@@ -1,6 +1,6 @@
 //! Wakes, and the one descriptor that a foreign loop watches.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Event, Kill, SpawnOptions};
