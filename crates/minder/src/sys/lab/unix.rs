@@ -2,14 +2,12 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
-
-use rustix::time::{ClockId, clock_gettime};
 
 /// The CPU time of all threads of this process, those that ended included.
-pub(crate) fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
+pub(crate) fn cpu_time() -> std::time::Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    std::time::Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
 /// Objects that one can signal, wait for and reset.
