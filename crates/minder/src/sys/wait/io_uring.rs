@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::poll::poll;
+use super::poll::glance;
 use super::timer::Timer;
 use super::{Backend, Doorbell, News, Ready, WAKE};
 use crate::event::Interest;
@@ -317,12 +317,7 @@ impl Uring {
             let slot = &state.slots[name.slot as usize];
             libc::pollfd { fd: slot.fd, events: mask(slot.interest) as i16, revents: 0 }
         }));
-        let result = loop {
-            match poll(&mut polled, Some(Duration::ZERO)) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-                result => break result,
-            }
-        };
+        let result = glance(&mut polled);
         for (name, entry) in hints.drain(..).zip(polled.drain(..)) {
             if entry.revents != 0 {
                 self.report(state, name, entry.revents.into(), ready);
