@@ -158,3 +158,22 @@ fn it_ends_quietly_when_nobody_reads() {
         Live::start(command.stdout(writer)).finish().code(141).says("");
     }
 }
+
+/// A pipe that is full, and that nobody reads: whoever asks for an end gets it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stdout_that_takes_nothing_does_not_outlast_ctrl_c() {
+    for options in ["", "--csv"] {
+        let (_reader, mut writer) = pipe();
+        rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
+        while std::io::Write::write(&mut writer, &[b'x'; 4096]).is_ok() {}
+        rustix::io::ioctl_fionbio(&writer, false).expect("a pipe");
+        let mut command = minder(&format!("bench wait --rounds 1 --objects 2 --mechanism poll {options}"));
+        let mut live = Live::start(command.stdout(writer));
+        // The second thread is the one that writes.
+        let threads = format!("/proc/{}/task", live.pid());
+        live.until_true("the write", || std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2));
+        live.signal(Signal::INT);
+        live.finish().code(130);
+    }
+}

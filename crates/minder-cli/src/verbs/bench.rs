@@ -12,10 +12,12 @@ mod wait;
 
 pub(crate) use self::desk::Desk;
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 
@@ -133,16 +135,16 @@ fn conduct(
         },
     };
     let format = if flags.csv { Some(Format::Csv) } else { flags.json.then_some(Format::Json) };
-    let code = data(|out| {
-        let mut results = Results::new(subject, points);
-        let mut rows = format.map(|format| Rows::new(out, format, subject.columns())).transpose()?;
-        let measured = rounds(flags.rounds, &mut results, &mut desk, measure, |point, round, figure| {
-            let Some(rows) = &mut rows else { return Ok(()) };
-            rows.row(&subject.values(point, round, figure))?;
-            Ok(rows.flush()?)
-        });
-        desk.clear();
-        measured?;
+    let (page, mut results) = (Page::default(), Results::new(subject, points));
+    let mut sheet = page.clone();
+    let mut rows = format.map(|format| Rows::new(&mut sheet, format, subject.columns())).transpose()?;
+    let measured = rounds(flags.rounds, &mut results, &mut desk, measure, |desk, point, round, figure| {
+        let Some(rows) = &mut rows else { return Ok(()) };
+        rows.row(&subject.values(point, round, figure))?;
+        page.show(desk)
+    });
+    desk.clear();
+    let shown = measured.and_then(|()| {
         if desk.is_over() {
             say("interrupted; showing what was measured");
         }
@@ -153,11 +155,58 @@ fn conduct(
         match (format, gaps.first()) {
             (_, Some(gap)) if results.is_empty() && !desk.is_over() => bail!("nothing was measured: {gap}"),
             (Some(_), _) => gaps.iter().for_each(|gap| say(gap)),
-            (None, _) => results.tables(out, flags.rounds)?,
+            (None, _) => results.tables(&mut page.clone(), flags.rounds)?,
         }
+        page.show(&mut desk)
+    });
+    match shown {
+        Err(error) => error.downcast::<Unread>().map(|Unread(code)| code),
+        Ok(()) => Ok(desk.status()),
+    }
+}
+
+/// What is to be shown.
+#[derive(Clone, Debug, Default)]
+struct Page(Rc<RefCell<Vec<u8>>>);
+
+/// Nobody reads what is shown; the exit status that says so.
+#[derive(Debug)]
+struct Unread(ExitCode);
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nobody reads what is shown")
+    }
+}
+
+impl std::error::Error for Unread {}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    })?;
-    Ok(if code == ExitCode::SUCCESS { desk.status() } else { code })
+    }
+}
+
+impl Page {
+    /// Shows what is on it, and takes it off. Whoever reads may be slow; signals are taken meanwhile.
+    ///
+    /// # Errors
+    /// [`Unread`], and what keeps us from writing.
+    fn show(&self, desk: &mut Desk) -> Result<()> {
+        let bytes = self.0.take();
+        match desk.patiently(move || data(|out| Ok(out.write_all(&bytes)?))) {
+            Some(written) => match written? {
+                code if code == ExitCode::SUCCESS => Ok(()),
+                code => Err(Unread(code).into()),
+            },
+            None => Err(Unread(desk.status()).into()),
+        }
+    }
 }
 
 /// Measures every point in every round, until all is done or somebody asks for an end.
@@ -166,7 +215,7 @@ fn rounds(
     results: &mut Results<'_>,
     desk: &mut Desk,
     mut measure: impl FnMut(&Point, &mut Desk) -> Result<Figure>,
-    mut tell: impl FnMut(&Point, u32, &Figure) -> Result<()>,
+    mut tell: impl FnMut(&mut Desk, &Point, u32, &Figure) -> Result<()>,
 ) -> Result<()> {
     let (subject, points) = (results.subject, results.points);
     desk.expect(points.len(), rounds);
@@ -179,7 +228,7 @@ fn rounds(
             match measure(point, desk) {
                 Ok(figure) => {
                     results.take(place, figure);
-                    tell(point, round, &figure)?;
+                    tell(desk, point, round, &figure)?;
                 }
                 Err(_) if desk.is_over() => {}
                 Err(error) if error.is::<Hopeless>() => return Err(error),

@@ -20,8 +20,9 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Desk {
     guard: Guard,
-    /// What ended the measuring before its time.
+    /// What ended the measuring before its time, and how often somebody asked for an end.
     ended: Option<Signal>,
+    asked: usize,
     descriptors: u64,
     /// Whether somebody watches.
     watched: bool,
@@ -39,7 +40,7 @@ impl Desk {
         let guard = Guard::enter(&GuardOptions::new().guardians(false))?;
         let (_, descriptors) = guard.raise_descriptors()?;
         let (watched, pace) = (stderr().is_terminal(), Pace::default());
-        Ok(Self { guard, ended: None, descriptors, watched, pace, now: None })
+        Ok(Self { guard, ended: None, asked: 0, descriptors, watched, pace, now: None })
     }
 
     /// How many descriptors this process may have.
@@ -53,6 +54,7 @@ impl Desk {
             match signal {
                 Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
                     self.ended.get_or_insert(signal);
+                    self.asked += 1;
                 }
                 Signal::Stop => self.guard.stop_self(),
                 _ => {}
@@ -62,18 +64,27 @@ impl Desk {
     }
 
     /// Does what may wait for somebody else, as the opening of a pipe waits for its reader, in a thread of its own. `None`
-    /// when somebody asked for an end before it was done; the thread then ends with the process.
+    /// when somebody asks for an end, or once more for it, before it is done; the thread then ends with the process.
     pub(in crate::verbs::bench) fn patiently<T: Send + 'static>(
         &mut self,
         act: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let (sender, receiver) = channel();
-        thread::spawn(move || sender.send(act()));
+        let ((sender, receiver), asked) = (channel(), self.asked);
+        let thread = thread::spawn(move || sender.send(act()));
         loop {
             match receiver.recv_timeout(LOOK) {
-                Ok(done) => return Some(done),
-                Err(RecvTimeoutError::Timeout) if !self.is_over() => {}
-                Err(_) => return None,
+                Ok(done) => {
+                    // What is measured next is to be alone.
+                    let _ = thread.join();
+                    return Some(done);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.is_over();
+                    if self.asked > asked {
+                        return None;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
     }

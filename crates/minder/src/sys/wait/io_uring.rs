@@ -179,7 +179,7 @@ impl Uring {
 
     /// Writes a request into the submission ring; hands over what is in it when it is full.
     fn push(ring: &IoUring, state: &mut State, request: &squeue::Entry) -> io::Result<()> {
-        loop {
+        for _ in 0..2 {
             let mut queue = requests(ring, state);
             // SAFETY: a poll, and the end of one, have no memory that must outlive this call.
             if unsafe { queue.push(request) }.is_ok() {
@@ -189,6 +189,8 @@ impl Uring {
             drop(queue);
             enter(ring, count, 0, None)?;
         }
+        // Old kernels take nothing as long as completions wait that the ring has no room for.
+        Err(io::Error::from_raw_os_error(libc::EBUSY))
     }
 
     /// Puts all that is due into the submission ring, which has to be ours.
