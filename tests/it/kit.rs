@@ -62,8 +62,9 @@ pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
     (0..bytes).map(pattern).collect()
 }
 
-/// Whether this machine has the wait backend. Containers often forbid one; the others are everywhere.
-fn has_backend(name: &str) -> bool {
+/// Whether this machine has the wait backend, or whatever else is called so. Containers often forbid one; the others are
+/// everywhere.
+pub(crate) fn has_backend(name: &str) -> bool {
     static REFUSED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     if name != "io_uring" {
         return true;

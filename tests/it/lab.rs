@@ -12,7 +12,7 @@ fn some(count: usize) -> impl Iterator<Item = usize> {
 
 #[test]
 fn each_mechanism_tells_what_was_signalled() {
-    for name in waits() {
+    for name in waits().filter(|name| crate::kit::has_backend(name)) {
         // A call of a pool takes 64; a set of select has 1024 bits, unless it is ours.
         for count in [1, 2, 63, 64, 65, 127, 1100] {
             let mut waiting = Waiting::open(name, Objects::open(count).expect("objects")).expect(name);

@@ -20,7 +20,7 @@ fn the_backend_is_chosen_by_the_environment_too() {
 
 #[test]
 fn few_descriptors_make_it_slower_and_nothing_else() {
-    for backend in minder::backends() {
+    for backend in crate::kit::backends() {
         let lines: String = (0..600).map(|job| format!("{job:03}\n")).collect();
         let line = format!("run -j100 --backend {backend} KID echo-args");
         let ended = Live::start(minder_as("nofile=64", &line).stdin(input(lines.as_bytes())))

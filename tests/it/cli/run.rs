@@ -228,7 +228,7 @@ fn two_hundred_jobs_do_as_a_model_says() {
     let text: String =
         specs.iter().map(|(id, out, err, code)| format!("{id},{out},{err},{code}\n")).collect();
     let failed = specs.iter().filter(|spec| spec.3 != 0).count();
-    for backend in minder::backends() {
+    for backend in crate::kit::backends() {
         let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
         let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
         assert_eq!(ended.status, minder::Status::Exited(failed as i32), "{backend}");
