@@ -278,17 +278,19 @@ impl Poller {
     pub fn wait(&self, events: &mut Events, deadline: Option<Instant>) -> Result<usize> {
         events.0.clear();
         let present = Present::enter(self);
-        let mut result = Ok(());
-        if present.bounded() {
-            result = self.wait_bounded(&mut events.0, deadline);
+        let ready = &mut events.0;
+        let result = if present.bounded() {
+            self.wait_bounded(ready, deadline)
         } else {
-            result = result.and(self.watch.wait(&mut events.0, deadline));
-            // A nudge alone says that this wait is bounded from now on.
-            if result.is_ok() && matches!(events.0[..], [Ready { token: wait::NUDGE, .. }]) {
-                events.0.clear();
-                result = self.wait_bounded(&mut events.0, deadline);
-            }
-        }
+            self.watch.wait(ready, deadline).and_then(|()| match ready[..] {
+                // A nudge alone says that this wait is bounded from now on.
+                [Ready { token: wait::NUDGE, .. }] => {
+                    ready.clear();
+                    self.wait_bounded(ready, deadline)
+                }
+                _ => Ok(()),
+            })
+        };
         drop(present);
         let told = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
         if self.watched.load(Ordering::Relaxed) {
