@@ -36,6 +36,7 @@ mod command;
 mod chunk;
 mod event;
 mod error;
+mod random;
 mod sys;
 mod spawn;
 mod child;

@@ -18,8 +18,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use minder::lab::Spent;
 
 use self::results::Results;
 use crate::flags::{Bench, BenchFlags, ChildLine, MeasureFlags};
@@ -67,6 +69,14 @@ pub(crate) struct Figure {
     pub(crate) wall_ns: f64,
 }
 
+impl Figure {
+    /// What one of so many took, on average.
+    fn of(operations: u64, spent: Spent) -> Self {
+        let each = |time: Duration| time.as_nanos() as f64 / operations.max(1) as f64;
+        Self { operations, cpu_ns: each(spent.cpu), wall_ns: each(spent.wall) }
+    }
+}
+
 /// An error after which nothing can be measured: what was asked for makes no sense.
 #[derive(Debug)]
 pub(crate) struct Hopeless(pub(crate) minder::Error);
@@ -101,6 +111,12 @@ fn chosen(all: &[&'static str], flags: &MeasureFlags) -> Result<Vec<&'static str
     }
     let asked = |name: &&str| flags.mechanism.is_empty() || flags.mechanism.iter().any(|it| it == name);
     Ok(all.iter().copied().filter(asked).collect())
+}
+
+/// Each mechanism at each size, in the order of measuring.
+fn points(sizes: &[u64], mechanisms: &[&'static str]) -> Vec<Point> {
+    let at = |&size| mechanisms.iter().map(move |mechanism| Point { mechanism, kind: None, size });
+    sizes.iter().flat_map(at).collect()
 }
 
 /// The command that children run.

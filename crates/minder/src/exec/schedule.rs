@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use crate::random::Random;
+
 /// From how many ended jobs on a share of them means something.
 const PERCENT_MIN: u64 = 3;
 /// The longest pause before another attempt: a year, far from where adding to the clock would fail.
@@ -210,7 +212,7 @@ pub struct Schedule<J> {
     held: bool,
     /// Before this time nothing starts.
     not_before: Option<Instant>,
-    random: u64,
+    random: Random,
     /// Running jobs of which was said that they will be tried again if they fail.
     promised: HashSet<u64>,
 }
@@ -263,7 +265,7 @@ ordered!(Again, |again| (again.0, again.1.number));
 impl<J> Schedule<J> {
     /// Makes an empty schedule.
     pub fn new(rules: Rules) -> Self {
-        let random = rules.seed;
+        let random = Random::new(rules.seed);
         Self {
             rules,
             given: VecDeque::new(),
@@ -469,18 +471,11 @@ impl<J> Schedule<J> {
     fn pause(&mut self, attempt: u32) -> Duration {
         let Retry { pause, pause_max, jitter, .. } = self.rules.retry;
         let pause = pause.saturating_mul(1 << (attempt - 1).min(30)).min(pause_max).min(PAUSE_MAX);
-        if jitter > 0.0 { pause.mul_f64(1.0 + jitter.min(1.0) * (2.0 * self.random() - 1.0)) } else { pause }
-    }
-
-    /// A number from 0 to 1: splitmix64, of which every seed is a good one.
-    fn random(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        // The 53 bits that a float holds.
-        (bits >> 11) as f64 / (1u64 << 53) as f64
+        if jitter > 0.0 {
+            pause.mul_f64(1.0 + jitter.min(1.0) * (2.0 * self.random.fraction() - 1.0))
+        } else {
+            pause
+        }
     }
 
     fn check_halt(&mut self) -> bool {

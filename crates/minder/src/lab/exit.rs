@@ -7,9 +7,10 @@ use std::time::Instant;
 use super::Spent;
 use crate::command::{Command, Stdio};
 use crate::event::{Event, Status};
+use crate::random::Random;
 use crate::set::{ChildSet, Limits, SpawnOptions};
 use crate::sys::lab::exit as sys;
-use crate::sys::lab::exit::{Batch, End, Hear, How};
+use crate::sys::lab::exit::{End, Hear, How};
 use crate::sys::spawn::Spawner;
 use crate::wait::backends;
 use crate::{Error, ErrorKind, Result};
@@ -61,7 +62,7 @@ pub struct Exits {
     mechanism: Mechanism,
     command: Command,
     live: Vec<u32>,
-    random: u64,
+    random: Random,
 }
 
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Exits {
         };
         let mut command = child.clone();
         command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null).die_with_parent(true);
-        Ok(Self { mechanism, command, live: Vec::new(), random: 0 })
+        Ok(Self { mechanism, command, live: Vec::new(), random: Random::new(0) })
     }
 
     /// Starts this command once, kills it and takes its end: whether it is one that can be measured with.
@@ -212,19 +213,10 @@ impl Exits {
         let count = count.min(self.live.len());
         for place in 0..count {
             let rest = (self.live.len() - place) as u64;
-            let drawn = place + usize::try_from(self.draw() % rest).unwrap_or(0);
+            let drawn = place + usize::try_from(self.random.draw() % rest).unwrap_or(0);
             self.live.swap(place, drawn);
         }
         self.live[..count].to_vec()
-    }
-
-    /// SplitMix64, which is enough to spread kills.
-    fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
     }
 }
 
@@ -253,15 +245,12 @@ impl Hear for Ours {
             }
         }
     }
-
-    fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch> {
-        sys::strike(self, victims, how, &Default::default())
-    }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::sys::lab::exit::Batch;
 
     /// Passes over the first of the children that are killed.
     #[derive(Debug)]

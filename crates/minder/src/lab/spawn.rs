@@ -182,13 +182,17 @@ fn wait(mut child: Child) -> Result<bool> {
 
 /// The same in a set.
 fn wait_in(set: &mut ChildSet, token: Token) -> Result<bool> {
-    let until = Instant::now() + PATIENCE;
-    while !set.is_empty() && set.next(Some(until))?.is_some() {}
-    let ended = set.is_empty();
+    let ended = empty(set)?;
     if !ended {
         set.kill(token, Kill::NOW)?;
-        let until = Instant::now() + PATIENCE;
-        while !set.is_empty() && set.next(Some(until))?.is_some() {}
+        empty(set)?;
     }
     Ok(ended)
+}
+
+/// Whether all children of a set ended in time.
+fn empty(set: &mut ChildSet) -> Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    while !set.is_empty() && set.next(Some(until))?.is_some() {}
+    Ok(set.is_empty())
 }

@@ -1,12 +1,11 @@
 //! `minder bench exit`: the end of one of many children.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
-use minder::lab::{self, Exits, Spent};
+use minder::lab::{self, Exits};
 
-use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge};
+use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge, points};
 use crate::flags::ExitFlags;
 
 /// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children have to be replaced often.
@@ -29,13 +28,8 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
         published: Vec::new(),
     };
     let mechanisms = chosen(&lab::exits().collect::<Vec<_>>(), &flags.measure)?;
-    let points: Vec<Point> = flags
-        .live
-        .0
-        .iter()
-        .flat_map(|size| mechanisms.iter().map(move |mechanism| (*size, *mechanism)))
-        .flat_map(|(size, mechanism)| [ONE, BURST].map(|kind| Point { mechanism, kind: Some(kind), size }))
-        .collect();
+    let both = |point| [ONE, BURST].map(|kind| Point { kind: Some(kind), ..point });
+    let points: Vec<Point> = points(&flags.live.0, &mechanisms).into_iter().flat_map(both).collect();
     let desk = Desk::enter()?;
     let child = command(&flags.child);
     Exits::check(&child)?;
@@ -50,12 +44,12 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
             None => gather(point.mechanism, &child, size, desk)?,
         };
         if point.kind == Some(BURST) {
-            return Ok(figure(point.size, exits.burst().map_err(judge)?));
+            return Ok(Figure::of(point.size, exits.burst().map_err(judge)?));
         }
         let ends = size.saturating_mul(10).clamp(EXITS_MIN, EXITS_MAX);
         let spent = exits.one_by_one(ends).map_err(judge)?;
         crowd = Some((point.mechanism, exits));
-        Ok(figure(ends as u64, spent))
+        Ok(Figure::of(ends as u64, spent))
     })
 }
 
@@ -69,10 +63,4 @@ fn gather(mechanism: &str, child: &minder::Command, size: usize, desk: &mut Desk
         exits.fill((exits.live() + START).min(size))?;
     }
     Ok(exits)
-}
-
-/// What one of so many took.
-pub(super) fn figure(operations: u64, spent: Spent) -> Figure {
-    let each = |time: Duration| time.as_nanos() as f64 / operations.max(1) as f64;
-    Figure { operations, cpu_ns: each(spent.cpu), wall_ns: each(spent.wall) }
 }

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use minder::lab::{self, Ballast, Spawns, Spent};
 
-use super::exit::figure;
-use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge};
+use super::{Desk, Figure, Subject, chosen, command, conduct, judge, points};
 use crate::flags::SpawnFlags;
 use crate::report::{explain, say};
 
@@ -38,10 +37,7 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
             None => return Ok(desk.status()),
         }
     }
-    let points: Vec<Point> = sizes(flags)?
-        .into_iter()
-        .flat_map(|size| mechanisms.iter().map(move |mechanism| Point { mechanism, kind: None, size }))
-        .collect();
+    let points = points(&sizes(flags)?, &mechanisms);
     let mut parent: Option<(u64, Ballast)> = None;
     conduct(&subject, &flags.measure, desk, &points, |point, desk| {
         if parent.as_ref().is_none_or(|(size, _)| *size != point.size) {
@@ -87,5 +83,5 @@ fn measure(mut spawns: Spawns, desk: &mut Desk) -> Result<Figure> {
             bail!("interrupted");
         }
     }
-    Ok(figure(count, total))
+    Ok(Figure::of(count, total))
 }

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use minder::lab::{Meter, Objects, Spent, Waiting, waits};
+use minder::lab::{Meter, Objects, Waiting, waits};
 
-use super::{Desk, Figure, Point, Subject, chosen, conduct};
+use super::{Desk, Figure, Point, Subject, chosen, conduct, points};
 use crate::flags::WaitFlags;
 use crate::report::chart::Curve;
 
@@ -36,11 +36,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
         published: vec![published()],
     };
     let mechanisms = chosen(&waits().collect::<Vec<_>>(), &flags.measure)?;
-    let sizes = &flags.objects.0;
-    let points: Vec<Point> = sizes
-        .iter()
-        .flat_map(|size| mechanisms.iter().map(|mechanism| Point { mechanism, kind: None, size: *size }))
-        .collect();
+    let points = points(&flags.objects.0, &mechanisms);
     conduct(&subject, &flags.measure, Desk::enter()?, &points, measure)
 }
 
@@ -56,9 +52,9 @@ fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
     }
     let objects = Objects::open(count)?;
     let mut indices = Indices::new(point.size);
-    let mut rest = Each::MOST;
+    let mut rest = MOST;
     for _ in 0..RESTS {
-        rest = rest.least(repeat(REST_TIME, || objects.rest(indices.next()))?);
+        rest = least(rest, repeat(REST_TIME, || objects.rest(indices.next()))?);
     }
     let mut waiting = Waiting::open(point.mechanism, objects)?;
     for _ in 0..WARM {
@@ -66,36 +62,22 @@ fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
     }
     let cycle = repeat(TIME, || waiting.cycle(indices.next()))?;
     Ok(Figure {
-        operations: cycle.count,
+        operations: cycle.operations,
         cpu_ns: (cycle.cpu_ns - rest.cpu_ns).max(0.0),
         wall_ns: (cycle.wall_ns - rest.wall_ns).max(0.0),
     })
 }
 
-/// What one of many took, on average.
-#[derive(Clone, Copy, Debug)]
-struct Each {
-    count: u64,
-    cpu_ns: f64,
-    wall_ns: f64,
-}
+/// What is measured when nothing was yet.
+const MOST: Figure = Figure { operations: 0, cpu_ns: f64::INFINITY, wall_ns: f64::INFINITY };
 
-impl Each {
-    const MOST: Self = Self { count: 0, cpu_ns: f64::INFINITY, wall_ns: f64::INFINITY };
-
-    fn of(spent: Spent, count: u64) -> Self {
-        let each = |time: Duration| time.as_nanos() as f64 / count as f64;
-        Self { count, cpu_ns: each(spent.cpu), wall_ns: each(spent.wall) }
-    }
-
-    fn least(self, other: Self) -> Self {
-        let (cpu_ns, wall_ns) = (self.cpu_ns.min(other.cpu_ns), self.wall_ns.min(other.wall_ns));
-        Self { count: self.count + other.count, cpu_ns, wall_ns }
-    }
+fn least(one: Figure, other: Figure) -> Figure {
+    let (cpu_ns, wall_ns) = (one.cpu_ns.min(other.cpu_ns), one.wall_ns.min(other.wall_ns));
+    Figure { operations: one.operations + other.operations, cpu_ns, wall_ns }
 }
 
 /// Does something for so long, and often enough; returns what it took.
-fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result<Each> {
+fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result<Figure> {
     let meter = Meter::start();
     let (mut count, mut batch) = (0, 1);
     loop {
@@ -105,7 +87,7 @@ fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result
         count += batch;
         let spent = meter.spent();
         if spent.wall >= time && count >= WAITS_MIN || spent.wall >= TIME_MAX {
-            return Ok(Each::of(spent, count));
+            return Ok(Figure::of(count, spent));
         }
         // A look at the clocks costs as much as a short wait.
         if spent.wall < time / 16 {
@@ -166,9 +148,9 @@ mod tests {
             Ok(())
         })
         .expect("nothing fails");
-        assert!(each.count == done && each.count >= WAITS_MIN, "{each:?}");
-        assert!(each.wall_ns * each.count as f64 >= 2e6, "{each:?}");
-        let least = each.least(Each { count: 1, cpu_ns: 0.0, wall_ns: f64::INFINITY });
+        assert!(each.operations == done && each.operations >= WAITS_MIN, "{each:?}");
+        assert!(each.wall_ns * each.operations as f64 >= 2e6, "{each:?}");
+        let least = least(each, Figure { operations: 1, cpu_ns: 0.0, wall_ns: f64::INFINITY });
         assert!(least.cpu_ns == 0.0 && (least.wall_ns - each.wall_ns).abs() < 0.1, "{least:?}");
     }
 }

@@ -37,12 +37,3 @@ pub(crate) const BASELINES: &[(&str, Open)] = &[
     ("thread-each", |objects| Ok(Box::new(thread_each::ThreadEach::open(objects)?))),
     ("pool", |objects| Ok(Box::new(pool::Pool::open(objects)?))),
 ];
-
-/// The stack of a thread that does next to nothing.
-const STACK: usize = 64 * 1024;
-
-/// Starts a thread that takes none of the host's signals.
-fn start(run: impl FnOnce() + Send + 'static) -> io::Result<std::thread::JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name("bench".to_owned()).stack_size(STACK);
-    crate::sys::thread::without_signals(|| builder.spawn(run))
-}

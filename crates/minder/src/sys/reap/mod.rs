@@ -19,5 +19,5 @@ pub(crate) use self::windows::{Process, is_nobody};
 #[cfg(unix)]
 pub(crate) use self::{
     sweep::Sweep,
-    unix::{Process, is_nobody},
+    unix::{Process, is_nobody, open_pidfd},
 };

@@ -145,6 +145,22 @@ impl Process {
     }
 }
 
+/// A descriptor that names the process with this number, where the system has such.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn open_pidfd(pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    match Pid::from_raw(pid).filter(|_| super::pidfd_available()) {
+        Some(pid) => Ok(Some(pidfd_open(pid, PidfdFlags::empty())?)),
+        None => Ok(None),
+    }
+}
+
+/// A descriptor that names the process with this number, where the system has such.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn open_pidfd(_pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
 /// Whether the system says that no process has this number.
 pub(crate) fn is_nobody(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)

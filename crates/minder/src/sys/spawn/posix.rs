@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use super::unix::Request;
 use super::{Failure, Step};
 use crate::command::Group;
-use crate::sys::reap::Process;
+use crate::sys::reap::{Process, open_pidfd};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const SETSID: i32 = 0x80;
@@ -59,23 +59,8 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
         };
         return Err(step.failed(error));
     }
-    Ok(Process::new(pid, pidfd(pid)))
-}
-
-/// A pidfd of the child. Only we reap it, so its number is still its own.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn pidfd(pid: libc::pid_t) -> Option<std::os::fd::OwnedFd> {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    if !crate::sys::reap::pidfd_available() {
-        return None;
-    }
-    // Without a free descriptor the child is looked at by its number.
-    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn pidfd(_pid: libc::pid_t) -> Option<std::os::fd::OwnedFd> {
-    None
+    // Only we reap the child, so its number is still its own. Without a free descriptor it is looked at by that.
+    Ok(Process::new(pid, open_pidfd(pid).ok().flatten()))
 }
 
 fn is_folder(folder: &std::ffi::CStr) -> bool {

@@ -8,7 +8,7 @@ mod windows;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(unix)]
-pub(crate) use self::unix::without_signals;
+pub(crate) use self::unix::{start_small, without_signals};
 #[cfg(windows)]
 pub(crate) use self::windows::without_signals;
 

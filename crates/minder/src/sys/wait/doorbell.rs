@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::bell::{Bell, NUDGED, WOKEN};
-use super::{NUDGE, Ready, WAKE};
+use super::{Ready, report_rings};
 
 /// Rings are merged: many rings before one wait end it once.
 #[derive(Debug)]
@@ -49,12 +49,7 @@ impl Doorbell {
 
     /// Hushes it, and reports for which reasons it was rung.
     pub(super) fn answer(&self, ready: &mut Vec<Ready>) {
-        let reasons = self.bell.hush(|| self.empty());
-        for (reason, token) in [(WOKEN, WAKE), (NUDGED, NUDGE)] {
-            if reasons & reason != 0 {
-                ready.push(Ready { readable: true, ..Ready::none(token) });
-            }
-        }
+        report_rings(self.bell.hush(|| self.empty()), ready);
     }
 
     /// The descriptor that is readable from a ring until it is hushed, for a loop that is not ours.

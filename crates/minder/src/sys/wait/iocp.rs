@@ -26,7 +26,7 @@ use windows_sys::Win32::System::IO::{
 use windows_sys::Win32::System::Threading::{CreateEventW, INFINITE, ResetEvent, SetEvent};
 
 use super::bell::{Bell, NUDGED, WOKEN};
-use super::{NUDGE, Open, Ready, Report, WAKE};
+use super::{NUDGE, Open, Ready, Report, report_rings};
 use crate::event::Interest;
 
 /// How many packets one call takes. More stay in the kernel and come first next time: nobody starves.
@@ -45,7 +45,7 @@ pub(crate) trait Backend: Debug + Send + Sync {
     fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn delete(&self, source: Source<'_>) -> io::Result<()>;
-    /// Appends what has happened. A ring of the doorbell is told with the token [`WAKE`], or [`NUDGE`].
+    /// Appends what has happened. A ring of the doorbell is told with the token [`WAKE`](super::WAKE), or [`NUDGE`].
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
     /// The bell that ends a wait from any thread.
     fn doorbell(&self) -> Arc<Doorbell>;
@@ -236,12 +236,7 @@ impl Doorbell {
 
     /// Hushes it, and reports for which reasons it was rung.
     fn answer(&self, ready: &mut Vec<Ready>) {
-        let reasons = self.bell.hush(|| self.empty());
-        for (reason, token) in [(WOKEN, WAKE), (NUDGED, NUDGE)] {
-            if reasons & reason != 0 {
-                ready.push(Ready { readable: true, ..Ready::none(token) });
-            }
-        }
+        report_rings(self.bell.hush(|| self.empty()), ready);
     }
 
     fn signal(&self) -> io::Result<()> {
@@ -472,7 +467,7 @@ pub(crate) struct Cargo {
     handle: Option<Arc<OwnedHandle>>,
 }
 
-const MUTE: u64 = WAKE - 1;
+const MUTE: u64 = NUDGE - 1;
 
 // SAFETY: of its parts only `overlapped` is not `Send`, for the pointers in it: they are null, or an offset of zero.
 // Nothing in it depends on the thread.
@@ -568,6 +563,7 @@ mod tests {
     use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
     use windows_sys::Win32::System::Threading::WaitForSingleObject;
 
+    use super::super::WAKE;
     use super::*;
 
     /// A set may move to another thread, and so may all that it holds.

@@ -72,6 +72,15 @@ impl Ready {
     }
 }
 
+/// Reports for which reasons a bell was rung.
+fn report_rings(reasons: u8, ready: &mut Vec<Ready>) {
+    for (reason, token) in [(bell::WOKEN, WAKE), (bell::NUDGED, NUDGE)] {
+        if reasons & reason != 0 {
+            ready.push(Ready { readable: true, ..Ready::none(token) });
+        }
+    }
+}
+
 /// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet has landed.
 pub(crate) type Report = Ready;
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::{Backend, Doorbell, News, Ready, Source, open};
 use crate::event::Interest;
-use crate::sys::reap::Sweep;
+use crate::sys::reap::{Sweep, open_pidfd};
 
 /// A backend that takes processes as well as descriptors.
 #[derive(Debug)]
@@ -153,18 +153,4 @@ impl Watch {
 fn of_an_end(interest: Interest) -> Interest {
     let once = interest.is_oneshot() || interest.is_edge();
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn open_pidfd(pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    match Pid::from_raw(pid).filter(|_| crate::sys::reap::pidfd_available()) {
-        Some(pid) => Ok(Some(pidfd_open(pid, PidfdFlags::empty())?)),
-        None => Ok(None),
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn open_pidfd(_pid: libc::pid_t) -> io::Result<Option<OwnedFd>> {
-    Ok(None)
 }

@@ -69,12 +69,14 @@ pub(crate) trait Hear: Debug {
     fn next(&mut self, awaited: u32, deadline: Instant) -> io::Result<Option<End>>;
 
     /// Kills these children, hears their ends, and measures both together.
-    fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch>;
+    fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch> {
+        strike(self, victims, how, &AtomicUsize::new(0))
+    }
 }
 
 /// Kills the victims and hears their ends, which `heard` counts for those that look on.
-pub(crate) fn strike(
-    hear: &mut dyn Hear,
+fn strike<H: Hear + ?Sized>(
+    hear: &mut H,
     victims: &[u32],
     how: How,
     heard: &AtomicUsize,

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitOptions};
 
 use super::unix::{has_children, number, wait};
-use super::{Batch, End, Hear, How};
+use super::{End, Hear};
 
 /// Where it looks when the signal came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,10 +112,6 @@ impl Hear for Sigchld {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch> {
-        super::strike(self, victims, how, &Default::default())
     }
 }
 

@@ -5,17 +5,15 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::WaitOptions;
 
 use super::unix::{has_children, number, wait};
-use super::{Batch, End, Hear, How};
-use crate::sys::thread::without_signals;
+use super::{End, Hear};
+use crate::sys::thread::start_small;
 
-/// The stack of a thread that does one system call.
-const STACK: usize = 64 << 10;
 /// How long threads may take to end when their children are gone.
 const END: Duration = Duration::from_secs(1);
 
@@ -85,7 +83,7 @@ impl Hear for Each {
                 let _ = tell.send(end);
             }
         };
-        let thread = without_signals(|| Builder::new().stack_size(STACK).spawn(work))?;
+        let thread = start_small("bench", work)?;
         self.threads.insert(pid, thread);
         Ok(())
     }
@@ -94,10 +92,6 @@ impl Hear for Each {
         let end = self.news.next(deadline)?;
         self.ended.extend(end.map(|end| end.pid));
         Ok(end)
-    }
-
-    fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch> {
-        super::strike(self, victims, how, &Default::default())
     }
 }
 
@@ -134,7 +128,7 @@ impl One {
                 }
             }
         };
-        let thread = without_signals(|| Builder::new().stack_size(STACK).spawn(work))?;
+        let thread = start_small("bench", work)?;
         Ok(Self { news, over, thread: Some(thread) })
     }
 
@@ -153,10 +147,6 @@ impl Hear for One {
 
     fn next(&mut self, _awaited: u32, deadline: Instant) -> io::Result<Option<End>> {
         self.news.next(deadline)
-    }
-
-    fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch> {
-        super::strike(self, victims, how, &Default::default())
     }
 }
 

@@ -10,7 +10,7 @@ use std::ptr;
 use std::time::Instant;
 
 use crate::command::Command;
-use crate::sys::reap::Process;
+use crate::sys::reap::{Process, open_pidfd};
 
 /// The names of the baselines that this system has.
 pub(crate) const BASELINES: &[&str] = &["posix_spawn", "fork"];
@@ -19,7 +19,7 @@ pub(crate) const BASELINES: &[&str] = &["posix_spawn", "fork"];
 #[derive(Debug)]
 pub(crate) struct Baseline {
     command: StdCommand,
-    child: Option<(Child, Process)>,
+    child: Option<Child>,
 }
 
 impl Baseline {
@@ -41,16 +41,16 @@ impl Baseline {
     /// Starts one, and keeps it for [`wait`](Self::wait). Nothing else happens here: it is what is measured.
     #[expect(clippy::disallowed_methods, reason = "it is what others are compared with")]
     pub(crate) fn spawn(&mut self) -> io::Result<()> {
-        let child = self.command.spawn()?;
-        let process = Process::new(child.id().cast_signed(), None);
-        self.child = Some((child, process));
+        self.child = Some(self.command.spawn()?);
         Ok(())
     }
 
     /// Whether the child ended before the deadline; it is killed if it did not, and gone in any case.
     pub(crate) fn wait(&mut self, deadline: Instant) -> io::Result<bool> {
-        let Some((child, unwatched)) = self.child.take() else { return Ok(true) };
-        let mut process = watched(&child).unwrap_or(unwatched);
+        let Some(child) = self.child.take() else { return Ok(true) };
+        let pid = child.id().cast_signed();
+        // By its pidfd, which wakes whoever waits for it.
+        let mut process = Process::new(pid, open_pidfd(pid).ok().flatten());
         // Nobody reads what it writes.
         drop(child);
         let ended = process.wait(Some(deadline))?.is_some();
@@ -68,20 +68,6 @@ impl Drop for Baseline {
         // Whoever was started and not waited for ends now.
         let _ = self.wait(Instant::now());
     }
-}
-
-/// A child by its pidfd, which wakes whoever waits for it.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn watched(child: &Child) -> Option<Process> {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    let pid = child.id().cast_signed();
-    let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-    Some(Process::new(pid, Some(pidfd)))
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn watched(_child: &Child) -> Option<Process> {
-    None
 }
 
 /// Memory that was written to, in the smallest pages: what a fork copies the page tables of.

@@ -9,7 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread, current, park};
 
 use super::poll::{List, Poll};
-use super::{Baseline, Objects, start};
+use super::{Baseline, Objects};
+use crate::sys::thread::start_small;
 
 /// How many objects one call takes.
 const CALL_MAX: usize = 64;
@@ -57,7 +58,7 @@ impl Pool {
         for first in (0..count).step_by(CALL_MAX - 1) {
             let (shared, mine) = (Arc::clone(&shared), first..count.min(first + CALL_MAX - 1));
             if let Self::Threads(_, threads) = &mut it {
-                threads.push(start(move || shared.serve(mine))?);
+                threads.push(start_small("bench", move || shared.serve(mine))?);
             }
         }
         Ok(it)

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::{Baseline, Objects, start};
+use super::{Baseline, Objects};
+use crate::sys::thread::start_small;
 
 /// More threads are not started: a machine has something else to do.
 const THREADS_MAX: usize = 4096;
@@ -31,7 +32,7 @@ impl ThreadEach {
         let mut it = Self { objects, over: Arc::default(), news, threads: Vec::new() };
         for index in 0..it.objects.len() {
             let (objects, over, sender) = (Arc::clone(&it.objects), Arc::clone(&it.over), sender.clone());
-            it.threads.push(start(move || hear(index, &objects, &over, &sender))?);
+            it.threads.push(start_small("bench", move || hear(index, &objects, &over, &sender))?);
         }
         Ok(it)
     }

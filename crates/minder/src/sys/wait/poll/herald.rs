@@ -12,10 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::super::Doorbell;
 use super::Shared;
-use crate::sys::thread;
-
-/// Stacks of threads that do nothing but wait.
-const STACK_BYTES: usize = 64 << 10;
+use crate::sys::thread::start_small;
 
 #[derive(Debug)]
 pub(super) struct Herald {
@@ -47,8 +44,7 @@ impl Herald {
         let orders = Mutex::default();
         let desk = Arc::new(Desk { sources, bell: Doorbell::new()?, orders, ordered: Condvar::new() });
         let its = Arc::clone(&desk);
-        let builder = std::thread::Builder::new().name("minder news".into()).stack_size(STACK_BYTES);
-        let thread = thread::without_signals(|| builder.spawn(move || its.work()))?;
+        let thread = start_small("minder news", move || its.work())?;
         Ok(Self { desk, thread: Some(thread) })
     }
 
