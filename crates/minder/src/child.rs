@@ -40,7 +40,7 @@ pub struct Child {
 ///
 /// A tree is the child's own process group (or job object) and those descendants outside it that can be found. On Unix a
 /// child that was started with [`Group::Inherit`](crate::Group::Inherit) has no group of its own:
-/// it is killed with those of its descendants that can be found.
+/// it is killed with those of its descendants that can be found. On Windows that makes no difference.
 ///
 /// ```
 /// use minder::Kill;

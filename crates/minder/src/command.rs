@@ -12,7 +12,18 @@ use std::sync::Arc;
 /// handle, no blocked signal, and the soft descriptor limit that its user had.
 ///
 /// The program is looked up once a start: a name with a slash is used as it is; any other name is searched for in
-/// the `PATH` of this process (never in the current folder, unless `PATH` names it).
+/// the `PATH` of this process, whatever the child's will be (never in the current folder, unless `PATH` names it).
+///
+/// On Windows:
+///
+/// - A backslash or a colon counts as a slash. Parts of `PATH` that are not absolute are passed over, so that the current
+///   folder is never searched. A name may lack an extension of `PATHEXT`, of which `.COM`, `.EXE`, `.BAT` and `.CMD` count:
+///   files with the others are documents, and are not started.
+/// - A program gets one line of at most 32,766 characters and takes it apart by itself. It is quoted by the rules of the C
+///   runtime, which nearly all programs follow.
+/// - A batch file is run by the `cmd.exe` of the system's folder, which cannot be told everything. A start fails with
+///   `InvalidInput`, and names the argument, when one holds `%`, `"`, a line end or another control character, or has to be
+///   quoted and ends with a backslash; with `TooLong` when the line has more than 8,191 characters.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -25,6 +36,8 @@ use std::sync::Arc;
 pub struct Command {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
+    /// What stands behind the arguments on the command line as it is; see [`raw_tail`](Self::raw_tail).
+    pub(crate) tail: Option<OsString>,
     pub(crate) env: Env,
     pub(crate) current_dir: Option<PathBuf>,
     pub(crate) stdin: Stdio,
@@ -69,8 +82,10 @@ impl From<File> for Stdio {
 ///
 /// A child that is to be killed with everything that it started needs a group of its own.
 ///
-/// - Windows has no process groups: `New` and `Session` both mean a job object of its own (and a new console process
-///   group, so that Ctrl-Break can be sent to it); `Terminal` is not supported yet.
+/// - Windows has no process groups. Every child has a job object of its own, in which all that it starts remains; `New` and
+///   `Session` both mean a new console process group, too, so that Ctrl-Break can be sent to it. `Terminal` is not supported
+///   yet. Where the job that we are in ourselves allows none inside it (before Windows 8), a start fails with `Unsupported`,
+///   but for `Inherit`: then the child is killed alone.
 /// - NetBSD and OpenBSD: `Terminal` is not supported. Unix other than Linux and macOS: neither is `Session`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -109,6 +124,7 @@ impl Command {
         Self {
             program: program.as_ref().to_owned(),
             args: Vec::new(),
+            tail: None,
             env: Env::default(),
             current_dir: None,
             stdin: Stdio::Inherit,
@@ -150,7 +166,9 @@ impl Command {
         self
     }
 
-    /// Sets the folder that the child starts in. A relative program path is resolved in that folder on Unix.
+    /// Sets the folder that the child starts in. A relative program path is resolved in that folder.
+    ///
+    /// - Windows: the system takes no folder of more than 258 characters.
     pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Self {
         self.current_dir = Some(dir.as_ref().to_owned());
         self

@@ -68,7 +68,7 @@ impl Error {
 
     /// Names the thing that the operation was tried on.
     pub(crate) fn on(mut self, subject: impl AsRef<OsStr>) -> Self {
-        self.inner.subject = Some(subject.as_ref().to_string_lossy().escape_debug().to_string());
+        self.inner.subject = Some(shown(&subject.as_ref().to_string_lossy()));
         self
     }
 
@@ -130,6 +130,19 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         io::Error::new(error.inner.source.kind(), error)
     }
+}
+
+/// A name as a line of text can hold it. Backslashes stay as they are: paths have them.
+fn shown(name: &str) -> String {
+    let plain = |c| matches!(c, '\\' | '\'' | '"');
+    name.chars().fold(String::new(), |mut all, c| {
+        if plain(c) {
+            all.push(c)
+        } else {
+            all.extend(c.escape_debug())
+        }
+        all
+    })
 }
 
 /// The system's text as a fragment: `Too many open files (os error 24)` → `too many open files`.

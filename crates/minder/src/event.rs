@@ -53,7 +53,7 @@ impl Interest {
     /// than that, when more bytes come. Whoever asks for this reads, or writes, until that would block.
     ///
     /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` have it.
-    /// - The backend `poll` refuses it (`Unsupported`), as does `io_uring` before.
+    /// - The backend `poll` refuses it (`Unsupported`), as do `io_uring` before, and those of Windows but for processes.
     pub const fn edge(self) -> Self {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }

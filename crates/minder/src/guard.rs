@@ -31,7 +31,7 @@ impl GuardOptions {
     }
 
     /// Chooses whether there are guardians. Without, this process stays the only one: signals work the same, and
-    /// `kill -9` of it leaves its jobs running.
+    /// `kill -9` of it leaves its jobs running, where no job objects hold them as on Windows.
     pub fn guardians(mut self, guardians: bool) -> Self {
         self.setup.guardians = guardians;
         self
@@ -123,7 +123,11 @@ pub struct Guardians {
 ///   within microseconds may be mistaken. Without the `children` files of `/proc` every look reads all of `/proc`. Without
 ///   `/proc` there are no guardians.
 /// * Other Unix: signals and descriptors, no guardians; there is no subreaper.
-/// * Windows: Ctrl-C and Ctrl-Break, no guardians; the job objects that hold the children end with the process.
+/// * Windows: the console's events, no guardians. Each child is in a job object that ends with its last handle
+///   (`JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE`), and the system closes the handles of whoever dies, however it dies. Ctrl-C is
+///   [`Signal::Interrupt`], Ctrl-Break [`Signal::Terminate`]; a console that is closed, the end of the session and of the
+///   machine are [`Signal::Hangup`], after which the system leaves some seconds. There is no Ctrl-Z. A process that was
+///   started in a group of its own (`CREATE_NEW_PROCESS_GROUP`) ignores Ctrl-C, and so does this one then.
 ///
 /// # Example
 ///
@@ -169,6 +173,14 @@ impl Guard {
     /// The reason, as a lower-case fragment.
     pub fn guardians(&self) -> std::result::Result<Guardians, &'static str> {
         self.sys.guardians().map(|(outer, inner)| Guardians { outer, inner })
+    }
+
+    /// Whether what descends from the run ends with it, even when it is killed: there are guardians, or the system sees to it.
+    ///
+    /// - Windows: always; the system ends the job objects that hold the children.
+    #[must_use]
+    pub fn holds_tree(&self) -> bool {
+        self.sys.holds_tree()
     }
 
     /// Waits until the guardians watch. Call it before the first child is started, not earlier: meanwhile they get ready

@@ -8,7 +8,7 @@ mod wait;
 mod exit;
 mod spawn;
 
-pub use self::exit::{Exits, exits};
-pub use self::meter::{Meter, Spent};
-pub use self::spawn::{Ballast, Spawns, spawns};
+pub use self::exit::{Exits, exits, idle};
+pub use self::meter::{Meter, Spent, is_wine};
+pub use self::spawn::{Ballast, Spawns, brief, spawns};
 pub use self::wait::{Objects, Waiting, waits};

@@ -25,8 +25,8 @@
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
-//! The library changes nothing that belongs to the whole process (signals, limits, who adopts orphans), but for [`Guard`],
-//! which a program takes on purpose.
+//! The library changes nothing that belongs to the whole process (signals, limits, who adopts orphans, the tick of the clock),
+//! but for [`Guard`] and [`TickPeriod`], which a program takes on purpose.
 //!
 //! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`] is many, with one wait;
 //! [`Pump`] is a set on a thread of its own; [`exec`] decides what runs when; [`Poller`] waits for anything else.
@@ -41,6 +41,7 @@ mod sys;
 mod spawn;
 mod child;
 mod wait;
+mod clock;
 mod set;
 mod pump;
 pub mod exec;
@@ -52,6 +53,7 @@ pub mod lab;
 pub use crate::{
     child::{Child, Kill},
     chunk::Chunk,
+    clock::TickPeriod,
     command::{Command, Group, Size, Stdio},
     error::{Error, ErrorKind, Result},
     event::{Event, Exit, Interest, Outcome, Spilled, Status, Stream, Token, Usage},

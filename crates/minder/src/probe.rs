@@ -26,7 +26,7 @@ pub fn mechanisms() -> Vec<Mechanism> {
 }
 
 fn backend(name: &'static str) -> Mechanism {
-    let mechanism = Mechanism::there("waiting", name);
+    let mechanism = Mechanism::there("waiting", name).note(probe::remark(name));
     match Poller::with_backend(name) {
         Ok(_) => mechanism,
         Err(error) => mechanism.refused(probe::refusal(name, error.io())),

@@ -243,6 +243,7 @@ impl ChildSet {
         }
         // Whoever is asked has to go on to hear it.
         self.clock_goes_on(token, now);
+        let port_token = self.kids.port_token(token, Kind::Process);
         let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         // A second, sharper order replaces the first; a softer one does not.
         let killing = Killing::new(how, now);
@@ -250,6 +251,7 @@ impl ChildSet {
             kid.killing = Some(Box::new(killing));
         }
         self.timers.push(killing.look_at(now), token, Due::Killing);
+        kid.tree.watch(&self.port, port_token);
         let id = kid.process.pid();
         let struck = kid.tree.strike(&kid.process, how.first());
         self.announce()?;

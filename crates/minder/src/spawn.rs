@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::command::Command;
-use crate::sys::spawn::{Failure, Spawner, Step};
+use crate::sys::spawn::{Failure, NO_FILE, NO_PROGRAM, Spawner, Step, is_no_program};
 use crate::{Child, Error, ErrorKind, Result};
 
 impl Command {
@@ -28,20 +28,20 @@ pub(crate) fn explain(command: &Command, failure: Failure) -> Error {
         (Step::Lookup, io::ErrorKind::NotFound) => {
             general(error).because(ErrorKind::NotFound, "not found in PATH")
         }
-        (Step::Exec, io::ErrorKind::NotFound) => general(error).because(
-            ErrorKind::NotFound,
-            "no such file, or the interpreter named in its first line does not exist",
-        ),
+        // The system's half has words of its own for it.
+        (Step::Exec | Step::Process, _) if error.get_ref().is_some() => general(error),
+        (Step::Exec, io::ErrorKind::NotFound) => general(error).because(ErrorKind::NotFound, NO_FILE),
         (Step::Exec, io::ErrorKind::ArgumentListTooLong) => {
             general(error).because(ErrorKind::TooLong, too_long(command))
         }
-        (Step::Exec, _) if is_no_program(&error) => general(error).because(
-            ErrorKind::Other,
-            "not a program for this system, and no `#!` in its first line names one",
-        ),
+        (Step::Exec, _) if is_no_program(&error) => general(error).because(ErrorKind::Other, NO_PROGRAM),
         (Step::Arguments, _) => {
             let text = "an argument or variable holds a NUL byte, which no program can be given";
             general(error).because(ErrorKind::InvalidInput, text)
+        }
+        (Step::Tail, _) => {
+            let text = "a raw command line is for Windows: here programs get words";
+            general(error).because(ErrorKind::Unsupported, text)
         }
         (Step::Variable, _) => {
             general(error).because(ErrorKind::InvalidInput, "the name of a variable is empty or holds `=`")
@@ -71,9 +71,4 @@ fn too_long(command: &Command) -> &'static str {
     } else {
         "arguments and environment together are longer than the system takes: pass them through a file or standard input"
     }
-}
-
-fn is_no_program(error: &io::Error) -> bool {
-    // ENOEXEC has no kind of its own; 8 on every Unix, and the same thought on Windows is 193.
-    matches!(error.raw_os_error(), Some(8 | 193))
 }

@@ -16,8 +16,13 @@ use crate::{Error, ErrorKind, Result};
 /// The name of no thread.
 const NOBODY: usize = 0;
 
-/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a [`Child`](crate::Child); or
-/// [any process](Self::process).
+/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a [socket](Self::socket); a
+/// [`Child`](crate::Child); or [any process](Self::process).
+///
+/// - Windows: a handle of whatever one can wait for: events, semaphores, timers, threads, processes. It is readable when it is
+///   signalled, and it is told when a wait for it was satisfied: of an event that resets itself, or a semaphore, a telling
+///   takes what such a wait takes. A mutex would belong to whichever thread waited. Files and pipes are `Unsupported`: their
+///   handles are signalled by whatever ends on them.
 pub struct Source<'a>(pub(crate) wait::Source<'a>);
 
 impl Source<'_> {
@@ -32,7 +37,7 @@ impl Source<'_> {
     /// - macOS, BSD with `kqueue`: `EVFILT_PROC`.
     /// - Elsewhere, and before Linux 5.4: looked at every 1 to 50 ms; one that is not our child has ended when it was
     ///   reaped.
-    /// - Windows: `Unsupported` so far.
+    /// - Windows: a handle of its own. A number stays a process's as long as anybody has a handle of it.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -71,7 +76,10 @@ impl fmt::Debug for Source<'_> {
 ///
 /// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so far) and `poll`.
-/// - Windows: the completion port takes no foreign sources yet; [`add`](Self::add) answers `Unsupported`.
+/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`: all of them one completion port,
+///   and differing in who waits for handles. Any number of handles; a signal takes another thread's waking to be told, so that
+///   a poll right after it may not find it yet, and it may be told though the handle was reset since. Of several threads that
+///   look at a socket at the same time, one is told. Tested under Wine only.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -118,6 +126,7 @@ pub struct Readiness {
     ///
     /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system says of the other; the
     ///   systems differ.
+    /// - Windows: not of a connection both of whose directions were ended in order; that it ended is read.
     pub closed: bool,
     /// A timer has come to its deadline.
     pub expired: bool,
@@ -219,7 +228,8 @@ impl Poller {
     ///
     /// What becomes of a source that was closed without this depends on the backend: `epoll` forgets it with the last
     /// copy of its descriptor; `kqueue` tells nothing more of it from the close of its own; `poll` and `io_uring` tell it as closed until it is deleted or its number is used again,
-    /// and `io_uring` keeps its file open until then. A number that is used again can always be changed or deleted, or
+    /// and `io_uring` keeps its file open until then. On Windows a socket is told as closed until it is deleted, and whatever
+    /// else it was is kept open and told as ever. A number that is used again can always be changed or deleted, or
     /// else added.
     ///
     /// # Errors

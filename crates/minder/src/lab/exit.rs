@@ -6,33 +6,38 @@ use std::time::Instant;
 
 use super::Spent;
 use crate::command::{Command, Stdio};
-use crate::event::{Event, Status};
+use crate::event::Event;
 use crate::random::Random;
 use crate::set::{ChildSet, Limits, SpawnOptions};
 use crate::sys::lab::exit as sys;
 use crate::sys::lab::exit::{End, Hear, How};
-use crate::sys::spawn::Spawner;
+use crate::sys::spawn::{Spawned, Spawner};
 use crate::wait::backends;
 use crate::{Error, ErrorKind, Result};
-
-/// The number of `SIGKILL`, on every Unix.
-const KILL: i32 = 9;
 
 /// The names that [`Exits::new`] takes: those of [`backends`](crate::backends), a [`ChildSet`](crate::ChildSet) each, then
 /// the baselines.
 ///
-/// | name | how |
-/// | --- | --- |
-/// | `floor` | `waitpid` of the child that was killed just now: the least there is, and no way to hear of any other |
-/// | `sigchld-any` | `SIGCHLD`, then `waitpid(-1)` until none is left |
-/// | `sigchld-each` | `SIGCHLD`, then `waitpid` of every child that lives, as libuv does |
-/// | `thread-each` | a thread for each child, in `waitpid` of it |
-/// | `thread-one` | one thread for all, in `waitpid(-1)` |
-///
-/// - Unix other than Linux: without those of `SIGCHLD`. Windows: none yet.
+/// | name | where | how |
+/// | --- | --- | --- |
+/// | `floor` | everywhere | `waitpid` of the child that was killed just now, or `WaitForSingleObject`: the least there is, and no way to hear of any other |
+/// | `sigchld-any` | Linux | `SIGCHLD`, then `waitpid(-1)` until none is left |
+/// | `sigchld-each` | Linux | `SIGCHLD`, then `waitpid` of every child that lives, as libuv does |
+/// | `thread-each` | everywhere | a thread for each child, in `waitpid` or `WaitForSingleObject` of it |
+/// | `thread-one` | Unix | one thread for all, in `waitpid(-1)` |
+/// | `scan` | Windows | told that one has ended, looks at every child that lives, 64 by each `WaitForMultipleObjects` |
 pub fn exits() -> impl Iterator<Item = &'static str> {
-    let ours = backends().filter(|_| !sys::BASELINES.is_empty());
-    ours.chain(sys::BASELINES.iter().copied())
+    backends().chain(sys::BASELINES.iter().copied())
+}
+
+/// A command that does nothing until it is killed, if this system has one: `sleep` on Unix; nothing of the kind comes with
+/// Windows.
+#[must_use]
+pub fn idle() -> Option<Command> {
+    let (program, args) = sys::IDLE?;
+    let mut command = Command::new(program);
+    command.args(args);
+    Some(command)
 }
 
 /// Children that live, and one mechanism that hears their ends.
@@ -41,8 +46,8 @@ pub fn exits() -> impl Iterator<Item = &'static str> {
 /// is measured is both together. `sigchld-any` and `thread-one` take the end of any child of this process, and
 /// those of `SIGCHLD` need that signal blocked in every other thread: they refuse where that is not so.
 ///
-/// It belongs to the thread that made it: where the system can (Linux), the children die with that thread. All that still
-/// live are killed and reaped when it is dropped.
+/// It belongs to the thread that made it: where the system can, the children die with that thread (Linux) or with this
+/// process (Windows). All that still live are killed and reaped when it is dropped.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -79,6 +84,9 @@ struct Ours {
 }
 
 impl Exits {
+    /// Numbers of living children with which it is worth while to look on this system.
+    pub const SIZES: &[u64] = sys::SIZES;
+
     /// Makes a mechanism for children that run this command, without a child yet. The command's streams and what becomes of
     /// it when its parent dies are set here: no input, no output, the end.
     ///
@@ -146,10 +154,10 @@ impl Exits {
             Mechanism::Baseline(spawner, hear) => {
                 let spawned = spawner.spawn(&self.command);
                 let spawned = spawned.map_err(|failure| crate::spawn::explain(&self.command, failure))?;
-                let pid = spawned.process.pid();
                 // From here on it is cleared away, whatever happens.
-                self.live.push(pid);
-                hear.add(pid).map_err(|error| Error::new("watch", error).on(self.command.get_program()))?;
+                self.live.push(spawned.process.pid());
+                hear.add(spawned)
+                    .map_err(|error| Error::new("watch", error).on(self.command.get_program()))?;
             }
         }
         Ok(())
@@ -228,7 +236,7 @@ impl Drop for Exits {
 }
 
 impl Hear for Ours {
-    fn add(&mut self, _pid: u32) -> io::Result<()> {
+    fn add(&mut self, _child: Spawned) -> io::Result<()> {
         Ok(())
     }
 
@@ -237,7 +245,7 @@ impl Hear for Ours {
             match self.set.next(Some(deadline))? {
                 Some(Event::Done(token, outcome)) => {
                     let pid = self.pids.get(token.index()).copied().unwrap_or(0);
-                    let killed = matches!(outcome.exit.status, Status::Signaled { signal: KILL, .. });
+                    let killed = sys::was_killed(outcome.exit.status);
                     return Ok(Some(End { pid, killed }));
                 }
                 Some(_) => (),
@@ -257,8 +265,8 @@ mod tests {
     struct HardOfHearing(Box<dyn Hear>);
 
     impl Hear for HardOfHearing {
-        fn add(&mut self, pid: u32) -> io::Result<()> {
-            self.0.add(pid)
+        fn add(&mut self, child: Spawned) -> io::Result<()> {
+            self.0.add(child)
         }
 
         fn next(&mut self, awaited: u32, deadline: Instant) -> io::Result<Option<End>> {

@@ -16,7 +16,8 @@ pub struct Spent {
 
 /// Measures from its start on.
 ///
-/// - Unix: CPU time in nanoseconds. Windows: in ticks of some milliseconds.
+/// - Unix: CPU time in nanoseconds, or nearly so. Windows: in steps of 1/64 s, see [`TICK`](Self::TICK).
+/// - Wine: what the program asks of Wine's server is done by another process, whose CPU time is in no figure.
 ///
 /// ```
 /// let meter = minder::lab::Meter::start();
@@ -31,6 +32,9 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// The steps in which CPU time is counted. A figure needs many of them to mean something.
+    pub const TICK: Duration = sys::TICK;
+
     /// Begins now.
     #[must_use]
     pub fn start() -> Self {
@@ -45,4 +49,11 @@ impl Meter {
         let wall = self.wall.elapsed();
         Spent { cpu: sys::cpu_time().saturating_sub(self.cpu), wall }
     }
+}
+
+/// Whether this is a program for Windows that runs under Wine: what it measures then is Wine, and says nothing about
+/// times on Windows.
+#[must_use]
+pub fn is_wine() -> bool {
+    sys::is_wine()
 }

@@ -20,17 +20,25 @@ const SET: &str = "set";
 
 /// The names that [`Spawns::new`] takes.
 ///
-/// | name | how |
-/// | --- | --- |
-/// | `minder` | [`Command::spawn`], with a session of its own and a pidfd |
-/// | `set` | [`ChildSet::spawn`], the same, and watched; what serves all children is made once |
-/// | `posix_spawn` | `std::process::Command`; it gives the child no session and no pidfd, since it could not do so without a fork |
-/// | `fork` | `std::process::Command` with `setsid` in `pre_exec`, which makes it fork; no pidfd |
-///
-/// - Windows: none yet.
+/// | name | where | how |
+/// | --- | --- | --- |
+/// | `minder` | everywhere | [`Command::spawn`], with a session of its own and a pidfd; on Windows with a job of its own |
+/// | `set` | everywhere | [`ChildSet::spawn`], the same, and watched; what serves all children is made once |
+/// | `posix_spawn` | Unix | `std::process::Command`; it gives the child no session and no pidfd, since it could not do so without a fork |
+/// | `fork` | Unix | `std::process::Command` with `setsid` in `pre_exec`, which makes it fork; no pidfd |
+/// | `std` | Windows | `std::process::Command`, without a console; no job |
+/// | `create-process` | Windows | `CreatePipe` twice and `CreateProcessW`, without a console; no job, and the child inherits whatever can be inherited |
 pub fn spawns() -> impl Iterator<Item = &'static str> {
-    let ours = [LONE, SET].into_iter().filter(|_| !sys::BASELINES.is_empty());
-    ours.chain(sys::BASELINES.iter().copied())
+    [LONE, SET].into_iter().chain(sys::BASELINES.iter().copied())
+}
+
+/// A command that ends at once, on every system.
+#[must_use]
+pub fn brief() -> Command {
+    let (program, args) = sys::BRIEF;
+    let mut command = Command::new(program);
+    command.args(args);
+    command
 }
 
 /// Memory that makes this process as large as a parent may be: mapped, written to, in pages of the smallest size. It is
@@ -79,16 +87,15 @@ fn too_large(mib: u64, error: io::Error) -> Error {
 /// One way to start a command, with two pipes (standard output and error) and an empty input.
 ///
 /// What is measured is the call alone, by the CPU time of this process: the child's way into its program, and its end, are its
-/// own. Two looks at the clock, of half a microsecond together, are within the figure.
+/// own. Two looks at the clock, of half a microsecond together, are within the figure. Where CPU time goes on in steps
+/// ([`Meter::TICK`]), many starts are needed for a figure that means something.
 ///
 /// ```
-/// # #[cfg(unix)] {
-/// use minder::lab::{Ballast, Spawns};
+/// use minder::lab::{Ballast, Spawns, brief};
 /// let _large = Ballast::new(10)?;
-/// let mut spawns = Spawns::new("minder", &minder::Command::new("true"))?;
+/// let mut spawns = Spawns::new("minder", &brief())?;
 /// let spent = spawns.spawn()?;
 /// println!("{:?} of CPU", spent.cpu);
-/// # }
 /// # Ok::<(), minder::Error>(())
 /// ```
 #[derive(Debug)]
@@ -117,8 +124,8 @@ impl Spawns {
         command.args(&child.args).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
         command.group(Group::Session).die_with_parent(true);
         let mechanism = match mechanism {
-            LONE if !sys::BASELINES.is_empty() => Mechanism::Lone,
-            SET if !sys::BASELINES.is_empty() => Mechanism::Set(Box::new(ChildSet::new(Limits::default())?)),
+            LONE => Mechanism::Lone,
+            SET => Mechanism::Set(Box::new(ChildSet::new(Limits::default())?)),
             name => Mechanism::Baseline(Box::new(sys::Baseline::new(name, &command).map_err(refused)?)),
         };
         Ok(Self { mechanism, command })

@@ -1,6 +1,7 @@
 //! Waiting for one of many objects, by our mechanisms and by baselines, in one form.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::sys::lab as sys;
 use crate::wait::{Events, Poller, backends};
@@ -8,31 +9,36 @@ use crate::{Error, ErrorKind, Interest, Result, Token};
 
 /// The names that [`Waiting::open`] takes: those of [`backends`](crate::backends), then the baselines.
 ///
-/// - `select`, with sets of any size, `bare-poll` and, on Linux, `bare-epoll`: the system calls, with nothing around them.
-/// - `thread-each`: a thread an object, blocked in a read, which hands the news to the waiter; at most 4096.
-/// - `pool`: resident threads that wait for 63 objects each and are all sent off and called back at each wait. Up to 64
-///   objects without them.
-/// - Windows: none yet.
+/// - Unix: `select`, with sets of any size, `bare-poll` and, on Linux, `bare-epoll`: the system calls, with nothing around
+///   them. `thread-each`: a thread an object, blocked in a read, which hands the news to the waiter; at most 4096.
+/// - Windows: `bare-wfmo`: `WaitForMultipleObjects`, at most 64 objects. `scan`: the same call without waiting, for 64
+///   objects each. `threads-at-each-wait`: threads with 63 objects each that are made for one wait. `posting-pool`:
+///   resident threads that stay in their calls, with 63 objects each, and post what they hear to a completion port.
+/// - Everywhere `pool`: resident threads that wait for 63 objects each and are all sent off and called back at each wait.
+///
+/// Those with threads have none up to 64 objects, but for `thread-each` and `posting-pool`.
 pub fn waits() -> impl Iterator<Item = &'static str> {
     let baselines = sys::wait::BASELINES;
-    let ours = backends().filter(|_| !baselines.is_empty());
-    ours.chain(baselines.iter().map(|(name, _)| *name))
+    backends().chain(baselines.iter().map(|(name, _)| *name))
 }
 
 /// Objects that can be signalled and reset, and that nobody waits for yet.
 ///
-/// - Linux: eventfds. Other Unix: pipes. Windows: none yet.
+/// - Linux: eventfds. Other Unix: pipes. Windows: events that stay set until they are reset.
 #[derive(Debug)]
 pub struct Objects(Arc<sys::Objects>);
 
 impl Objects {
-    /// How many descriptors one of them takes.
+    /// How many descriptors or handles one of them takes.
     pub const DESCRIPTORS: usize = sys::Objects::DESCRIPTORS;
+
+    /// Sizes at which it is worth while to look on this system: 0, and those beside where something changes.
+    pub const SIZES: &[u64] = sys::SIZES;
 
     /// Makes so many.
     ///
     /// # Errors
-    /// `Exhausted` when there are too few descriptors; `Unsupported` on Windows.
+    /// `Exhausted` when there are too few descriptors.
     pub fn open(count: usize) -> Result<Self> {
         let objects =
             sys::Objects::open(count).map_err(|error| Error::new("make objects to wait for", error))?;
@@ -67,15 +73,19 @@ impl Objects {
 /// One mechanism that watches objects, for the thread that opened it.
 ///
 /// ```
-/// # #[cfg(unix)] {
+/// use minder::ErrorKind;
 /// use minder::lab::{Objects, Waiting, waits};
 ///
 /// for mechanism in waits() {
-///     let mut waiting = Waiting::open(mechanism, Objects::open(100)?)?;
+///     let mut waiting = match Waiting::open(mechanism, Objects::open(50)?) {
+///         // This machine does not have it.
+///         Err(error) if error.kind() == ErrorKind::Unsupported => continue,
+///         opened => opened?,
+///     };
 ///     waiting.cycle(42)?;
 ///     waiting.cycle(7)?;
+///     waiting.look()?;
 /// }
-/// # }
 /// # Ok::<(), minder::Error>(())
 /// ```
 #[derive(Debug)]
@@ -83,6 +93,8 @@ pub struct Waiting {
     // Dropped before the objects.
     how: How,
     objects: Arc<sys::Objects>,
+    /// A deadline that has come.
+    past: Instant,
 }
 
 #[derive(Debug)]
@@ -95,8 +107,8 @@ impl Waiting {
     /// Has a mechanism watch all these objects.
     ///
     /// # Errors
-    /// `Unsupported` for a name that [`waits`] does not have, and for more objects than the mechanism takes; `Exhausted` when
-    /// there are too few descriptors or threads.
+    /// `Unsupported` for a name that [`waits`] does not have, for a mechanism that this machine does not have, and for more
+    /// objects than the mechanism takes; `Exhausted` when there are too few descriptors or threads.
     pub fn open(mechanism: &str, objects: Objects) -> Result<Self> {
         let objects = objects.0;
         let baseline = sys::wait::BASELINES.iter().find(|(name, _)| *name == mechanism);
@@ -113,7 +125,7 @@ impl Waiting {
                 How::Ours(Box::new(poller), Events::new())
             }
         };
-        Ok(Self { how, objects })
+        Ok(Self { how, objects, past: Instant::now() })
     }
 
     /// Signals one object, waits until it is told, and resets it.
@@ -142,5 +154,22 @@ impl Waiting {
             return Err(Error::own(ErrorKind::Other, "wait for an object", cause));
         }
         if resets { Ok(()) } else { self.objects.reset(index).map_err(failed) }
+    }
+
+    /// Looks, without waiting, for an object that is signalled, and finds none: nobody signalled any.
+    ///
+    /// # Errors
+    /// `Other` when an object is told; those of system calls that should not fail.
+    pub fn look(&mut self) -> Result<()> {
+        let failed = |error| Error::new("look for an object", error);
+        let told = match &mut self.how {
+            How::Ours(poller, events) => poller.wait(events, Some(self.past))? > 0,
+            How::Baseline(baseline) => baseline.look().map_err(failed)?.is_some(),
+        };
+        if told {
+            let cause = "one was told and none was signalled";
+            return Err(Error::own(ErrorKind::Other, "look for an object", cause));
+        }
+        Ok(())
     }
 }

@@ -2,18 +2,22 @@
 
 mod gauge;
 mod jobserver;
+mod line;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
+#[cfg(any(windows, test))]
+mod wtf8;
 
 #[cfg(unix)]
 use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
 
-pub use self::gauge::{Disk, Memory, Swaps, disks, load, memory, swaps};
+pub use self::gauge::{Disk, Memory, Swaps, disks, load, memory, processors, swaps};
 pub use self::jobserver::{JobToken, Jobserver};
+pub use self::line::Line;
 pub use self::system::News;
 
 use std::borrow::Cow;
@@ -22,7 +26,34 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::command::Size;
+use crate::command::{Command, Size};
+use crate::event::Status;
+
+impl Command {
+    /// Puts a text at the end of the command line, behind a blank, as it is: for the few programs of Windows that read their
+    /// line by rules of their own, first of all `cmd.exe`. The last one that is given counts.
+    ///
+    /// Whoever calls this answers for every character: nothing is quoted, and a value in the text may become anything.
+    ///
+    /// - Windows: the text may hold any unit but 0; with the arguments before it, the line may have 32,766 UTF-16 units
+    ///   (`CreateProcessW`).
+    /// - Unix: programs get words, not a line. A start fails with [`Unsupported`](crate::ErrorKind::Unsupported).
+    ///
+    /// ```
+    /// let mut command = minder::Command::new(minder::os::system_shell());
+    /// command.args(["/d", "/s", "/c"]).raw_tail(r#""ver | more""#);
+    /// assert_eq!(command.spawn().is_ok(), cfg!(windows));
+    /// ```
+    pub fn raw_tail(&mut self, text: impl AsRef<OsStr>) -> &mut Self {
+        self.tail = Some(text.as_ref().to_owned());
+        self
+    }
+
+    /// The text that was given to [`raw_tail`](Self::raw_tail).
+    pub fn get_raw_tail(&self) -> Option<&OsStr> {
+        self.tail.as_deref()
+    }
+}
 
 /// One of this process's standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,17 +75,50 @@ pub fn standard(which: Standard) -> io::Result<File> {
     system::standard(which)
 }
 
+/// The shell that this system is never without, as a whole path: no variable and no folder decides which program it is.
+///
+/// - Unix: `/bin/sh`. Windows: `cmd.exe` in the system folder (`GetSystemDirectoryW`).
+pub fn system_shell() -> PathBuf {
+    system::system_shell()
+}
+
 /// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants the terminal, which
 /// belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU` (it writes or changes modes).
 pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
+/// Whether a child that was killed may have ended so.
+///
+/// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end with it, too.
+pub fn may_be_killed(status: Status) -> bool {
+    system::may_be_killed(status)
+}
+
+/// The variable of the environment that names the folder for temporary files, [`std::env::temp_dir`].
+///
+/// - Unix: `TMPDIR`. Windows: `TMP`; see `GetTempPath2W` for what is taken without it.
+pub const TEMP_VARIABLE: &str = system::TEMP_VARIABLE;
+
 /// The number of the signal of this name (`TERM`, without `SIG`) on this system.
 ///
-/// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `KILL` and `TERM` stand for how a job is ended.
+/// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `HUP`, `INT`, `QUIT`, `TERM` and `KILL` all end a job at once.
 pub fn signal_number(name: &str) -> Option<i32> {
     system::signal_number(name)
+}
+
+/// Whether a child can be asked to end, so that it may tidy up first.
+///
+/// - Unix: yes, by a signal. Windows: no, a job object only ends.
+pub fn can_ask() -> bool {
+    system::can_ask()
+}
+
+/// Whether a child can be made to stand still and to go on.
+///
+/// - Unix: yes, by signals. Windows: no.
+pub fn can_suspend() -> bool {
+    system::can_suspend()
 }
 
 /// Whether this process has a controlling terminal. Without one, a child that wants it gets an error and is not stopped.
@@ -71,18 +135,45 @@ pub fn terminal() -> io::Result<File> {
     system::terminal()
 }
 
-/// Bytes as an argument for a program.
+/// Bytes that came from an [`OsStr`], whole or in pieces, as an argument for a program or a name.
 ///
-/// - Unix: any bytes. Windows: what is no UTF-8 is replaced.
+/// - Unix: any bytes. Windows: UTF-8 and surrogates that stand alone, so that every name comes back as it was; anything else,
+///   which no name holds, is replaced. See [`foreign`] for bytes that came from elsewhere.
 pub fn argument(bytes: Vec<u8>) -> OsString {
     system::argument(bytes)
 }
 
-/// Bytes that were cut from an [`OsStr`] at ASCII characters only, as one again.
+/// Bytes from a file or a pipe as an argument for a program or a name.
 ///
-/// - Unix: exact. Windows: a lone surrogate in what was cut is replaced; the standard library has no safe way back.
+/// - Unix: any bytes. Windows: UTF-8 (and surrogates that stand alone, as three bytes each).
+///
+/// # Errors
+/// Windows: the bytes are anything else, and come back.
+///
+/// ```
+/// let name = minder::os::foreign("naïve.txt".into()).expect("UTF-8 is fine everywhere");
+/// assert_eq!(name, "naïve.txt");
+/// assert_eq!(minder::os::foreign(vec![0xff]).is_ok(), cfg!(unix));
+/// ```
+pub fn foreign(bytes: Vec<u8>) -> std::result::Result<OsString, Vec<u8>> {
+    system::foreign(bytes)
+}
+
+/// Bytes that were cut from an [`OsStr`] at ASCII characters only, as one again: exact.
 pub fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
     system::os_str(bytes)
+}
+
+/// Writes text to a console that would read bytes in another encoding. False: nothing was written, and the bytes are to be
+/// written as they are.
+///
+/// - Unix: always false; terminals take bytes. Windows: UTF-8 for a console is written as UTF-16. A console reads what is
+///   anything else in its own code page (`chcp`), in which many programs write.
+///
+/// # Errors
+/// What the console says.
+pub fn write_console(file: &File, bytes: &[u8]) -> io::Result<bool> {
+    system::write_console(file, bytes)
 }
 
 /// Makes a file for its owner alone, to write to and to read from. It must not exist, and a link in its place is not
@@ -94,6 +185,17 @@ pub fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
 /// `AlreadyExists`; whatever the file system says.
 pub fn private_file(path: &Path) -> io::Result<File> {
     system::private_file(path)
+}
+
+/// Removes a file such that its name is free at once, be it that somebody has it open. No link is followed.
+///
+/// - Windows: a file that is removed while it is open keeps its name until the last handle is closed ("DeleteFileW"), so it
+///   gets another name first, beside its own. Whoever opened it has to allow that, as this library and Rust's do.
+///
+/// # Errors
+/// `NotFound`; whatever the file system says.
+pub fn remove_open(path: &Path) -> io::Result<()> {
+    system::remove_open(path)
 }
 
 /// Makes a file for its owner alone that has no name: nothing is left of it, whatever happens.
@@ -119,7 +221,7 @@ pub fn private_pipe(path: &Path) -> io::Result<()> {
 
 /// Makes a folder for its owner alone. It must not exist.
 ///
-/// - Unix: mode 0700. Windows: as private as the folder that it is in.
+/// - Unix: mode 0700. Windows: only the user, the administrators and the system have rights, also on what is made in it.
 ///
 /// # Errors
 /// `AlreadyExists`; whatever the file system says.
@@ -129,7 +231,8 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 
 /// Opens a file for reading. A link in its place is an error, where the system can say so in one call.
 ///
-/// - Unix: `O_NOFOLLOW`. Windows: links are followed.
+/// - Unix: `O_NOFOLLOW`. Windows: `FILE_FLAG_OPEN_REPARSE_POINT`; devices and pipes, which are there in every folder or
+///   look like files (`NUL`, `\\.\pipe\x`), are errors, too.
 ///
 /// # Errors
 /// Whatever the file system says.

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use super::Standard;
 use crate::Source;
-use crate::command::Size;
+use crate::command::{Command, Size};
+use crate::event::Status;
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
@@ -18,7 +19,49 @@ impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     }
 }
 
+impl<'a> Source<'a> {
+    /// A socket. On Unix that is a descriptor as any other; on Windows it is not, and this says so.
+    ///
+    /// - Windows: told by the driver of sockets (AFD), level-triggered or one-shot; [`edge`](crate::Interest::edge) is
+    ///   `Unsupported`.
+    ///
+    /// ```
+    /// use minder::{Events, Interest, Poller, Source, Token};
+    /// let server = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let poller = Poller::new()?;
+    /// poller.add(Source::socket(&server), Token(1), Interest::READABLE)?;
+    /// let client = std::net::TcpStream::connect(server.local_addr()?)?;
+    /// assert_eq!(poller.wait(&mut Events::new(), None)?, 1);
+    /// poller.delete(Source::socket(&server))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn socket(socket: &'a impl AsFd) -> Self {
+        Self::from(socket)
+    }
+}
+
 pub use crate::sys::wait::News;
+
+/// See [`super::Line`]: nobody has one.
+#[derive(Clone, Debug)]
+pub(super) enum Line {}
+
+impl Line {
+    pub(super) fn of(_command: &Command) -> Option<Self> {
+        None
+    }
+
+    pub(super) fn units_max(&self) -> usize {
+        match *self {}
+    }
+
+    pub(super) fn takes(&self, _command: &Command) -> bool {
+        match *self {}
+    }
+}
+
+/// See [`super::TEMP_VARIABLE`].
+pub(super) const TEMP_VARIABLE: &str = "TMPDIR";
 
 /// See [`super::standard`].
 pub(super) fn standard(which: Standard) -> io::Result<File> {
@@ -28,6 +71,16 @@ pub(super) fn standard(which: Standard) -> io::Result<File> {
         Standard::Error => io::stderr().as_fd().try_clone_to_owned(),
     };
     copy.map(File::from)
+}
+
+/// See [`super::system_shell`].
+pub(super) fn system_shell() -> PathBuf {
+    PathBuf::from("/bin/sh")
+}
+
+/// See [`super::may_be_killed`].
+pub(super) fn may_be_killed(status: Status) -> bool {
+    matches!(status, Status::Signaled { .. })
 }
 
 /// See [`super::wants_terminal`].
@@ -70,6 +123,16 @@ pub(super) fn signal_number(name: &str) -> Option<i32> {
     })
 }
 
+/// See [`super::can_ask`].
+pub(super) fn can_ask() -> bool {
+    true
+}
+
+/// See [`super::can_suspend`].
+pub(super) fn can_suspend() -> bool {
+    true
+}
+
 /// See [`super::has_terminal`].
 pub(super) fn has_terminal() -> bool {
     // Opening fails without a controlling terminal (ENXIO), whatever our streams are.
@@ -86,15 +149,30 @@ pub(super) fn argument(bytes: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
+/// See [`super::foreign`].
+pub(super) fn foreign(bytes: Vec<u8>) -> Result<OsString, Vec<u8>> {
+    Ok(argument(bytes))
+}
+
 /// See [`super::os_str`].
 pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
     Cow::Borrowed(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+}
+
+/// See [`super::write_console`].
+pub(super) fn write_console(_file: &File, _bytes: &[u8]) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// See [`super::private_file`].
 pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// See [`super::remove_open`].
+pub(super) fn remove_open(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
 }
 
 /// See [`super::private_pipe`].

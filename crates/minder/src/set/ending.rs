@@ -9,6 +9,7 @@ use super::{
 };
 use crate::event::Outcome;
 use crate::sys::pipe::Progress;
+use crate::sys::tree::LOOK_IS_CHEAP;
 
 /// From this age on (twice it, at most) the outputs of a young child are listened to, silent or not.
 const LISTEN_MAX: Duration = Duration::from_millis(16);
@@ -19,6 +20,11 @@ impl ChildSet {
     /// A process may have ended.
     pub(super) fn exited(&mut self, token: Token, report: &Report) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        if kid.exit.is_some() && LOOK_IS_CHEAP {
+            // The child has ended before: this tells that nobody of its tree is left.
+            self.let_go_of_the_dead(token);
+            return Ok(());
+        }
         let id = kid.process.pid();
         let exit = kid.process.progress(&mut self.port, report);
         let Some(exit) = exit.map_err(|error| Error::new("take the end of", error).on(id.to_string()))?
@@ -47,6 +53,10 @@ impl ChildSet {
         {
             self.look_later(token, INTERVAL_MIN);
             result = result.and(Err(Error::new("hear a child", error)));
+        }
+        if LOOK_IS_CHEAP {
+            // Mostly the others of its tree have ended with it.
+            self.let_go_of_the_dead(token);
         }
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         if kid.outs.iter().any(|out| out.reader.is_some()) {
@@ -202,6 +212,15 @@ impl ChildSet {
             self.ended(token, stream);
         }
         Ok(())
+    }
+
+    /// Looks at a tree that is being killed before it is time: when nobody is left, the timer will find nothing to do.
+    fn let_go_of_the_dead(&mut self, token: Token) {
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        if kid.killing.is_some() && !kid.tree.is_alive(&Living::now()) {
+            kid.killing = None;
+            self.check_over(token);
+        }
     }
 
     /// Looks at a tree that is being killed: strikes when it is time, and lets go when nobody is left.

@@ -4,12 +4,14 @@
 //!
 //! | folder | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |
-//! | `wait` | [`Port`](wait::Port): waits for endpoints; [`Doorbell`](wait::Doorbell): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port |
+//! | `wait` | [`Port`](wait::Port): waits for endpoints; [`Doorbell`](wait::Doorbell): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port, by a registered wait, threads of ours or of the system |
 //! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
-//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | registered wait |
+//! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | its handle, by the port's backend |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
 //! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
-//! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | the clock |
+//! | `console` | text for a console | | | UTF-16 |
+//! | `private` | folders for their owner alone | | | security descriptors |
+//! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | events |
 //!
 //! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port with a token; the port
 //! then hands out [`Report`](wait::Report)s, and a report is given back to the endpoint with that token, which makes
@@ -23,9 +25,20 @@ pub(crate) mod spawn;
 pub(crate) mod pipe;
 pub(crate) mod tree;
 pub(crate) mod thread;
+pub(crate) mod tick;
 pub(crate) mod probe;
 pub(crate) mod gauge;
 pub(crate) mod jobserver;
+#[cfg(windows)]
+mod answer;
+#[cfg(windows)]
+mod event;
+#[cfg(windows)]
+mod late;
+#[cfg(windows)]
+pub(crate) mod private;
+#[cfg(windows)]
+pub(crate) mod console;
 pub(crate) mod guard;
 pub(crate) mod lab;
 

@@ -1,6 +1,7 @@
 //! Asking the system how busy it is: runnable processes, memory, swapping, disks.
 //!
-//! Each system supplies `load`, `memory`, `swaps` and `disks`; what it does not tell is `Unsupported`.
+//! Each system supplies `load`, `memory`, `swaps` and `disks`; what it does not tell is `Unsupported`. Windows also counts its
+//! processors, which elsewhere the standard library does.
 
 use std::time::Duration;
 
@@ -17,7 +18,15 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(windows)]
+pub(crate) use system::processors;
 pub(crate) use system::{disks, load, memory, swaps};
+
+/// `None`: the standard library knows.
+#[cfg(not(windows))]
+pub(crate) fn processors() -> Option<usize> {
+    None
+}
 
 /// Memory of the machine, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

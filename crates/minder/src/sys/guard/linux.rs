@@ -95,6 +95,10 @@ impl Guard {
         }
     }
 
+    pub(crate) fn holds_tree(&self) -> bool {
+        matches!(self.side, Side::Guarded { .. })
+    }
+
     pub(crate) fn armed(&self) -> io::Result<()> {
         let Side::Guarded { board, .. } = &self.side else { return Ok(()) };
         if board.wait_armed(ARMED_MAX)? {

@@ -4,6 +4,7 @@
 //!
 //! * `enter(&Setup)`: takes the signals and, where it can, puts two guardians round the process. Once per process.
 //! * `guardians()`: the pids of the two, or why there are none.
+//! * `holds_tree()`: whether what descends from the process ends with it, guardians or not.
 //! * `armed()`: returns when the guardians watch; bounded.
 //! * `source()`: what a host's own loop waits on; readable while `next_signal` has something to say.
 //! * `next_signal()`: never blocks.

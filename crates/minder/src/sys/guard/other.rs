@@ -49,6 +49,11 @@ impl Guard {
         Err("this system has no subreaper")
     }
 
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn holds_tree(&self) -> bool {
+        false
+    }
+
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
     pub(crate) fn armed(&self) -> io::Result<()> {
         Ok(())

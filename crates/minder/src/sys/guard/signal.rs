@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 pub enum Signal {
     /// `SIGINT`, Ctrl-C.
     Interrupt,
-    /// `SIGTERM`: please end.
+    /// `SIGTERM`, Ctrl-Break: please end.
     Terminate,
-    /// `SIGHUP`: the terminal is gone.
+    /// `SIGHUP`: the terminal, or the console's window, is gone.
     Hangup,
     /// `SIGQUIT`, Ctrl-\.
     Quit,
@@ -41,7 +41,8 @@ pub enum Ending {
     Status(u8),
     /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops too. Only
     /// [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`], [`Signal::Quit`], [`Signal::User1`] and
-    /// [`Signal::User2`] end a process; for the others it is status 1.
+    /// [`Signal::User2`] end a process; for the others it is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT`
+    /// (0xC000013A), with which the system ends console programs.
     Signal(Signal),
 }
 

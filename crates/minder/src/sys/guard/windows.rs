@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "an event and the console's handler")]
 
 use std::io;
-use std::os::windows::io::{AsHandle, BorrowedHandle, FromRawHandle, IntoRawHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, BorrowedHandle, IntoRawHandle, OwnedHandle};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::SeqCst};
 use std::time::Instant;
@@ -15,11 +15,12 @@ use windows_sys::Win32::System::Console::{
     CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT, CTRL_SHUTDOWN_EVENT,
     SetConsoleCtrlHandler,
 };
-use windows_sys::Win32::System::Threading::{CreateEventW, ResetEvent, SetEvent};
+use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 use windows_sys::core::BOOL;
 
 use super::Setup;
 use super::signal::{Ending, Repeats, Signal};
+use crate::sys::event::event;
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 /// The one guard's event, for the handler; never closed.
@@ -41,13 +42,8 @@ impl Guard {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
-        // SAFETY: no attributes, no name; manual reset, so that it stays signalled until all was read.
-        let event = unsafe { CreateEventW(ptr::null(), TRUE, FALSE, ptr::null()) };
-        if event.is_null() {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: new, valid, and nobody else's.
-        let event = unsafe { OwnedHandle::from_raw_handle(event) };
+        // It stays signalled until all was read.
+        let event = event(true)?;
         EVENT.store(event.try_clone()?.into_raw_handle(), SeqCst);
         // SAFETY: the handler is a function of this program and only uses the two statics, set by now.
         if unsafe { SetConsoleCtrlHandler(Some(note), TRUE) } == FALSE {
@@ -59,6 +55,11 @@ impl Guard {
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
         Err("job objects hold the children")
+    }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn holds_tree(&self) -> bool {
+        true
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the contract's form")]
@@ -103,12 +104,12 @@ impl Guard {
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn die(self, ending: Ending) -> ! {
-        // What a console program ends with at Ctrl-C, and the shells' word for the others.
+        // What the system's own handler ends a console program with, be it by Ctrl-C, Ctrl-Break or a closed window. `cmd.exe`
+        // asks by it whether to go on with the batch file.
         const CONTROL_C_EXIT: i32 = 0xC000_013A_u32.cast_signed();
         std::process::exit(match ending {
             Ending::Status(status) => status.into(),
-            Ending::Signal(Signal::Interrupt) => CONTROL_C_EXIT,
-            Ending::Signal(_) => 1,
+            Ending::Signal(_) => CONTROL_C_EXIT,
         })
     }
 }

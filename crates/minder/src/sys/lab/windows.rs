@@ -1,17 +1,32 @@
-//! The clock of this process's CPU on Windows. There are no baselines yet, and so no objects.
+//! The clock of this process's CPU on Windows, and events to wait for.
 
-#![expect(unsafe_code, reason = "GetProcessTimes fills structures that are handed to it")]
+#![expect(unsafe_code, reason = "events, and GetProcessTimes, which fills structures that are handed to it")]
 
-use std::convert::Infallible;
 use std::io;
-use std::os::windows::io::OwnedHandle;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::FILETIME;
-use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, GetProcessTimes, INFINITE, ResetEvent, SetEvent, WaitForSingleObject,
+};
 
-/// The CPU time of all threads of this process, those that ended included. Windows counts it in ticks of some
-/// milliseconds.
+use crate::sys::answer::done;
+use crate::sys::event::event;
+
+/// The steps in which the clock of the CPU goes on: those of the system's own clock, 64 a second (Wine: 100). What counts
+/// cycles (`QueryProcessCycleTime`) is finer, and its page says that cycles are not to be taken for time.
+pub(crate) const TICK: Duration = Duration::from_micros(15_625);
+
+/// At how many objects it is worth while to look: a call takes 64, one of which may have to call back a thread.
+pub(crate) const SIZES: &[u64] = &[0, 2, 32, 63, 64, 65, 256, 1024, 2048, 4096];
+
+/// Whether this system is Wine: its library exports a function that says its version, and the real one does not.
+pub(crate) fn is_wine() -> bool {
+    crate::sys::late::wine().is_some()
+}
+
+/// The CPU time of all threads of this process, those that ended included, in steps of [`TICK`].
 pub(crate) fn cpu_time() -> Duration {
     let zero = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
     let (mut begun, mut ended, mut kernel, mut user) = (zero, zero, zero, zero);
@@ -26,48 +41,55 @@ pub(crate) fn cpu_time() -> Duration {
     if filled == 0 { Duration::ZERO } else { time(kernel) + time(user) }
 }
 
-/// Objects that one can signal, wait for and reset: none can be opened.
+/// Objects that one can signal, wait for and reset: events that stay set until they are reset, as a process stays ended.
 #[derive(Debug)]
-pub(crate) struct Objects(Infallible);
+pub(crate) struct Objects(Vec<OwnedHandle>);
 
 impl Objects {
+    /// How many handles one of them takes.
     pub(crate) const DESCRIPTORS: usize = 1;
 
-    pub(crate) fn open(_count: usize) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
+    pub(crate) fn open(count: usize) -> io::Result<Self> {
+        (0..count).map(|_| event(true)).collect::<io::Result<_>>().map(Self)
     }
 
     pub(crate) fn len(&self) -> usize {
-        match self.0 {}
+        self.0.len()
     }
 
-    pub(crate) fn signal(&self, _index: usize) -> io::Result<()> {
-        match self.0 {}
+    pub(crate) fn signal(&self, index: usize) -> io::Result<()> {
+        // SAFETY: the event is open.
+        done(unsafe { SetEvent(self.0[index].as_raw_handle()) })
     }
 
-    pub(crate) fn reset(&self, _index: usize) -> io::Result<()> {
-        match self.0 {}
+    pub(crate) fn reset(&self, index: usize) -> io::Result<()> {
+        // SAFETY: the event is open.
+        done(unsafe { ResetEvent(self.0[index].as_raw_handle()) })
     }
 
-    pub(crate) fn source(&self, _index: usize) -> &OwnedHandle {
-        match self.0 {}
+    /// What a wait is satisfied by.
+    pub(crate) fn source(&self, index: usize) -> &OwnedHandle {
+        &self.0[index]
     }
 }
 
-/// No baselines.
-pub(crate) mod wait {
-    use std::fmt::Debug;
-    use std::io;
-    use std::sync::Arc;
+/// Where one thread waits until another lets it through, once for each time that it is opened in between: an event that a
+/// wait resets.
+#[derive(Debug)]
+pub(crate) struct Gate(OwnedHandle);
 
-    use super::Objects;
-
-    pub(crate) trait Baseline: Debug {
-        fn wait(&mut self) -> io::Result<Option<usize>>;
-        fn resets(&self) -> bool;
+impl Gate {
+    pub(crate) fn new() -> io::Result<Self> {
+        event(false).map(Self)
     }
 
-    type Open = fn(Arc<Objects>) -> io::Result<Box<dyn Baseline>>;
+    pub(crate) fn open(&self) {
+        // SAFETY: the event is open.
+        unsafe { SetEvent(self.0.as_raw_handle()) };
+    }
 
-    pub(crate) const BASELINES: &[(&str, Open)] = &[];
+    pub(crate) fn pass(&self) {
+        // SAFETY: the event is open.
+        unsafe { WaitForSingleObject(self.0.as_raw_handle(), INFINITE) };
+    }
 }

@@ -34,10 +34,10 @@ use windows_sys::Win32::System::Pipes::{
     CreateNamedPipeW, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_WAIT,
     PeekNamedPipe,
 };
-use windows_sys::Win32::System::Threading::CreateEventW;
 
 use super::Progress;
-use crate::sys::wait::{Core, Flight, Packet, Port, Report};
+use crate::sys::event::event as new_event;
+use crate::sys::wait::{Flight, Packet, Port, Queue, Report};
 
 /// The size of a pipe, and of one piece that is written.
 const PIPE_BYTES: u32 = 64 << 10;
@@ -57,14 +57,14 @@ pub(crate) struct Reader {
 /// What an endpoint has of its port.
 #[derive(Debug)]
 struct Line {
-    core: Arc<Core>,
+    queue: Arc<Queue>,
     packet: Arc<Packet>,
 }
 
 impl Line {
     fn open(port: &Port, handle: &OwnedHandle) -> io::Result<Self> {
-        port.core().associate(handle.as_handle())?;
-        Ok(Self { core: Arc::clone(port.core()), packet: Packet::new() })
+        port.queue().associate(handle.as_handle())?;
+        Ok(Self { queue: Arc::clone(port.queue()), packet: Packet::new() })
     }
 }
 
@@ -173,10 +173,10 @@ impl Reader {
         let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
         // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was not told to
         // skip packets; it uses no memory but the packet's.
-        match unsafe { line.core.fly(&line.packet, false, start) } {
+        match unsafe { line.queue.fly(&line.packet, false, start) } {
             Ok(_) => Ok(()),
             // The end is told as everything else is: by a report.
-            Err(error) if is_end(&error) => line.core.post(&line.packet),
+            Err(error) if is_end(&error) => line.queue.post(&line.packet),
             Err(error) => Err(error),
         }
     }
@@ -290,7 +290,7 @@ impl Writer {
         let start = |overlapped| unsafe { WriteFile(handle, start, count, null_mut(), overlapped) };
         // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the line was
         // opened. The bytes are the packet's; they are changed only here, and `push` has seen that the packet does not fly.
-        unsafe { line.core.fly(&line.packet, true, start) }
+        unsafe { line.queue.fly(&line.packet, true, start) }
     }
 }
 
@@ -300,7 +300,7 @@ impl Drop for Writer {
         line.packet.mute();
         if line.packet.is_flying() {
             // To close the handle now would lose what the child has not read yet.
-            line.core.linger(&line.packet, Arc::clone(&self.handle));
+            line.queue.linger(&line.packet, Arc::clone(&self.handle));
         }
     }
 }
@@ -374,13 +374,8 @@ fn unqueued_event() -> io::Result<HANDLE> {
     }
     EVENT.with(|event| {
         if event.get().is_none() {
-            // SAFETY: no attributes, no name; manual reset, as overlapped operations want it.
-            let raw = unsafe { CreateEventW(null(), 1, 0, null()) };
-            if raw.is_null() {
-                return Err(io::Error::last_os_error());
-            }
-            // SAFETY: the call above made it, and nobody else has it.
-            drop(event.set(unsafe { OwnedHandle::from_raw_handle(raw) }));
+            // One that stays set, as overlapped operations want it.
+            drop(event.set(new_event(true)?));
         }
         let raw = event.get().map_or(null_mut(), AsRawHandle::as_raw_handle);
         Ok(raw.map_addr(|address| address | 1))

@@ -22,6 +22,14 @@ use self::windows as system;
 
 pub(crate) use self::system::{children, limits, refusal};
 
+/// What is to be known of a wait backend beside whether it is there.
+pub(crate) fn remark(backend: &str) -> &'static str {
+    match backend {
+        "wait_packets" => "undocumented, untried so far: by name only",
+        _ => "",
+    }
+}
+
 /// Something that this machine has, or has not: a mechanism, or a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,7 +77,7 @@ impl Mechanism {
         Self { chosen, ..self }
     }
 
-    fn note(self, note: impl Into<String>) -> Self {
+    pub(crate) fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
 }

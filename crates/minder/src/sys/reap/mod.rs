@@ -15,7 +15,7 @@ mod windows;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use self::pidfd::available as pidfd_available;
 #[cfg(windows)]
-pub(crate) use self::windows::{Process, is_nobody};
+pub(crate) use self::windows::{Process, is_nobody, open_process};
 #[cfg(unix)]
 pub(crate) use self::{
     sweep::Sweep,

@@ -1,32 +1,29 @@
 //! A child process on Windows: by its handle, which names one process and no other until it is closed.
 //!
-//! Its end is heard through a registered wait: a thread of the system's waits for many processes at once (63 with older
-//! systems and Wine, any number since Windows 8) and only posts a packet to the port. The truth is the handle: it is
-//! looked at again when the packet lands.
+//! Its end is heard through the backend of the port, which waits for its handle and only posts a packet. The truth is the
+//! handle: it is looked at again when the packet lands.
 
-#![expect(unsafe_code, reason = "process handles and registered waits")]
+#![expect(unsafe_code, reason = "process handles")]
 
-use std::ffi::c_void;
+use std::fmt;
 use std::io;
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
-use std::ptr::null_mut;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::{FILETIME, INVALID_HANDLE_VALUE, WAIT_OBJECT_0, WAIT_TIMEOUT};
+use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME, WAIT_OBJECT_0, WAIT_TIMEOUT};
 use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Threading::{
-    GetExitCodeProcess, GetProcessTimes, INFINITE, RegisterWaitForSingleObject, TerminateProcess,
-    UnregisterWaitEx, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE, WaitForSingleObject,
+    GetExitCodeProcess, GetProcessTimes, OpenProcess, PROCESS_SYNCHRONIZE, TerminateProcess,
+    WaitForSingleObject,
 };
 
 use crate::event::{Exit, Status, Usage};
-use crate::sys::wait::{Core, Packet, Port, Report, Source, millis};
+use crate::sys::wait::{Packet, Port, Report, Source, Watched, millis};
 
-/// Whether the system says that no process has this number: it says the same of other mistakes.
-pub(crate) fn is_nobody(_error: &io::Error) -> bool {
-    false
+/// Whether it is said that no process has this number.
+pub(crate) fn is_nobody(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Nobody>())
 }
 
 /// A child of ours.
@@ -34,15 +31,16 @@ pub(crate) fn is_nobody(_error: &io::Error) -> bool {
 pub(crate) struct Process {
     pid: u32,
     watch: Option<Watch>,
-    /// Until it is reaped.
-    handle: Option<OwnedHandle>,
+    /// Open as long as somebody has the child: whoever watches it knows it by this.
+    handle: Arc<OwnedHandle>,
+    reaped: bool,
     /// The end, once seen.
     exit: Option<Exit>,
 }
 
 impl Process {
     pub(crate) fn new(pid: u32, handle: OwnedHandle) -> Self {
-        Self { pid, watch: None, handle: Some(handle), exit: None }
+        Self { pid, watch: None, handle: Arc::new(handle), reaped: false, exit: None }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -51,16 +49,16 @@ impl Process {
 
     /// What a poller watches for the end of this process.
     pub(crate) fn source(&self) -> Source<'_> {
-        match &self.handle {
-            Some(handle) => Source::handle(handle),
-            None => Source::Process(self.pid),
-        }
+        Source::handle(&*self.handle)
     }
 
     /// Asks for a report with `token` when the process has ended.
     pub(crate) fn watch(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
-        if let Some(handle) = &self.handle {
-            self.watch = Some(Watch::new(port, handle, token)?);
+        if !self.reaped {
+            let packet = Packet::new();
+            packet.tell(token);
+            let watched = port.watch(Arc::clone(&self.handle), Arc::clone(&packet))?;
+            self.watch = Some(Watch { packet, watched });
         }
         Ok(())
     }
@@ -68,8 +66,10 @@ impl Process {
     /// Takes the report: the end of the process, if it did end.
     pub(crate) fn progress(&mut self, port: &mut Port, _report: &Report) -> io::Result<Option<Exit>> {
         let exit = self.peek()?;
-        if exit.is_some() {
-            self.unwatch(port)?;
+        match &mut self.watch {
+            Some(_) if exit.is_some() => self.unwatch(port)?,
+            Some(watch) if !watch.packet.is_flying() => watch.watched.arm()?,
+            _ => (),
         }
         Ok(exit)
     }
@@ -85,10 +85,8 @@ impl Process {
 
     /// Whether it ended, and how; its number stays taken.
     pub(crate) fn peek(&mut self) -> io::Result<Option<Exit>> {
-        if self.exit.is_none()
-            && let Some(handle) = &self.handle
-            && is_over(handle, Some(Duration::ZERO))?
-        {
+        let handle = &self.handle;
+        if self.exit.is_none() && is_over(handle, Some(Duration::ZERO))? {
             self.exit = Some(Exit { status: Status::Exited(exit_code(handle)?), usage: usage(handle) });
         }
         Ok(self.exit)
@@ -102,17 +100,17 @@ impl Process {
             if let Some(exit) = self.peek()? {
                 return Ok(Some(exit));
             }
-            match &self.handle {
-                Some(handle) if left != Some(Duration::ZERO) => is_over(handle, left)?,
-                _ => return Ok(None),
-            };
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            is_over(&self.handle, left)?;
         }
     }
 
-    /// Lets the number go. Call it after `peek` said that the process ended.
+    /// Asks no more of the process. Call it after `peek` said that it ended. Its number is let go with its handle.
     pub(crate) fn reap(&mut self) {
         self.watch = None;
-        self.handle = None;
+        self.reaped = true;
     }
 
     /// Whether it stopped: there is no job control here.
@@ -122,7 +120,10 @@ impl Process {
 
     /// Ends the process alone, with this exit code. Without effect when it is over.
     pub(crate) fn terminate(&self, code: u32) -> io::Result<()> {
-        let Some(handle) = &self.handle else { return Ok(()) };
+        if self.reaped {
+            return Ok(());
+        }
+        let handle = &self.handle;
         // SAFETY: the handle is open, and has every right on our child.
         if unsafe { TerminateProcess(handle.as_raw_handle(), code) } != 0 {
             return Ok(());
@@ -133,66 +134,50 @@ impl Process {
     }
 
     pub(crate) fn reaped(&self) -> bool {
-        self.handle.is_none()
+        self.reaped
     }
 }
 
-/// A registered wait for one process. It must be gone before the handle is closed; fields of [`Process`] are dropped in
-/// their order.
+/// Somebody who waits for one process, and how that is told.
 #[derive(Debug)]
 struct Watch {
-    /// The wait object, a pointer of the system's.
-    wait: AtomicPtr<c_void>,
-    context: Arc<Context>,
-}
-
-/// What the system's thread needs.
-#[derive(Debug)]
-struct Context {
-    core: Arc<Core>,
     packet: Arc<Packet>,
-}
-
-impl Watch {
-    fn new(port: &Port, process: &OwnedHandle, token: u64) -> io::Result<Self> {
-        let context = Arc::new(Context { core: Arc::clone(port.core()), packet: Packet::new() });
-        context.packet.tell(token);
-        let mut wait = null_mut();
-        let flags = WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD;
-        let (process, argument) = (process.as_raw_handle(), Arc::as_ptr(&context).cast());
-        // SAFETY: the process handle stays open, and `argument` alive, until `drop` has seen the end of the wait; `ended`
-        // takes what `argument` is.
-        let answer = unsafe {
-            RegisterWaitForSingleObject(&mut wait, process, Some(ended), argument, INFINITE, flags)
-        };
-        if answer == 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { wait: AtomicPtr::new(wait), context })
-    }
+    watched: Box<dyn Watched>,
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.context.packet.mute();
-        let wait = self.wait.load(Ordering::Relaxed);
-        // This waits for a callback that runs just now, which is a matter of one posted packet; it never runs on this
-        // thread, since it drops nothing of ours.
-        // SAFETY: the wait was registered by `new` and is unregistered only here.
-        if unsafe { UnregisterWaitEx(wait, INVALID_HANDLE_VALUE) } == 0 {
-            // The callback may still come: what it uses is leaked rather than freed.
-            std::mem::forget(Arc::clone(&self.context));
-        }
+        self.packet.mute();
     }
 }
 
-/// Runs once, on a thread of the system's, when the process has ended.
-unsafe extern "system" fn ended(context: *mut c_void, _timed_out: bool) {
-    // SAFETY: it is what `Watch::new` registered, which `Watch::drop` keeps alive until this function has returned.
-    let context = unsafe { &*context.cast::<Context>() };
-    // It fails only when the kernel has no memory for a packet, and then there is nobody here to tell.
-    let _ = context.core.post(&context.packet);
+/// Opens any process, to wait for its end.
+///
+/// # Errors
+/// One of [`is_nobody`] when there is none of this number.
+pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
+    // SAFETY: takes numbers only; the handle is not inheritable.
+    let raw = unsafe { OpenProcess(PROCESS_SYNCHRONIZE, 0, pid) };
+    if raw.is_null() {
+        let error = io::Error::last_os_error();
+        let nobody = error.raw_os_error() == Some(ERROR_INVALID_PARAMETER.cast_signed());
+        return Err(if nobody { io::Error::new(io::ErrorKind::NotFound, Nobody) } else { error });
+    }
+    // SAFETY: the call above made it, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
 }
+
+/// What is said when no process has a number: the system has no error of its own for that.
+#[derive(Debug)]
+struct Nobody;
+
+impl fmt::Display for Nobody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such process")
+    }
+}
+
+impl std::error::Error for Nobody {}
 
 /// Waits until the process has ended, for at most `left`.
 fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {

@@ -19,13 +19,19 @@ mod posix;
 mod unix;
 #[cfg(any(windows, test))]
 mod quote;
+#[cfg(any(windows, test))]
+mod batch;
 #[cfg(windows)]
 mod windows;
-
-#[cfg(unix)]
-pub(crate) use self::unix::{Spawner, is_exhausted};
 #[cfg(windows)]
-pub(crate) use self::windows::{Spawner, is_exhausted};
+mod folder;
+
+#[cfg(windows)]
+pub(crate) use self::folder::system_folder;
+#[cfg(unix)]
+pub(crate) use self::unix::{NO_FILE, NO_PROGRAM, Spawner, is_exhausted, is_no_program};
+#[cfg(windows)]
+pub(crate) use self::windows::{Line, NO_FILE, NO_PROGRAM, Spawner, is_exhausted, is_no_program};
 
 use super::pipe::{Reader, Writer};
 use super::reap::Process;
@@ -53,6 +59,9 @@ pub(crate) struct Failure {
 pub(crate) enum Step {
     /// Arguments, environment: a NUL byte.
     Arguments,
+    /// The end of a command line as it is, where there are only words.
+    #[cfg_attr(windows, expect(dead_code, reason = "every program has a line there"))]
+    Tail,
     /// The name of a variable.
     Variable,
     /// Pipes, terminal, `/dev/null`.

@@ -45,6 +45,20 @@ pub(super) fn command_line<'a>(
     if line.len() > LINE_MAX { Err(Unquotable::TooLong) } else { Ok(line) }
 }
 
+/// Puts a text behind a blank at the end of a command line, as it is: whoever reads it has rules of its own.
+pub(super) fn with_tail(mut line: Vec<u16>, tail: Option<&[u16]>) -> Result<Vec<u16>, Unquotable> {
+    let Some(tail) = tail else { return Ok(line) };
+    if tail.contains(&0) {
+        return Err(Unquotable::Invalid);
+    }
+    // The end mark moves.
+    line.pop();
+    line.push(b' '.into());
+    line.extend_from_slice(tail);
+    line.push(0);
+    if line.len() > LINE_MAX { Err(Unquotable::TooLong) } else { Ok(line) }
+}
+
 /// Appends one argument.
 fn push(line: &mut Vec<u16>, arg: &[u16]) {
     if !arg.is_empty() && arg.iter().all(|&unit| is_plain(unit)) {
@@ -98,12 +112,13 @@ pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<
     Some(block)
 }
 
-/// Upper case, one unit for one, as the system compares names.
+/// Upper case, one unit for one, as the system compares names. No letter of another alphabet becomes one of ASCII: `ſ` is
+/// no spelling of `S`.
 fn fold(unit: u16) -> u16 {
     let Some(letter) = char::from_u32(unit.into()) else { return unit };
     let mut upper = letter.to_uppercase();
     match (upper.next().map(u32::from).map(u16::try_from), upper.next()) {
-        (Some(Ok(upper)), None) => upper,
+        (Some(Ok(upper)), None) if upper > 0x7f || unit <= 0x7f => upper,
         _ => unit,
     }
 }
@@ -195,6 +210,22 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_stays_as_it_is() {
+        let line = || command_line(&wide("cmd"), [wide("/c")].iter().map(Vec::as_slice)).unwrap();
+        let with = |tail: &str| with_tail(line(), Some(&wide(tail)));
+        let shown = |line: &[u16]| String::from_utf16(line).unwrap();
+        assert_eq!(shown(&with(r#""a \" b"^"#).unwrap()), "\"cmd\" /c \"a \\\" b\"^\0");
+        assert_eq!(with_tail(line(), None), Ok(line()));
+        assert_eq!(with("a\0b"), Err(Unquotable::Invalid));
+        let lone = [0xd800, b'x'.into()];
+        assert!(with_tail(line(), Some(&lone)).unwrap().ends_with(&[0xd800, b'x'.into(), 0]));
+        // Before it stand the program with its marks, a blank, `/c`, a blank; then the end mark.
+        let longest = "x".repeat(LINE_MAX - 10);
+        assert_eq!(with(&longest).unwrap().len(), LINE_MAX);
+        assert_eq!(with(&(longest + "x")), Err(Unquotable::TooLong));
+    }
+
+    #[test]
     fn the_environment_is_sorted_and_blind_to_case() {
         let set = |key: &str, value: &str| (wide(key), Some(wide(value)));
         let block = |variables: Vec<_>| {
@@ -207,8 +238,13 @@ mod tests {
             set("PATH", "4"),
             set("=C:", "C:\\"),
             set("é", "5"),
+            set("É", "6"),
+            set("ſ", "7"),
+            set("S", "8"),
+            set("a_", "9"),
         ];
-        assert_eq!(block(variables).unwrap(), "=C:=C:\\\0A=3\0b=2\0PATH=4\0é=5\0\0");
+        // An underscore comes behind the capitals, since those are what is compared.
+        assert_eq!(block(variables).unwrap(), "=C:=C:\\\0A=3\0a_=9\0b=2\0PATH=4\0S=8\0É=6\0ſ=7\0\0");
         assert_eq!(block(vec![set("a", "1"), (wide("A"), None)]).unwrap(), "\0\0");
         assert_eq!(block(vec![set("a=b", "1")]), None);
         assert_eq!(block(vec![set("", "1")]), None);

@@ -13,6 +13,11 @@ use crate::command::{Command, Group, Stdio};
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal, pair};
 use crate::sys::tree::Tree;
 
+/// Words for a path that leads to nothing.
+pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
+/// Words for a file that is no program.
+pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` in its first line names one";
+
 /// Starts children, one at a time, from one thread. What can be kept from one start to the next is kept here.
 #[derive(Debug)]
 pub(crate) struct Spawner {
@@ -88,6 +93,9 @@ impl Spawner {
     }
 
     fn attempt(&mut self, command: &Command) -> Result<Spawned, Failure> {
+        if command.tail.is_some() {
+            return Err(Step::Tail.failed(io::ErrorKind::Unsupported));
+        }
         self.image.build(command)?;
         let folder = match &command.current_dir {
             Some(dir) => Some(c_string(dir.as_os_str())?),
@@ -220,6 +228,11 @@ impl Request<'_> {
             None => unsafe { environ },
         }
     }
+}
+
+/// Whether the system says that the file is there, and nothing that it can run.
+pub(crate) fn is_no_program(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOEXEC)
 }
 
 /// Whether a child that ends would give back what was missing.

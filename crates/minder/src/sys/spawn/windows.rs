@@ -1,60 +1,72 @@
 //! Spawning on Windows: `CreateProcessW` into a job object, with a list of the only handles that are inherited.
 //!
-//! A child whose streams are all pipes, files or `NUL` is started without a console; one that inherits a stream shares
-//! ours. Batch files are refused so far: `cmd.exe` would read their arguments with rules of its own, and run parts of
-//! them.
+//! A child shares our console. Where we have none it gets one that nobody sees. The system is always told the absolute path of what it is to start, never left to search, and never handed a
+//! batch file: that is run by the `cmd.exe` of the system's folder, on a line that this reads as we mean it.
 //!
 //! What is on the list has to be inheritable from its making to the child's start. Our own children never take what is
 //! not on their list; one that other code of the host starts in this moment, without a list, does, and then holds a
 //! pipe open.
 
-#![expect(unsafe_code, reason = "CreateProcessW and its attribute list")]
+#![expect(unsafe_code, reason = "copies of handles")]
 
-use std::ffi::{OsStr, OsString, c_void};
+mod search;
+mod words;
+mod line;
+mod process;
+
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::marker::PhantomData;
 use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
-use std::path::{Path, PathBuf};
-use std::ptr::{null, null_mut};
+use std::path::{Component, Path, PathBuf, Prefix};
+use std::ptr::null_mut;
 
 use windows_sys::Win32::Foundation::{
-    DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_COMMITMENT_LIMIT, ERROR_DIRECTORY, ERROR_MAX_THRDS_REACHED,
-    ERROR_NO_PROC_SLOTS, ERROR_NO_SYSTEM_RESOURCES, ERROR_NONPAGED_SYSTEM_RESOURCES, ERROR_NOT_ENOUGH_MEMORY,
-    ERROR_NOT_ENOUGH_QUOTA, ERROR_OUTOFMEMORY, ERROR_PAGED_SYSTEM_RESOURCES, ERROR_TOO_MANY_OPEN_FILES,
-    ERROR_WORKING_SET_QUOTA, HANDLE,
+    DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_BAD_EXE_FORMAT, ERROR_COMMITMENT_LIMIT, ERROR_DIRECTORY,
+    ERROR_EXE_MACHINE_TYPE_MISMATCH, ERROR_MAX_THRDS_REACHED, ERROR_NO_PROC_SLOTS, ERROR_NO_SYSTEM_RESOURCES,
+    ERROR_NONPAGED_SYSTEM_RESOURCES, ERROR_NOT_ENOUGH_MEMORY, ERROR_NOT_ENOUGH_QUOTA, ERROR_OUTOFMEMORY,
+    ERROR_PAGED_SYSTEM_RESOURCES, ERROR_PATH_NOT_FOUND, ERROR_TOO_MANY_OPEN_FILES, ERROR_WORKING_SET_QUOTA,
+    MAX_PATH,
 };
+use windows_sys::Win32::System::Console::GetConsoleCP;
 use windows_sys::Win32::System::Threading::{
-    ABOVE_NORMAL_PRIORITY_CLASS, BELOW_NORMAL_PRIORITY_CLASS, CREATE_NEW_PROCESS_GROUP,
-    CREATE_UNICODE_ENVIRONMENT, CreateProcessW, DETACHED_PROCESS, DeleteProcThreadAttributeList,
-    EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess, HIGH_PRIORITY_CLASS, IDLE_PRIORITY_CLASS,
-    InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
-    PROC_THREAD_ATTRIBUTE_JOB_LIST, PROCESS_INFORMATION, STARTF_USESTDHANDLES, STARTUPINFOEXW,
-    UpdateProcThreadAttribute,
+    ABOVE_NORMAL_PRIORITY_CLASS, BELOW_NORMAL_PRIORITY_CLASS, CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW,
+    DETACHED_PROCESS, GetCurrentProcess, HIGH_PRIORITY_CLASS, IDLE_PRIORITY_CLASS, PROCESS_CREATION_FLAGS,
 };
 
-use super::quote::{self, Unquotable};
-use super::{Failure, Spawned, Step};
-use crate::command::{Command, Env, Group, Stdio};
+pub(crate) use self::line::Line;
+use self::process::{Entry, Request};
+use self::search::Places;
+use self::words::Words;
+use super::{Failure, Spawned, Step, batch, quote};
+use crate::command::{Command, Group, Stdio};
+use crate::sys::late;
 use crate::sys::pipe::{Reader, Writer};
-use crate::sys::reap::Process;
 use crate::sys::tree::Tree;
+
+/// Words for a path that leads to nothing.
+pub(crate) const NO_FILE: &str = "no such file, with or without an extension of PATHEXT";
+/// Words for a file that is no program.
+pub(crate) const NO_PROGRAM: &str = "not a program for this system";
+/// The longest folder that a process can be in, in UTF-16 units (documented with `SetCurrentDirectory`).
+const FOLDER_MAX: usize = MAX_PATH as usize - 2;
 
 /// Starts children, one at a time, from one thread. What can be kept from one start to the next is kept here.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     null: Option<File>,
     /// The last look into PATH: most runs start one program many times.
-    found: Option<(OsString, PathBuf)>,
+    found: Option<Found>,
+    entry: Entry,
 }
 
-/// What `CreateProcessW` is told, as it takes it: UTF-16, each ended by a zero.
-struct Words {
-    program: Vec<u16>,
-    line: Vec<u16>,
-    environment: Option<Vec<u16>>,
-    folder: Option<Vec<u16>>,
+/// Where a program was found, and where it was looked for.
+#[derive(Debug)]
+struct Found {
+    program: OsString,
+    places: Places,
+    path: PathBuf,
 }
 
 /// Both sides of a child's streams. Theirs are inheritable copies, to be closed when the child has its own.
@@ -67,7 +79,7 @@ struct Streams {
 impl Spawner {
     /// Makes one without taking anything from the system: that happens at the first start.
     pub(crate) fn new() -> Self {
-        Self { null: None, found: None }
+        Self { null: None, found: None, entry: Entry::Born }
     }
 
     /// Makes one for many children: what serves all of them is taken now.
@@ -82,20 +94,34 @@ impl Spawner {
 
     /// Starts `command`. When it fails nothing is left: no process, no handle.
     pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, Failure> {
+        match self.attempt(command) {
+            // What PATH led to before may have moved: one more look.
+            Err(Failure { step: Step::Exec, error })
+                if self.found.take().is_some() && error.kind() == io::ErrorKind::NotFound =>
+            {
+                self.attempt(command)
+            }
+            result => result,
+        }
+    }
+
+    fn attempt(&mut self, command: &Command) -> Result<Spawned, Failure> {
         if let Group::Terminal(_) = command.group {
             let error =
                 io::Error::new(io::ErrorKind::Unsupported, "no child runs on a pseudo-terminal here yet");
             return Err(Step::Setup.failed(error));
         }
-        let program = self.resolve(&command.program)?;
-        let words = Words::new(command, &program)?;
+        let folder = command.current_dir.as_deref().map(folder).transpose()?;
+        let program = self.resolve(&command.program, folder.as_deref())?;
+        let words = Words::new(command, &program, folder.as_deref())?;
         // Handles come before the process: when they are used up, nothing has happened yet.
         let streams = self.streams(command).map_err(|error| Step::Streams.failed(error))?;
-        let tree = Tree::new(command.group != Group::Inherit).map_err(|error| Step::Process.failed(error))?;
-        let process = start(command, words, &streams.theirs, &tree).map_err(|error| {
-            self.found = None;
-            refusal(command, error)
-        })?;
+        let tree = Tree::new(command.group != Group::Inherit);
+        let mut tree = tree.map_err(|error| Step::Process.failed(error))?;
+        let flags = flags(command, command.tail.is_some() || search::is_batch(&program));
+        let request = Request { words, theirs: &streams.theirs, group: command.group, flags };
+        let process = process::start(&request, &mut tree, &mut self.entry)
+            .map_err(|error| refusal(&program, folder.as_deref(), error))?;
         let (stdin, stdout, stderr) = streams.ours;
         Ok(Spawned { process, tree, stdin, stdout, stderr })
     }
@@ -139,110 +165,62 @@ impl Spawner {
         Ok(self.null.insert(null))
     }
 
-    /// The path of the program: as given where it names a folder or drive, else from PATH.
-    fn resolve(&mut self, program: &OsStr) -> Result<PathBuf, Failure> {
-        if let Some((_, path)) = self.found.as_ref().filter(|(known, _)| known == program) {
-            return Ok(path.clone());
+    /// The absolute path of the program: as given where it names a folder or drive, else from PATH.
+    fn resolve(&mut self, program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, Failure> {
+        if program.is_empty() {
+            return Err(Step::Lookup.failed(io::ErrorKind::NotFound));
         }
         if program.encode_wide().any(|unit| unit == 0) {
             return Err(Step::Arguments.failed(io::ErrorKind::InvalidInput));
         }
-        let named = program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit));
-        let found = if named { complete(Path::new(program), true) } else { look_up(program) };
-        let step = if named { Step::Exec } else { Step::Lookup };
-        let path = found.ok_or_else(|| step.failed(io::ErrorKind::NotFound))?;
-        if is_batch(&path) {
-            let text =
-                "batch files are not started yet: give `cmd.exe`, `/d`, `/c` and the file, quoted for it";
-            return Err(Step::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text)));
+        if search::is_path(program) {
+            return search::at(program, folder);
         }
-        self.found = Some((program.to_owned(), path.clone()));
+        let places = Places::now();
+        // When it has moved, the start says so, and looks again.
+        if let Some(found) = &self.found
+            && found.program == *program
+            && found.places == places
+        {
+            return Ok(found.path.clone());
+        }
+        let path = places.search(program)?;
+        self.found = Some(Found { program: program.to_owned(), places, path: path.clone() });
         Ok(path)
     }
 }
 
-impl Words {
-    fn new(command: &Command, program: &Path) -> Result<Self, Failure> {
-        let args = command.args.iter().map(|arg| arg.encode_wide().collect()).collect::<Vec<Vec<u16>>>();
-        let name = command.program.encode_wide().collect::<Vec<_>>();
-        let line =
-            quote::command_line(&name, args.iter().map(Vec::as_slice)).map_err(|error| match error {
-                Unquotable::Invalid => Step::Arguments.failed(io::ErrorKind::InvalidInput),
-                Unquotable::TooLong => Step::Exec.failed(io::ErrorKind::ArgumentListTooLong),
-            })?;
-        Ok(Self {
-            program: wide(program.as_os_str())?,
-            line,
-            environment: environment(&command.env)?,
-            folder: command.current_dir.as_ref().map(|dir| wide(dir.as_os_str())).transpose()?,
-        })
+/// The folder that the child starts in, absolute: that of a drive changes with ours.
+fn folder(given: &Path) -> Result<PathBuf, Failure> {
+    if given.as_os_str().encode_wide().any(|unit| unit == 0) {
+        return Err(Step::Arguments.failed(io::ErrorKind::InvalidInput));
     }
+    if given.as_os_str().is_empty() {
+        return Err(Step::Folder.failed(io::Error::from_raw_os_error(ERROR_PATH_NOT_FOUND.cast_signed())));
+    }
+    let folder = std::path::absolute(given).map(short).map_err(|error| Step::Folder.failed(error))?;
+    if folder.as_os_str().encode_wide().count() > FOLDER_MAX {
+        let text = "longer than the 258 characters that the system takes for the folder of a process";
+        return Err(Step::Folder.failed(io::Error::new(io::ErrorKind::InvalidInput, text)));
+    }
+    Ok(folder)
 }
 
-/// The block for a changed environment; `None` for ours as it is.
-fn environment(env: &Env) -> Result<Option<Vec<u16>>, Failure> {
-    if !env.clear && env.changes.is_empty() {
-        return Ok(None);
-    }
-    let wide = |text: &OsStr| text.encode_wide().collect::<Vec<_>>();
-    let inherited = (!env.clear).then(std::env::vars_os).into_iter().flatten();
-    let inherited = inherited.map(|(key, value)| (wide(&key), Some(wide(&value))));
-    let changes = env.changes.iter().map(|(key, value)| (wide(key), value.as_deref().map(wide)));
-    match quote::environment(inherited.chain(changes)) {
-        Some(block) => Ok(Some(block)),
-        None => {
-            let nul = |text: &OsStr| text.encode_wide().any(|unit| unit == 0);
-            let holds = env.changes.iter().any(|(key, value)| nul(key) || value.as_deref().is_some_and(nul));
-            let step = if holds { Step::Arguments } else { Step::Variable };
-            Err(step.failed(io::ErrorKind::InvalidInput))
+/// The path without `\\?\`, which neither `cmd.exe` nor a current folder may have, where that means the same.
+fn short(path: PathBuf) -> PathBuf {
+    let mut parts = path.components();
+    let Some(Component::Prefix(prefix)) = parts.next() else { return path };
+    let mut short = match prefix.kind() {
+        Prefix::VerbatimDisk(letter) => OsString::from(format!("{}:", char::from(letter))),
+        Prefix::VerbatimUNC(server, share) => {
+            [OsStr::new(r"\\"), server, OsStr::new(r"\"), share].into_iter().collect()
         }
-    }
-}
-
-fn wide(text: &OsStr) -> Result<Vec<u16>, Failure> {
-    let wide = text.encode_wide().chain([0]).collect::<Vec<_>>();
-    match wide.iter().position(|&unit| unit == 0) {
-        Some(end) if end + 1 == wide.len() => Ok(wide),
-        _ => Err(Step::Arguments.failed(io::ErrorKind::InvalidInput)),
-    }
-}
-
-/// Searches the folders of PATH, and no other: the system would begin with our own and the current one.
-fn look_up(program: &OsStr) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty());
-    if program.is_empty() {
-        None
-    } else {
-        folders.into_iter().find_map(|folder| complete(&folder.join(program), false))
-    }
-}
-
-/// The file of this name, or else with one of the extensions of programs. `bare` allows for none at all.
-fn complete(path: &Path, bare: bool) -> Option<PathBuf> {
-    // Not followed: what stands for a program of the store is a link that only `CreateProcessW` can open.
-    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
-    if path.extension().is_some() && is_file(path) {
-        return Some(path.to_owned());
-    }
-    let listed = std::env::var("PATHEXT").unwrap_or_default().to_ascii_uppercase();
-    let listed = if listed.is_empty() { ".COM;.EXE;.BAT;.CMD" } else { &listed };
-    // The others are documents: they are opened by a shell, not started.
-    let programs =
-        listed.split(';').filter(|extension| matches!(*extension, ".COM" | ".EXE" | ".BAT" | ".CMD"));
-    let with = |extension: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(extension.to_ascii_lowercase());
-        PathBuf::from(name)
+        _ => return path,
     };
-    programs.map(with).find(|path| is_file(path)).or_else(|| (bare && is_file(path)).then(|| path.to_owned()))
-}
-
-/// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks at its end.
-fn is_batch(path: &Path) -> bool {
-    let name = path.as_os_str().to_string_lossy().to_ascii_lowercase();
-    let name = name.trim_end_matches(['.', ' ']);
-    name.ends_with(".bat") || name.ends_with(".cmd")
+    short.push(parts.as_path());
+    let is_same = short.encode_wide().count() <= FOLDER_MAX
+        && std::path::absolute(&short).is_ok_and(|path| path.as_os_str() == short);
+    if is_same { short.into() } else { path }
 }
 
 /// An inheritable copy. Where there is nothing to copy (a program without a console), the child has nothing as well.
@@ -263,58 +241,18 @@ fn copy(handle: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
     Ok(Some(unsafe { OwnedHandle::from_raw_handle(copied) }))
 }
 
-/// Makes the process, with these streams, in this job.
-fn start(
-    command: &Command,
-    mut words: Words,
-    theirs: &[Option<OwnedHandle>; 3],
-    tree: &Tree,
-) -> io::Result<Process> {
-    let streams =
-        theirs.each_ref().map(|handle| handle.as_ref().map_or(null_mut(), AsRawHandle::as_raw_handle));
-    let inherited = streams.iter().copied().filter(|handle| !handle.is_null()).collect::<Vec<HANDLE>>();
-    let job = [tree.job().as_raw_handle()];
-    let mut attributes = Attributes::new(2)?;
-    attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &job)?;
-    if !inherited.is_empty() {
-        attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &inherited)?;
-    }
-    let mut startup = STARTUPINFOEXW { lpAttributeList: attributes.list(), ..STARTUPINFOEXW::default() };
-    startup.StartupInfo.cb = size_of::<STARTUPINFOEXW>() as u32;
-    startup.StartupInfo.dwFlags = STARTF_USESTDHANDLES;
-    [startup.StartupInfo.hStdInput, startup.StartupInfo.hStdOutput, startup.StartupInfo.hStdError] = streams;
-    let mut made = PROCESS_INFORMATION::default();
-    let (inherit, flags) = (i32::from(!inherited.is_empty()), flags(command));
-    let environment = words.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
-    let folder = words.folder.as_ref().map_or(null(), |folder| folder.as_ptr());
-    let (program, line) = (words.program.as_ptr(), words.line.as_mut_ptr());
-    // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
-    let startup = (&raw const startup).cast();
-    // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written to; the attribute
-    // list and the arrays that it points to outlive the call; its handles are open and inheritable.
-    let answer = unsafe {
-        CreateProcessW(program, line, null(), null(), inherit, flags, environment, folder, startup, &mut made)
-    };
-    if answer == 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call above made it, and nobody else has it.
-    drop(unsafe { OwnedHandle::from_raw_handle(made.hThread) });
-    // SAFETY: as above.
-    let handle = unsafe { OwnedHandle::from_raw_handle(made.hProcess) };
-    Ok(Process::new(made.dwProcessId, handle))
-}
-
-fn flags(command: &Command) -> u32 {
-    let mut flags = CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
+/// `shell`: it is there to start programs.
+fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
+    let mut flags = 0;
     if command.group != Group::Inherit {
         // Ctrl-C at our console is for us.
         flags |= CREATE_NEW_PROCESS_GROUP;
     }
-    let inherits =
-        [&command.stdin, &command.stdout, &command.stderr].map(|stdio| matches!(stdio, Stdio::Inherit));
-    if !inherits.contains(&true) {
-        flags |= DETACHED_PROCESS;
+    if !has_console() {
+        // What it starts looks for its console: without one, each program would open a window of its own, and write there.
+        // Under Wine such a console is a process more in each job, which only a shell is worth.
+        let bare = late::wine().is_some() && !shell;
+        flags |= if bare { DETACHED_PROCESS } else { CREATE_NO_WINDOW };
     }
     flags
         | match command.nice {
@@ -327,57 +265,34 @@ fn flags(command: &Command) -> u32 {
         }
 }
 
-/// A list of attributes for a new process. It points to the values that it was given.
-struct Attributes<'a> {
-    /// Memory that is aligned for pointers; its size is the system's secret.
-    memory: Vec<usize>,
-    values: PhantomData<&'a [HANDLE]>,
-}
-
-impl<'a> Attributes<'a> {
-    fn new(count: u32) -> io::Result<Self> {
-        let mut size = 0;
-        // SAFETY: without a list the call only tells the size, and fails.
-        unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &mut size) };
-        let mut memory = vec![0; size.div_ceil(size_of::<usize>())];
-        // SAFETY: `memory` has the size that was asked for.
-        let answer =
-            unsafe { InitializeProcThreadAttributeList(memory.as_mut_ptr().cast(), count, 0, &mut size) };
-        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(Self { memory, values: PhantomData }) }
-    }
-
-    /// Sets an attribute that is a list of handles.
-    fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
-        let (list, attribute) = (self.list(), attribute as usize);
-        let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
-        // SAFETY: the list was initialised by `new`; `value` is as large as it is said to be, and lives as long as the list.
-        let answer =
-            unsafe { UpdateProcThreadAttribute(list, 0, attribute, value, size, null_mut(), null()) };
-        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-
-    fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
-        self.memory.as_mut_ptr().cast()
-    }
-}
-
-impl Drop for Attributes<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the list was initialised by `new`, and is deleted once.
-        unsafe { DeleteProcThreadAttributeList(self.list()) };
-    }
+/// Whether we have a console, which children then share.
+fn has_console() -> bool {
+    // SAFETY: takes nothing; without a console there is no code page.
+    unsafe { GetConsoleCP() != 0 }
 }
 
 /// At which step the system refused.
-fn refusal(command: &Command, error: io::Error) -> Failure {
-    let no_folder = || command.current_dir.as_ref().is_some_and(|dir| !dir.is_dir());
-    let step = match error.raw_os_error().map(i32::cast_unsigned) {
-        _ if is_exhausted(&error) => Step::Process,
-        Some(ERROR_DIRECTORY) => Step::Folder,
-        _ if no_folder() => Step::Folder,
-        _ => Step::Exec,
-    };
-    step.failed(error)
+fn refusal(program: &Path, folder: Option<&Path>, error: io::Error) -> Failure {
+    let is_folder = || folder.is_none_or(Path::is_dir);
+    match error.raw_os_error().map(i32::cast_unsigned) {
+        _ if is_exhausted(&error) => Step::Process.failed(error),
+        code if code == Some(ERROR_DIRECTORY) || !is_folder() => {
+            // The system calls one that is not there no folder.
+            let reason = folder.and_then(|folder| folder.metadata().err());
+            Step::Folder.failed(reason.unwrap_or(error))
+        }
+        // For a folder the system has other words.
+        _ if program.is_dir() => {
+            Step::Exec.failed(io::Error::from_raw_os_error(ERROR_BAD_EXE_FORMAT.cast_signed()))
+        }
+        _ => Step::Exec.failed(error),
+    }
+}
+
+/// Whether the system says that the file is there, and nothing that it can run.
+pub(crate) fn is_no_program(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(i32::cast_unsigned);
+    matches!(code, Some(ERROR_BAD_EXE_FORMAT | ERROR_EXE_MACHINE_TYPE_MISMATCH))
 }
 
 /// Whether a child that ends would give back what was missing.

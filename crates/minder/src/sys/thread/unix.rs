@@ -6,6 +6,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
 
+use super::SMALL_STACK;
+
 /// Starts a thread that takes no signals, so that the system hands those of the process to threads of the host: a handler
 /// of the host must not run where the host does not expect it. Children start without blocked signals whatever the mask.
 ///
@@ -28,7 +30,6 @@ pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 
 /// Starts a thread that does next to nothing: it has a small stack, and takes none of the host's signals.
 pub(crate) fn start_small(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    const STACK_BYTES: usize = 64 << 10;
-    let builder = Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    let builder = Builder::new().name(name.to_owned()).stack_size(SMALL_STACK);
     without_signals(|| builder.spawn(run))
 }

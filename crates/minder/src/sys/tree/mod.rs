@@ -10,9 +10,9 @@ mod windows;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(in crate::sys) use self::proc::PF_EXITING;
 #[cfg(unix)]
-pub(crate) use self::unix::{Living, SIGNAL_MAX, Tree};
+pub(crate) use self::unix::{LOOK_IS_CHEAP, Living, SIGNAL_MAX, Tree};
 #[cfg(windows)]
-pub(crate) use self::windows::{Living, SIGNAL_MAX, Tree};
+pub(crate) use self::windows::{KILLED, LOOK_IS_CHEAP, Living, SIGNAL_MAX, Tree};
 
 /// What to send to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

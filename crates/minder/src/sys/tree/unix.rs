@@ -7,11 +7,14 @@ use std::io;
 
 use super::Blow;
 use crate::sys::reap::Process;
+use crate::sys::wait::Port;
 
 /// The highest number of a signal: with the real-time signals where there are any (asm-generic/signal.h), else those that
 /// every system has.
 pub(crate) const SIGNAL_MAX: i32 =
     if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
+/// Whether it costs little to ask if anybody of a tree is left: where there is `/proc`, all of that is read.
+pub(crate) const LOOK_IS_CHEAP: bool = false;
 /// The signals that stop a process.
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// How often descendants are looked for that started while others were stopped.
@@ -34,6 +37,10 @@ impl Tree {
         let leader = process.pid().cast_signed();
         Self { group: own_group.then_some(leader), leader, strays: HashSet::new() }
     }
+
+    /// Asks to be told when nobody is left: nothing tells of that here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn watch(&mut self, _port: &Port, _token: u64) {}
 
     /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's number.
     pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can leave.
+//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can leave: the job allows no
+//! breaking away. What comes from it may make jobs of its own, within this one (nested jobs, since Windows 8).
 
 #![expect(unsafe_code, reason = "job objects")]
 
@@ -7,19 +8,23 @@ use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle,
 use std::ptr::{null, null_mut};
 
 use windows_sys::Win32::System::JobObjects::{
-    CreateJobObjectW, JOB_OBJECT_LIMIT, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
     JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     JobObjectBasicAccountingInformation, JobObjectExtendedLimitInformation, QueryInformationJobObject,
     SetInformationJobObject, TerminateJobObject,
 };
 
 use super::Blow;
+use crate::sys::answer::done;
 use crate::sys::reap::Process;
+use crate::sys::wait::Port;
 
 /// The highest number of a signal: all of them end.
 pub(crate) const SIGNAL_MAX: i32 = 64;
+/// Whether it costs little to ask if anybody of a tree is left: one question to its job.
+pub(crate) const LOOK_IS_CHEAP: bool = true;
 /// The exit code of those who were killed.
-const KILLED: u32 = 1;
+pub(crate) const KILLED: u32 = 1;
 
 /// The processes that came from one child.
 ///
@@ -28,8 +33,12 @@ const KILLED: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct Tree {
     job: OwnedHandle,
-    /// Whether it is killed as a whole.
+    /// Whether those who outlive the child are told of.
     own_group: bool,
+    /// Whether the child is in the job.
+    held: bool,
+    /// Whether a port is told when nobody is left.
+    watched: bool,
 }
 
 impl Tree {
@@ -41,7 +50,8 @@ impl Tree {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the call above made it, and nobody else has it.
-        let tree = Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, own_group };
+        let tree =
+            Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, own_group, held: true, watched: false };
         tree.limit(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
         Ok(tree)
     }
@@ -51,22 +61,55 @@ impl Tree {
         self.job.as_handle()
     }
 
+    /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look again later: nothing is lost
+    /// without it.
+    pub(crate) fn watch(&mut self, port: &Port, token: u64) {
+        if !self.watched && self.held {
+            self.watched = port.queue().associate_job(self.job(), token).is_ok();
+        }
+    }
+
+    /// Puts a process into the job that was not born there. On failure it stays outside, and is a tree by itself.
+    pub(crate) fn take_in(&mut self, process: BorrowedHandle<'_>) -> io::Result<()> {
+        // SAFETY: both handles are open.
+        let answer = unsafe { AssignProcessToJobObject(self.job.as_raw_handle(), process.as_raw_handle()) };
+        self.held = answer != 0;
+        if self.held { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The same tree by a handle that allows for less.
+    #[cfg(test)]
+    pub(crate) fn with_rights(&self, rights: u32) -> io::Result<Self> {
+        use windows_sys::Win32::Foundation::DuplicateHandle;
+        use windows_sys::Win32::System::Threading::GetCurrentProcess;
+        // SAFETY: has no preconditions.
+        let us = unsafe { GetCurrentProcess() };
+        let mut raw = null_mut();
+        // SAFETY: the job is open; both processes are this one, and `raw` outlives the call.
+        let answer = unsafe { DuplicateHandle(us, self.job.as_raw_handle(), us, &mut raw, rights, 0, 0) };
+        if answer == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call above made it, and nobody else has it.
+        Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
+    }
+
     /// Ends everybody. There is no word for asking: every signal ends. There is none for standing still either.
     pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {
         if matches!(blow, Blow::Stop | Blow::GoOn) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        if !self.own_group {
+        if !self.held {
             return process.terminate(KILLED);
         }
         // SAFETY: the job is open.
         let answer = unsafe { TerminateJobObject(self.job.as_raw_handle(), KILLED) };
-        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        done(answer)
     }
 
     /// Whether anybody is left.
     pub(crate) fn is_alive(&self, _living: &Living) -> bool {
-        self.left_running()
+        self.active() > 0
     }
 
     /// Whether somebody outlived the child, which must have ended by now.
@@ -92,7 +135,7 @@ impl Tree {
         let (from, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
         // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
         let answer = unsafe { SetInformationJobObject(job, class, from, size) };
-        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        done(answer)
     }
 }
 

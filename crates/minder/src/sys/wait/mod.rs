@@ -28,15 +28,17 @@ mod process;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
-mod iocp;
+mod windows;
 
-#[cfg(windows)]
-pub use self::iocp::News;
 #[cfg(unix)]
 pub use self::unix::News;
+#[cfg(windows)]
+pub use self::windows::News;
 
 #[cfg(windows)]
-pub(crate) use self::iocp::{BACKENDS, Backend, Core, Doorbell, Flight, Packet, Port, Source, Watch, millis};
+pub(crate) use self::windows::{
+    BACKENDS, Backend, Doorbell, Flight, Packet, Port, Queue, Source, Watch, Watched, millis,
+};
 #[cfg(unix)]
 pub(crate) use self::{
     doorbell::Doorbell,

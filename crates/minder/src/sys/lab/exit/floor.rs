@@ -10,6 +10,7 @@ use rustix::process::WaitOptions;
 
 use super::unix::{number, wait};
 use super::{Batch, End, Hear, How, PATIENCE};
+use crate::sys::spawn::Spawned;
 use crate::sys::thread::without_signals;
 
 /// Waits for a known child.
@@ -17,7 +18,7 @@ use crate::sys::thread::without_signals;
 pub(super) struct Floor;
 
 impl Hear for Floor {
-    fn add(&mut self, _pid: u32) -> io::Result<()> {
+    fn add(&mut self, _child: Spawned) -> io::Result<()> {
         Ok(())
     }
 

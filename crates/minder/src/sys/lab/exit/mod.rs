@@ -13,6 +13,15 @@ mod sigchld;
 mod threads;
 #[cfg(windows)]
 mod windows;
+#[cfg(windows)]
+mod children;
+#[cfg(windows)]
+mod known;
+#[cfg(windows)]
+mod scan;
+#[cfg(windows)]
+mod thread_each;
+mod news;
 
 use std::fmt::Debug;
 use std::io;
@@ -24,8 +33,9 @@ use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
 use crate::sys::lab::cpu_time;
+use crate::sys::spawn::Spawned;
 
-pub(crate) use self::system::{BASELINES, end_all, open, settle};
+pub(crate) use self::system::{BASELINES, IDLE, SIZES, end_all, open, settle, was_killed};
 
 /// How long an end may take to be heard, at least; then it counts as lost.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,7 +47,7 @@ const RENEWED: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) pid: u32,
-    /// Whether `SIGKILL` ended it.
+    /// Whether it was killed: by `SIGKILL`, or with the exit code that we give.
     pub(crate) killed: bool,
 }
 
@@ -61,8 +71,8 @@ pub(crate) struct Batch {
 
 /// A mechanism that hears the ends of children.
 pub(crate) trait Hear: Debug {
-    /// Takes note of a child that was started on this thread.
-    fn add(&mut self, pid: u32) -> io::Result<()>;
+    /// Takes a child that was started on this thread.
+    fn add(&mut self, child: Spawned) -> io::Result<()>;
 
     /// Waits for the next end and takes it; `None` when the deadline came first. `awaited` is one that was killed, for
     /// a mechanism that can wait for nothing but what it knows.

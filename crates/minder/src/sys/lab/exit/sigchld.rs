@@ -14,6 +14,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::unix::{has_children, number, wait};
 use super::{End, Hear};
+use crate::sys::spawn::Spawned;
 
 /// Where it looks when the signal came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +86,9 @@ impl Sigchld {
 }
 
 impl Hear for Sigchld {
-    fn add(&mut self, pid: u32) -> io::Result<()> {
+    fn add(&mut self, child: Spawned) -> io::Result<()> {
         if self.sweep == Sweep::Each {
-            self.live.push(number(pid)?);
+            self.live.push(number(child.process.pid())?);
         }
         Ok(())
     }

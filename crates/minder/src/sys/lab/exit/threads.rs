@@ -4,52 +4,16 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::WaitOptions;
 
+use super::news::News;
 use super::unix::{has_children, number, wait};
 use super::{End, Hear};
+use crate::sys::spawn::Spawned;
 use crate::sys::thread::start_small;
-
-/// How long threads may take to end when their children are gone.
-const END: Duration = Duration::from_secs(1);
-
-/// The way from the threads to whoever waits.
-#[derive(Debug)]
-struct News {
-    told: Receiver<End>,
-    tell: Option<Sender<End>>,
-}
-
-impl News {
-    fn new() -> Self {
-        let (tell, told) = channel();
-        Self { told, tell: Some(tell) }
-    }
-
-    fn next(&self, deadline: Instant) -> io::Result<Option<End>> {
-        match self.told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(end) => Ok(Some(end)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("a thread ended early")),
-        }
-    }
-
-    /// Whether all threads have said their last word, within a bound.
-    fn end(&mut self) -> bool {
-        self.tell = None;
-        let until = Instant::now() + END;
-        loop {
-            match self.told.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(_) => (),
-                Err(error) => return error == RecvTimeoutError::Disconnected,
-            }
-        }
-    }
-}
 
 /// A thread for each child.
 #[derive(Debug)]
@@ -73,8 +37,9 @@ impl Each {
 }
 
 impl Hear for Each {
-    fn add(&mut self, pid: u32) -> io::Result<()> {
+    fn add(&mut self, child: Spawned) -> io::Result<()> {
         self.join_ended();
+        let pid = child.process.pid();
         let number = number(pid)?;
         let tell = self.news.tell.clone();
         let work = move || {
@@ -140,7 +105,7 @@ impl One {
 }
 
 impl Hear for One {
-    fn add(&mut self, _pid: u32) -> io::Result<()> {
+    fn add(&mut self, _child: Spawned) -> io::Result<()> {
         self.rouse();
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
 use super::{End, Hear, PATIENCE};
+use crate::event::Status;
 use crate::sys::reap::Process;
 
 /// The names of the baselines that this system has.
@@ -14,6 +15,12 @@ pub(crate) const BASELINES: &[&str] = &["floor", "sigchld-any", "sigchld-each", 
 /// The names of the baselines that this system has.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) const BASELINES: &[&str] = &["floor", "thread-each", "thread-one"];
+
+/// With how many living children it is worth while to look.
+pub(crate) const SIZES: &[u64] = &[10, 100, 1000, 5000];
+
+/// A program that does nothing until it is killed, and its arguments.
+pub(crate) const IDLE: Option<(&str, &[&str])> = Some(("sleep", &["1000000"]));
 
 /// Makes a baseline, in a process that has no children but those that are measured.
 pub(crate) fn open(name: &str) -> io::Result<Box<dyn Hear>> {
@@ -66,6 +73,11 @@ pub(crate) fn settle(pids: &[u32]) {
             nap();
         }
     }
+}
+
+/// Whether a child ended because it was killed, as [`kill`] does it.
+pub(crate) fn was_killed(status: Status) -> bool {
+    matches!(status, Status::Signaled { signal: libc::SIGKILL, .. })
 }
 
 pub(super) fn kill(pid: u32) -> io::Result<()> {

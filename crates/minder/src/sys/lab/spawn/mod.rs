@@ -6,6 +6,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use self::unix::{BASELINES, Ballast, Baseline};
+pub(crate) use self::unix::{BASELINES, BRIEF, Ballast, Baseline};
 #[cfg(windows)]
-pub(crate) use self::windows::{BASELINES, Ballast, Baseline};
+pub(crate) use self::windows::{BASELINES, BRIEF, Ballast, Baseline};

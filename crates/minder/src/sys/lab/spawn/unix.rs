@@ -15,6 +15,9 @@ use crate::sys::reap::{Process, open_pidfd};
 /// The names of the baselines that this system has.
 pub(crate) const BASELINES: &[&str] = &["posix_spawn", "fork"];
 
+/// A program that ends at once, and its arguments.
+pub(crate) const BRIEF: (&str, &[&str]) = ("true", &[]);
+
 /// `std::process::Command`, and the child that it started last.
 #[derive(Debug)]
 pub(crate) struct Baseline {

@@ -26,6 +26,10 @@ impl Baseline for Poll {
     fn wait(&mut self) -> io::Result<Option<usize>> {
         self.list.wait()
     }
+
+    fn look(&mut self) -> io::Result<Option<usize>> {
+        self.list.look()
+    }
 }
 
 /// Descriptors in the form that the system wants. Whoever has one keeps them open, or else is told of strangers.
@@ -46,9 +50,18 @@ impl List {
 
     /// Waits; says which is the first that is ready.
     pub(super) fn wait(&mut self) -> io::Result<Option<usize>> {
+        self.call(-1)
+    }
+
+    /// The same without waiting.
+    pub(super) fn look(&mut self) -> io::Result<Option<usize>> {
+        self.call(0)
+    }
+
+    fn call(&mut self, timeout_ms: i32) -> io::Result<Option<usize>> {
         let (list, len) = (self.0.as_mut_ptr(), self.0.len() as libc::nfds_t);
         // SAFETY: the list is ours alone for the call, and has so many entries.
-        if unsafe { libc::poll(list, len, -1) } < 0 {
+        if unsafe { libc::poll(list, len, timeout_ms) } < 0 {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::Interrupted { Ok(None) } else { Err(error) };
         }

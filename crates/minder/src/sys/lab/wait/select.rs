@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use rustix::event::{FdSetElement, FdSetIter, fd_set_insert, fd_set_num_elements, select};
+use rustix::event::{FdSetElement, FdSetIter, Timespec, fd_set_insert, fd_set_num_elements, select};
 use rustix::io::Errno;
 
 use super::{Baseline, Objects};
@@ -42,16 +42,26 @@ impl Select {
     }
 }
 
-impl Baseline for Select {
-    fn wait(&mut self) -> io::Result<Option<usize>> {
+impl Select {
+    fn call(&mut self, timeout: Option<&Timespec>) -> io::Result<Option<usize>> {
         self.ready.copy_from_slice(&self.all);
         // SAFETY: all descriptors in the set are of `objects`, which are open as long as this lives.
-        let result = unsafe { select(self.bound, Some(&mut self.ready), None, None, None) };
+        let result = unsafe { select(self.bound, Some(&mut self.ready), None, None, timeout) };
         match result {
             Err(Errno::INTR) => return Ok(None),
             result => result?,
         };
         let first = FdSetIter::new(&self.ready).next();
         Ok(first.map(|number| self.places[number.cast_unsigned() as usize]))
+    }
+}
+
+impl Baseline for Select {
+    fn wait(&mut self) -> io::Result<Option<usize>> {
+        self.call(None)
+    }
+
+    fn look(&mut self) -> io::Result<Option<usize>> {
+        self.call(Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
     }
 }

@@ -53,6 +53,10 @@ impl Baseline for ThreadEach {
         self.news.recv().map(Some).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
+    fn look(&mut self) -> io::Result<Option<usize>> {
+        Ok(self.news.try_recv().ok())
+    }
+
     fn resets(&self) -> bool {
         true
     }

@@ -1,0 +1,250 @@
+//! From words and handles to a process in its job.
+//!
+//! Since Windows 10 a process can be born in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). Where that is refused it is made
+//! suspended, put into the job and set going: it has run nothing before that, so nothing of it is outside. Should we die
+//! between the two, it stays as it is, for ever suspended; that is why this is the second choice.
+
+#![expect(unsafe_code, reason = "CreateProcessW and its attribute list")]
+
+use std::ffi::c_void;
+use std::io;
+use std::marker::PhantomData;
+use std::os::windows::io::{AsHandle, AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED, HANDLE,
+};
+use windows_sys::Win32::System::Threading::{
+    CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT, CreateProcessW, DeleteProcThreadAttributeList,
+    EXTENDED_STARTUPINFO_PRESENT, InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST,
+    PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST, PROCESS_CREATION_FLAGS,
+    PROCESS_INFORMATION, ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, UpdateProcThreadAttribute,
+};
+
+use super::words::Words;
+use crate::command::Group;
+use crate::sys::answer::done;
+use crate::sys::reap::Process;
+use crate::sys::tree::Tree;
+
+/// The exit code of a process that ran nothing.
+const NEVER_RAN: u32 = 1;
+
+/// How a process gets into its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    Born,
+    Put,
+}
+
+/// What a process is made of.
+pub(super) struct Request<'a> {
+    pub(super) words: Words,
+    pub(super) theirs: &'a [Option<OwnedHandle>; 3],
+    pub(super) group: Group,
+    pub(super) flags: PROCESS_CREATION_FLAGS,
+}
+
+/// Makes the process, in this job. `entry` is what is tried first, and becomes what can be done.
+pub(super) fn start(request: &Request<'_>, tree: &mut Tree, entry: &mut Entry) -> io::Result<Process> {
+    if *entry == Entry::Born {
+        let born = create(request, Some(tree)).map(|made| Process::new(made.pid, made.process));
+        match born {
+            Err(error) if is_about_jobs(&error) => (),
+            result => return result,
+        }
+    }
+    let Made { pid, process, thread } = create(request, None)?;
+    // It is the job that was refused, not the program.
+    *entry = Entry::Put;
+    let ready = match tree.take_in(process.as_handle()) {
+        // Nobody asked for a tree.
+        Err(_) if request.group == Group::Inherit => Ok(()),
+        Err(error) => Err(without_job(&error)),
+        Ok(()) => Ok(()),
+    };
+    let process = Process::new(pid, process);
+    ready.and_then(|()| resume(&thread)).inspect_err(|_| drop(process.terminate(NEVER_RAN)))?;
+    Ok(process)
+}
+
+/// Whether the system may have meant the job. Some of this it says of programs, too; then it says it again without the job.
+fn is_about_jobs(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(i32::cast_unsigned);
+    matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_NOT_SUPPORTED | ERROR_INVALID_PARAMETER))
+}
+
+fn without_job(error: &io::Error) -> io::Error {
+    let text =
+        format!("it cannot be put into a job object, and so not be killed with what it starts: {error}");
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+/// A new process and its first thread.
+struct Made {
+    pid: u32,
+    process: OwnedHandle,
+    thread: OwnedHandle,
+}
+
+/// One call: born in the job of `tree`, or else suspended.
+fn create(request: &Request<'_>, tree: Option<&Tree>) -> io::Result<Made> {
+    let words = &request.words;
+    let streams = request
+        .theirs
+        .each_ref()
+        .map(|handle| handle.as_ref().map_or(null_mut(), AsRawHandle::as_raw_handle));
+    let mut inherited = streams.iter().copied().filter(|handle| !handle.is_null()).collect::<Vec<HANDLE>>();
+    inherited.sort_unstable();
+    inherited.dedup();
+    let job = tree.map(|tree| [tree.job().as_raw_handle()]);
+    let mut attributes = Attributes::new(2)?;
+    if let Some(job) = &job {
+        attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, job)?;
+    }
+    if !inherited.is_empty() {
+        attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &inherited)?;
+    }
+    let mut startup = STARTUPINFOEXW { lpAttributeList: attributes.list(), ..STARTUPINFOEXW::default() };
+    startup.StartupInfo.cb = size_of::<STARTUPINFOEXW>() as u32;
+    startup.StartupInfo.dwFlags = STARTF_USESTDHANDLES;
+    [startup.StartupInfo.hStdInput, startup.StartupInfo.hStdOutput, startup.StartupInfo.hStdError] = streams;
+    let mut made = PROCESS_INFORMATION::default();
+    let inherit = i32::from(!inherited.is_empty());
+    let suspended = if tree.is_none() { CREATE_SUSPENDED } else { 0 };
+    let flags = request.flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | suspended;
+    let environment = words.environment.as_ref().map_or(null(), |block| block.as_ptr().cast::<c_void>());
+    let folder = words.folder.as_ref().map_or(null(), |folder| folder.as_ptr());
+    // The call may write to the line, and it may have to be tried again.
+    let mut line = words.line.clone();
+    let (program, line) = (words.program.as_ptr(), line.as_mut_ptr());
+    // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
+    let startup = (&raw const startup).cast();
+    // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written to; the attribute
+    // list and the arrays that it points to outlive the call; its handles are open and inheritable.
+    let answer = unsafe {
+        CreateProcessW(program, line, null(), null(), inherit, flags, environment, folder, startup, &mut made)
+    };
+    if answer == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above made it, and nobody else has it.
+    let thread = unsafe { OwnedHandle::from_raw_handle(made.hThread) };
+    // SAFETY: as above.
+    let process = unsafe { OwnedHandle::from_raw_handle(made.hProcess) };
+    Ok(Made { pid: made.dwProcessId, process, thread })
+}
+
+fn resume(thread: &OwnedHandle) -> io::Result<()> {
+    // SAFETY: the handle is open, and has every right on the thread.
+    let answer = unsafe { ResumeThread(thread.as_raw_handle()) };
+    if answer == u32::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A list of attributes for a new process. It points to the values that it was given.
+struct Attributes<'a> {
+    /// Memory that is aligned for pointers; its size is the system's secret.
+    memory: Vec<usize>,
+    values: PhantomData<&'a [HANDLE]>,
+}
+
+impl<'a> Attributes<'a> {
+    fn new(count: u32) -> io::Result<Self> {
+        let mut size = 0;
+        // SAFETY: without a list the call only tells the size, and fails.
+        unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &mut size) };
+        let mut memory = vec![0; size.div_ceil(size_of::<usize>())];
+        // SAFETY: `memory` has the size that was asked for.
+        let answer =
+            unsafe { InitializeProcThreadAttributeList(memory.as_mut_ptr().cast(), count, 0, &mut size) };
+        if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(Self { memory, values: PhantomData }) }
+    }
+
+    /// Sets an attribute that is a list of handles.
+    fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
+        let (list, attribute) = (self.list(), attribute as usize);
+        let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
+        // SAFETY: the list was initialised by `new`; `value` is as large as it is said to be, and lives as long as the list.
+        let answer =
+            unsafe { UpdateProcThreadAttribute(list, 0, attribute, value, size, null_mut(), null()) };
+        done(answer)
+    }
+
+    fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
+        self.memory.as_mut_ptr().cast()
+    }
+}
+
+impl Drop for Attributes<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the list was initialised by `new`, and is deleted once.
+        unsafe { DeleteProcThreadAttributeList(self.list()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::windows::ffi::OsStrExt;
+    use std::time::{Duration, Instant};
+
+    use windows_sys::Win32::System::SystemServices::JOB_OBJECT_QUERY;
+    use windows_sys::Win32::System::Threading::DETACHED_PROCESS;
+
+    use super::*;
+    use crate::event::Status;
+    use crate::sys::tree::Living;
+
+    /// `cmd.exe` with these words behind it.
+    fn request(words: &str, group: Group) -> Request<'static> {
+        let program = crate::sys::spawn::system_folder().join("cmd.exe");
+        let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();
+        let program = program.as_os_str().encode_wide().chain([0]).collect();
+        let words =
+            Words { program, line: wide(&format!("cmd.exe {words}")), environment: None, folder: None };
+        Request { words, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
+    }
+
+    fn end(process: &mut Process) -> Status {
+        process.wait(Some(Instant::now() + Duration::from_secs(20))).unwrap().unwrap().status
+    }
+
+    #[test]
+    fn a_process_is_born_in_its_job_or_put_there() {
+        for first in [Entry::Born, Entry::Put] {
+            let (mut tree, mut entry) = (Tree::new(true).unwrap(), first);
+            let mut process = start(&request("/d /c exit 7", Group::New), &mut tree, &mut entry).unwrap();
+            assert_eq!((end(&mut process), entry), (Status::Exited(7), first));
+            let mut process = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap();
+            assert!(tree.is_alive(&Living), "{first:?}: it is not in the job");
+            tree.strike(&process, crate::sys::tree::Blow::Insist).unwrap();
+            end(&mut process);
+            assert!(!tree.is_alive(&Living), "{first:?}");
+        }
+    }
+
+    /// A handle that does not allow for assigning is refused by both ways.
+    #[test]
+    fn a_job_that_takes_nobody_stops_the_start_unless_no_tree_was_asked_for() {
+        let refused = || Tree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
+        let (mut tree, mut entry) = (refused(), Entry::Born);
+        let before = Instant::now();
+        let error = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap_err();
+        assert!(error.to_string().starts_with("it cannot be put into a job object"), "{error}");
+        assert!(before.elapsed() < Duration::from_secs(20));
+        let (mut tree, mut entry) = (refused(), Entry::Born);
+        let mut process = start(&request("/d /k", Group::Inherit), &mut tree, &mut entry).unwrap();
+        assert_eq!((process.peek().unwrap(), entry), (None, Entry::Put));
+        tree.strike(&process, crate::sys::tree::Blow::Insist).unwrap();
+        assert_eq!(end(&mut process), Status::Exited(1));
+    }
+
+    #[test]
+    fn what_is_no_program_stays_the_reason() {
+        let (mut tree, mut entry) = (Tree::new(true).unwrap(), Entry::Born);
+        let mut request = request("", Group::New);
+        request.words.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
+        let error = start(&request, &mut tree, &mut entry).unwrap_err();
+        assert!(error.raw_os_error().is_some() && entry == Entry::Born, "{error}");
+    }
+}

@@ -1,0 +1,241 @@
+//! Which file the name of a program means.
+//!
+//! The system's own search begins with the folder of our program and the current one. It is not used: what is started is
+//! always an absolute path. The current folder is never searched, be it that PATH names it: parts of PATH that are not
+//! absolute (empty, `.`, `bin`, `\bin`, `C:bin`) are passed over, since what they mean changes with the current folder.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::windows::ffi::OsStrExt;
+use std::os::windows::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_DIRECTORY;
+
+use crate::sys::spawn::{Failure, Step};
+
+/// What can be started; files with the other extensions of PATHEXT are documents, opened by a program of their own.
+const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
+
+/// What is searched, as the environment has it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Places {
+    path: OsString,
+    extensions: OsString,
+}
+
+/// Why there is no program.
+#[derive(Debug, PartialEq, Eq)]
+enum Miss {
+    Nowhere,
+    Document(PathBuf),
+}
+
+impl Places {
+    pub(super) fn now() -> Self {
+        let variable = |name| std::env::var_os(name).unwrap_or_default();
+        Self { path: variable("PATH"), extensions: variable("PATHEXT") }
+    }
+
+    /// Searches the folders of PATH for a program of this name. A document is told only if nothing better follows.
+    pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, Failure> {
+        let extensions = Extensions::new(&self.extensions);
+        let mut document = None;
+        for folder in std::env::split_paths(&self.path).filter(|folder| folder.is_absolute()) {
+            let Ok(path) = std::path::absolute(folder.join(program)) else { continue };
+            match extensions.complete(&path, false) {
+                Ok(path) => return Ok(path),
+                Err(Miss::Document(path)) => drop(document.get_or_insert(path)),
+                Err(Miss::Nowhere) => (),
+            }
+        }
+        Err(match document {
+            Some(path) => is_document(&path),
+            None => Step::Lookup.failed(io::ErrorKind::NotFound),
+        })
+    }
+}
+
+/// Whether the name says where the program is.
+pub(super) fn is_path(program: &OsStr) -> bool {
+    program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit))
+}
+
+/// The program at this path, which may lack its extension. As on Unix one that begins neither with a drive nor with a
+/// slash is looked for in the child's folder.
+pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = Path::new(program);
+    let starts = path
+        .components()
+        .next()
+        .is_some_and(|first| matches!(first, Component::Prefix(_) | Component::RootDir));
+    let path = folder.filter(|_| !starts).map_or_else(|| path.to_owned(), |folder| folder.join(path));
+    let path = std::path::absolute(path).map_err(|error| Step::Exec.failed(error))?;
+    if path.extension().is_some_and(|own| own.eq_ignore_ascii_case("exe")) {
+        // The system will say whether it is there.
+        return Ok(path);
+    }
+    let listed = std::env::var_os("PATHEXT").unwrap_or_default();
+    match Extensions::new(&listed).complete(&path, true) {
+        Ok(path) => Ok(path),
+        Err(Miss::Document(path)) => Err(is_document(&path)),
+        Err(Miss::Nowhere) => Err(Step::Exec.failed(io::ErrorKind::NotFound)),
+    }
+}
+
+fn is_document(path: &Path) -> Failure {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = format!("`{name}` is no program but a document: start the program that reads it");
+    Step::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
+}
+
+/// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks at its end.
+pub(super) fn is_batch(path: &Path) -> bool {
+    let name = path.as_os_str().to_string_lossy().to_ascii_lowercase();
+    let name = name.trim_end_matches(['.', ' ']);
+    name.ends_with(".bat") || name.ends_with(".cmd")
+}
+
+/// Whether it is a file, as far as can be seen.
+pub(super) fn is_file(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(found) => !found.is_dir(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        // What stands for a program of the store is a link that only `CreateProcessW` can follow.
+        Err(_) => {
+            path.symlink_metadata().is_ok_and(|found| found.file_attributes() & FILE_ATTRIBUTE_DIRECTORY == 0)
+        }
+    }
+}
+
+/// PATHEXT, in capitals.
+struct Extensions {
+    programs: Vec<String>,
+    documents: Vec<String>,
+}
+
+impl Extensions {
+    /// Anything that does not look like an extension is passed over. Without one for a program the usual ones count.
+    fn new(listed: &OsStr) -> Self {
+        let listed = listed.to_string_lossy().to_ascii_uppercase();
+        let listed = listed.split(';').map(str::trim);
+        let listed =
+            listed.filter(|part| part.starts_with('.') && part.len() > 1 && !part.contains(['\\', '/', ':']));
+        let (mut programs, documents) =
+            listed.map(str::to_owned).partition::<Vec<_>, _>(|part| PROGRAMS.contains(&part.as_str()));
+        if programs.is_empty() {
+            programs = PROGRAMS.map(str::to_owned).to_vec();
+        }
+        Self { programs, documents }
+    }
+
+    /// The file of this name, or else with one of the extensions. `bare` allows for none at all.
+    fn complete(&self, path: &Path, bare: bool) -> Result<PathBuf, Miss> {
+        let own = path.extension().map(|own| format!(".{}", own.to_string_lossy().to_ascii_uppercase()));
+        let is_document = own.as_ref().is_some_and(|own| self.documents.contains(own));
+        if own.is_some() && !is_document && is_file(path) {
+            return Ok(path.to_owned());
+        }
+        let with = |extension: &String| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(extension.to_ascii_lowercase());
+            PathBuf::from(name)
+        };
+        if let Some(found) = self.programs.iter().map(with).find(|path| is_file(path)) {
+            return Ok(found);
+        }
+        if is_document && is_file(path) {
+            return Err(Miss::Document(path.to_owned()));
+        }
+        if bare && own.is_none() && is_file(path) {
+            return Ok(path.to_owned());
+        }
+        let document = self.documents.iter().map(with).find(|path| is_file(path));
+        Err(document.map_or(Miss::Nowhere, Miss::Document))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        folder
+    }
+
+    fn found(places: &Places, program: &str) -> Result<String, String> {
+        let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        places.search(OsStr::new(program)).map(name).map_err(|failure| failure.error.to_string())
+    }
+
+    fn places(path: &[&Path], extensions: &str) -> Places {
+        Places { path: std::env::join_paths(path).unwrap(), extensions: extensions.into() }
+    }
+
+    #[test]
+    fn extensions_are_tried_in_their_order_and_odd_ones_passed_over() {
+        let folder = folder(&["a.exe", "a.com", "a.cmd", "b.bat", "c.1", "c.1.exe", "d", "e.2.exe"]);
+        std::fs::create_dir(folder.path().join("b.exe")).unwrap();
+        std::fs::create_dir(folder.path().join("f.exe")).unwrap();
+        let odd = places(&[folder.path()], "; .cmd;exe;.;.EXE ;;C:\\.com;.Bat");
+        for (program, file) in
+            [("a", "a.cmd"), ("A.EXE", "A.EXE"), ("b", "b.bat"), ("c.1", "c.1"), ("e.2", "e.2.exe")]
+        {
+            assert_eq!(found(&odd, program).as_deref(), Ok(file), "{program}");
+        }
+        for program in ["d", "f", "f.exe", "", ".", "..", "a.e"] {
+            assert!(found(&odd, program).is_err(), "{program}");
+        }
+        for usual in ["", ".VBS", "exe"] {
+            assert_eq!(found(&places(&[folder.path()], usual), "a").as_deref(), Ok("a.com"), "{usual:?}");
+        }
+    }
+
+    #[test]
+    fn documents_are_named_and_not_started() {
+        let (first, second) = (folder(&["a.js", "b.vbs", "c.js"]), folder(&["b.exe", "c.js.exe"]));
+        let places = places(&[first.path(), second.path()], ".EXE;.JS;.VBS");
+        let said = "`a.js` is no program but a document: start the program that reads it";
+        assert_eq!(found(&places, "a"), Err(said.to_owned()));
+        assert_eq!(found(&places, "a.js"), Err(said.to_owned()));
+        assert_eq!(found(&places, "b").as_deref(), Ok("b.exe"), "something better follows");
+        assert_eq!(found(&places, "c.js").as_deref(), Ok("c.js.exe"));
+    }
+
+    #[test]
+    fn only_absolute_parts_of_path_are_searched() {
+        let here = std::env::current_dir().unwrap();
+        let folder = tempfile::tempdir_in(&here).unwrap();
+        std::fs::write(folder.path().join("a.exe"), "").unwrap();
+        let name = folder.path().file_name().unwrap();
+        let rooted = folder.path().to_string_lossy().split_once(':').unwrap().1.to_owned();
+        for part in [Path::new(name), &Path::new(".").join(name), Path::new(&rooted), Path::new("")] {
+            assert!(found(&places(&[part], ""), "a").is_err(), "{}", part.display());
+        }
+        assert_eq!(found(&places(&[Path::new(name), folder.path()], ""), "a").as_deref(), Ok("a.exe"));
+    }
+
+    #[test]
+    fn a_relative_path_counts_from_the_childs_folder() {
+        let folder = folder(&["a.exe", "plain"]);
+        let found =
+            |program: &str| at(OsStr::new(program), Some(folder.path())).map_err(|failure| failure.step);
+        for program in [".\\a", "./a.exe", "./sub/../a"] {
+            assert_eq!(found(program).unwrap(), folder.path().join("a.exe"), "{program}");
+        }
+        assert_eq!(found("./plain").unwrap(), folder.path().join("plain"));
+        assert_eq!(found("./b"), Err(Step::Exec));
+    }
+
+    #[test]
+    fn batch_files_are_known_by_their_names_whatever_stands_behind() {
+        for name in ["a.bat", "A.CMD", "a.bat.", "a.cmd . .", "a.b.BaT "] {
+            assert!(is_batch(Path::new(name)), "{name}");
+        }
+        assert!(!is_batch(Path::new("bat")) && !is_batch(Path::new("a.bat.exe")));
+    }
+}

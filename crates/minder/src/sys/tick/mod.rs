@@ -1,0 +1,11 @@
+//! Asking the system for a faster tick.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use self::unix::{begin, end};
+#[cfg(windows)]
+pub(crate) use self::windows::{begin, end};

@@ -1,0 +1,227 @@
+//! Sockets as readiness: one-shot polls of the Ancillary Function Driver, which complete into the port.
+//!
+//! What `select` and `WSAPoll` stand on; its own interface is not documented. libuv, mio and others use it in this way
+//! since it is the only one that neither reads nor grows with the number of sockets.
+
+#![expect(unsafe_code, reason = "the driver of sockets")]
+
+use std::io;
+use std::os::windows::io::{AsHandle, AsRawHandle, FromRawHandle, OwnedHandle, RawSocket};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
+use windows_sys::Wdk::Storage::FileSystem::{FILE_OPEN, NtCreateFile};
+use windows_sys::Win32::Foundation::{HANDLE, NTSTATUS, RtlNtStatusToDosError, UNICODE_STRING};
+use windows_sys::Win32::Networking::WinSock::{
+    POLLERR, POLLHUP, POLLRDNORM, POLLWRNORM, SIO_BASE_HANDLE, SOCKET, WSAGetLastError, WSAIoctl, WSAPOLLFD,
+    WSAPoll,
+};
+use windows_sys::Win32::Storage::FileSystem::{FILE_SHARE_READ, FILE_SHARE_WRITE, SYNCHRONIZE};
+use windows_sys::Win32::System::IO::{DeviceIoControl, IO_STATUS_BLOCK};
+
+use super::{Flight, Packet, Queue};
+use crate::event::Interest;
+use crate::sys::wait::Ready;
+
+const IOCTL_AFD_POLL: u32 = 0x0001_2024;
+
+const RECEIVE: u32 = 0x001;
+const SEND: u32 = 0x004;
+const DISCONNECT: u32 = 0x008;
+const ABORT: u32 = 0x010;
+const LOCAL_CLOSE: u32 = 0x020;
+const ACCEPT: u32 = 0x080;
+const CONNECT_FAIL: u32 = 0x100;
+
+/// What is asked of the driver, and what it answers, in one place.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    timeout: i64,
+    count: u32,
+    exclusive: u32,
+    socket: HANDLE,
+    events: u32,
+    status: NTSTATUS,
+}
+
+/// A way to the driver; it serves any number of sockets.
+#[derive(Debug)]
+pub(super) struct Afd {
+    device: OwnedHandle,
+    queue: Arc<Queue>,
+}
+
+impl Afd {
+    pub(super) fn open(queue: &Arc<Queue>) -> io::Result<Self> {
+        let mut name: Vec<u16> = r"\Device\Afd\minder".encode_utf16().collect();
+        let bytes = size_of_val(&name[..]) as u16;
+        let name = UNICODE_STRING { Length: bytes, MaximumLength: bytes, Buffer: name.as_mut_ptr() };
+        let attributes = OBJECT_ATTRIBUTES {
+            Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
+            ObjectName: &raw const name,
+            ..OBJECT_ATTRIBUTES::default()
+        };
+        let (mut raw, mut status) = (null_mut(), IO_STATUS_BLOCK::default());
+        let share = FILE_SHARE_READ | FILE_SHARE_WRITE;
+        // SAFETY: the name, the attributes and both results outlive the call, which is over when it returns.
+        let answer = unsafe {
+            NtCreateFile(
+                &mut raw,
+                SYNCHRONIZE,
+                &attributes,
+                &mut status,
+                null(),
+                0,
+                share,
+                FILE_OPEN,
+                0,
+                null(),
+                0,
+            )
+        };
+        if answer < 0 {
+            // SAFETY: it takes any number.
+            let code = unsafe { RtlNtStatusToDosError(answer) };
+            return Err(io::Error::from_raw_os_error(code.cast_signed()));
+        }
+        // SAFETY: the call above made it, and nobody else has it.
+        let device = unsafe { OwnedHandle::from_raw_handle(raw) };
+        queue.associate(device.as_handle())?;
+        Ok(Self { device, queue: Arc::clone(queue) })
+    }
+}
+
+/// A socket that is watched.
+#[derive(Debug)]
+pub(super) struct Poll {
+    afd: Arc<Afd>,
+    /// As the caller knows it, and as the driver does, below what others have put around it.
+    socket: SOCKET,
+    base: SOCKET,
+    events: u32,
+    packet: Arc<Packet>,
+}
+
+impl Poll {
+    /// # Errors
+    /// What Winsock says of something that is no socket.
+    pub(super) fn new(
+        afd: &Arc<Afd>,
+        socket: RawSocket,
+        interest: Interest,
+        packet: Arc<Packet>,
+    ) -> io::Result<Self> {
+        let socket = socket as SOCKET;
+        let base = base_of(socket)?;
+        let mut events = LOCAL_CLOSE | ABORT;
+        if interest.is_readable() {
+            events |= RECEIVE | ACCEPT | DISCONNECT;
+        }
+        if interest.is_writable() {
+            events |= SEND | CONNECT_FAIL;
+        }
+        Ok(Self { afd: Arc::clone(afd), socket, base, events, packet })
+    }
+
+    /// Asks the driver, if no question is open. What is ready now is told at once.
+    pub(super) fn arm(&mut self) -> io::Result<()> {
+        if self.packet.is_flying() {
+            return Ok(());
+        }
+        let mut cargo = self.packet.cargo();
+        cargo.words.resize(size_of::<Question>().div_ceil(size_of::<u64>()), 0);
+        let memory = cargo.words.as_mut_ptr().cast::<Question>();
+        let question = Question {
+            timeout: i64::MAX,
+            count: 1,
+            exclusive: 0,
+            socket: self.base as HANDLE,
+            events: self.events,
+            status: 0,
+        };
+        // SAFETY: the words are as many as a question takes, and aligned for it.
+        unsafe { memory.write(question) };
+        drop(cargo);
+        let (device, size) = (self.afd.device.as_raw_handle(), size_of::<Question>() as u32);
+        let (from, into) = (memory.cast_const().cast(), memory.cast());
+        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is said to have.
+        let start = |overlapped| unsafe {
+            DeviceIoControl(device, IOCTL_AFD_POLL, from, size, into, size, null_mut(), overlapped)
+        };
+        // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told to skip packets.
+        // The memory is the packet's; it is touched only here and in `answer`, while the packet is at home.
+        let flight = unsafe { self.afd.queue.fly(&self.packet, false, start) };
+        flight.map(|flight| debug_assert_eq!(flight, Flight::Aloft))
+    }
+
+    /// What the driver answered, once the packet has landed, as far as it still holds: nothing if it does not.
+    pub(super) fn answer(&self, token: u64) -> io::Result<Option<Ready>> {
+        if self.packet.is_flying() {
+            return Ok(None);
+        }
+        self.packet.result(&self.afd.device)?;
+        let cargo = self.packet.cargo();
+        // SAFETY: `arm` put a question here, the driver has answered it, and the packet is at home.
+        let told = unsafe { cargo.words.as_ptr().cast::<Question>().read() };
+        let events = if told.count == 0 { 0 } else { told.events };
+        let broken = events & (ABORT | CONNECT_FAIL | LOCAL_CLOSE) != 0;
+        // The answer may be older than what the caller did since.
+        let now = if broken { 0 } else { self.look() };
+        let ready = Ready {
+            readable: self.events & RECEIVE != 0 && (broken || now & (POLLRDNORM | POLLHUP | POLLERR) != 0),
+            writable: self.events & SEND != 0 && (broken || now & (POLLWRNORM | POLLERR) != 0),
+            // That the other side sends nothing more does not keep us from writing.
+            closed: broken || now & POLLERR != 0,
+            ..Ready::none(token)
+        };
+        Ok(Some(ready).filter(|ready| ready.readable || ready.writable))
+    }
+
+    /// What holds of the socket now.
+    fn look(&self) -> i16 {
+        let mut asked = WSAPOLLFD { fd: self.socket, events: 0, revents: 0 };
+        if self.events & RECEIVE != 0 {
+            asked.events |= POLLRDNORM;
+        }
+        if self.events & SEND != 0 {
+            asked.events |= POLLWRNORM;
+        }
+        // SAFETY: one structure, which outlives the call; it does not wait.
+        let count = unsafe { WSAPoll(&mut asked, 1, 0) };
+        if count > 0 { asked.revents } else { 0 }
+    }
+
+    /// Whether this serves for another interest, and for a socket that may have taken the number of the first: a question that
+    /// is open was put to the first.
+    pub(super) fn is_still(&self, interest: Interest) -> bool {
+        let asked = (self.events & RECEIVE != 0, self.events & SEND != 0);
+        asked == (interest.is_readable(), interest.is_writable())
+            && !self.packet.is_flying()
+            && base_of(self.socket).is_ok_and(|base| base == self.base)
+    }
+}
+
+/// The socket that the driver knows.
+fn base_of(socket: SOCKET) -> io::Result<SOCKET> {
+    let (mut base, mut count): (SOCKET, u32) = (0, 0);
+    let (into, size) = ((&raw mut base).cast(), size_of::<SOCKET>() as u32);
+    // SAFETY: any number may be asked about; `base` has the size that it is said to have.
+    let answer =
+        unsafe { WSAIoctl(socket, SIO_BASE_HANDLE, null(), 0, into, size, &mut count, null_mut(), None) };
+    if answer != 0 {
+        // SAFETY: has no preconditions.
+        return Err(io::Error::from_raw_os_error(unsafe { WSAGetLastError() }));
+    }
+    Ok(base)
+}
+
+impl Drop for Poll {
+    fn drop(&mut self) {
+        self.packet.mute();
+        if self.packet.is_flying() {
+            self.packet.cancel(&self.afd.device);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Who is meant by a callback of the system: a number, and not a pointer, so that one that comes late finds nobody.
+//!
+//! To end a wait for good, one would have to wait for its callback. That takes time on every system, and Wine 8 lets one
+//! begin even afterwards.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use super::queue::{KEY_TIMER, Post};
+use super::{Packet, Queue};
+
+/// What a callback is to do.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    /// A handle was signalled: the packet flies.
+    Land(Arc<Queue>, Arc<Packet>),
+    /// A timer has come to its end: a wait looks at the clock.
+    Strike(Arc<Post>),
+}
+
+/// A callback that may come until this is dropped.
+#[derive(Debug)]
+pub(super) struct Callback(usize);
+
+#[derive(Debug, Default)]
+struct Table {
+    calls: HashMap<usize, Call>,
+    last: usize,
+}
+
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+
+fn table() -> MutexGuard<'static, Table> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Callback {
+    pub(super) fn new(call: Call) -> Self {
+        let mut table = table();
+        table.last += 1;
+        let number = table.last;
+        table.calls.insert(number, call);
+        Self(number)
+    }
+
+    /// What the system hands to the callback: it points to nothing.
+    pub(super) fn context(&self) -> *mut c_void {
+        std::ptr::without_provenance_mut(self.0)
+    }
+
+    /// Does what the callback with this context is for, if it is still wanted.
+    pub(super) fn run(context: *mut c_void) {
+        let call = table().calls.get(&context.addr()).cloned();
+        match call {
+            Some(Call::Land(queue, packet)) => queue.post_soon(&packet),
+            // When it fails, the time-out of the wait is there.
+            Some(Call::Strike(post)) => drop(post.send(KEY_TIMER, std::ptr::null())),
+            None => (),
+        }
+    }
+}
+
+impl Drop for Callback {
+    fn drop(&mut self) {
+        // What it holds is let go outside of the lock.
+        let call = table().calls.remove(&self.0);
+        drop(call);
+    }
+}

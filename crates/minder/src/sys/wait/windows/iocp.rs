@@ -1,0 +1,104 @@
+//! The backend `iocp`: a registered wait, whose callback only posts to the port.
+//!
+//! It holds for one signal, which is all that the end of a child takes. To arm it again would be to make it again, so other
+//! handles are left to the waits of the thread pool, which stay.
+//!
+//! Who waits is the system: since Windows 8 by a completion port of its own, for any number of handles; before, and under
+//! Wine, by a thread for each 63. (Raymond Chen, "The thread pool wait uses a completion port", devblogs.microsoft.com,
+//! 6 April 2022.)
+
+#![expect(unsafe_code, reason = "registered waits")]
+
+use std::ffi::c_void;
+use std::io;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::sync::atomic::AtomicPtr;
+
+use windows_sys::Win32::System::Threading::{
+    INFINITE, RegisterWaitForSingleObject, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE,
+};
+
+use super::callback::{Call, Callback};
+use super::thread_pool::ThreadPool;
+use super::{Backend, Packet, Queue, Watched};
+
+pub(super) const NAME: &str = "iocp";
+
+/// The backend: the system keeps everything.
+#[derive(Debug)]
+pub(super) struct Iocp;
+
+impl Backend for Iocp {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn watch(
+        &self,
+        queue: &Arc<Queue>,
+        handle: Arc<OwnedHandle>,
+        packet: Arc<Packet>,
+    ) -> io::Result<Box<dyn Watched>> {
+        ThreadPool.watch(queue, handle, packet)
+    }
+
+    fn watch_once(
+        &self,
+        queue: &Arc<Queue>,
+        handle: Arc<OwnedHandle>,
+        packet: Arc<Packet>,
+    ) -> io::Result<Box<dyn Watched>> {
+        let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
+        Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))
+    }
+}
+
+/// One handle, and the wait for it if there is one.
+#[derive(Debug)]
+struct Registered {
+    /// The system's wait object.
+    wait: AtomicPtr<c_void>,
+    handle: Arc<OwnedHandle>,
+    callback: Callback,
+}
+
+impl Watched for Registered {
+    fn arm(&mut self) -> io::Result<()> {
+        self.unregister();
+        let (mut wait, flags) = (null_mut(), WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD);
+        let (handle, context) = (self.handle.as_raw_handle(), self.callback.context());
+        // SAFETY: the handle is open until the wait is unregistered; `signalled` follows no pointer.
+        let answer = unsafe {
+            RegisterWaitForSingleObject(&mut wait, handle, Some(signalled), context, INFINITE, flags)
+        };
+        if answer == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        *self.wait.get_mut() = wait;
+        Ok(())
+    }
+}
+
+impl Registered {
+    /// Ends the wait, if there is one. Its callback may be on its way, and nobody waits for that.
+    fn unregister(&mut self) {
+        let wait = std::mem::replace(self.wait.get_mut(), null_mut());
+        if !wait.is_null() {
+            // SAFETY: `arm` registered it, and it is unregistered once.
+            unsafe { UnregisterWaitEx(wait, null_mut()) };
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.unregister();
+    }
+}
+
+/// Runs on a thread of the system's.
+unsafe extern "system" fn signalled(context: *mut c_void, _timed_out: bool) {
+    Callback::run(context);
+}

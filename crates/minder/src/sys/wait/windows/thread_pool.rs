@@ -1,0 +1,82 @@
+//! The backend `thread_pool`: waits of the system's thread pool, whose callbacks only post to the port.
+//!
+//! Since Windows 8 the pool waits for any number of handles by one completion port; Wine does so by a thread for each 63.
+//! Unlike a registered wait, one is armed again without being made again; in exchange its callback runs on a worker of the
+//! pool that the whole process shares, and is late when others keep all workers busy.
+
+#![expect(unsafe_code, reason = "waits of the thread pool")]
+
+use std::ffi::c_void;
+use std::io;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use windows_sys::Win32::System::Threading::{
+    CloseThreadpoolWait, CreateThreadpoolWait, PTP_CALLBACK_INSTANCE, PTP_WAIT, SetThreadpoolWait,
+};
+
+use super::callback::{Call, Callback};
+use super::{Backend, Packet, Queue, Watched};
+
+pub(super) const NAME: &str = "thread_pool";
+
+/// The backend: the system keeps everything.
+#[derive(Debug)]
+pub(super) struct ThreadPool;
+
+impl Backend for ThreadPool {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn watch(
+        &self,
+        queue: &Arc<Queue>,
+        handle: Arc<OwnedHandle>,
+        packet: Arc<Packet>,
+    ) -> io::Result<Box<dyn Watched>> {
+        let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
+        // SAFETY: `signalled` follows no pointer; no environment means the pool of the process.
+        let wait = unsafe { CreateThreadpoolWait(Some(signalled), callback.context(), null()) };
+        if wait == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Box::new(Pooled { wait, handle, _callback: callback }))
+    }
+}
+
+/// One wait object of the pool.
+#[derive(Debug)]
+struct Pooled {
+    wait: PTP_WAIT,
+    handle: Arc<OwnedHandle>,
+    _callback: Callback,
+}
+
+impl Watched for Pooled {
+    fn arm(&mut self) -> io::Result<()> {
+        // SAFETY: the wait object is open; the handle stays open until `drop` has taken it out again. No time-out.
+        unsafe { SetThreadpoolWait(self.wait, self.handle.as_raw_handle(), null()) };
+        Ok(())
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        // SAFETY: the wait object is open; it waits for nothing from here on.
+        unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };
+        // SAFETY: it is closed once; the system frees it when its last callback has returned.
+        unsafe { CloseThreadpoolWait(self.wait) };
+    }
+}
+
+/// Runs on a worker of the pool, once for each `arm`.
+unsafe extern "system" fn signalled(
+    _instance: PTP_CALLBACK_INSTANCE,
+    context: *mut c_void,
+    _wait: PTP_WAIT,
+    _result: u32,
+) {
+    Callback::run(context);
+}

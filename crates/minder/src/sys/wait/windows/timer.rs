@@ -1,0 +1,114 @@
+//! The clock of a port: a high-resolution waitable timer that posts to it when a deadline has come.
+//!
+//! The time-out of a wait itself ends with a tick of the system, up to 15.6 ms late. A timer made with
+//! `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803; learn.microsoft.com, `CreateWaitableTimerExW`) does
+//! not depend on the tick, and asks for no faster one. Where there is none, the time-out alone has to do. It is a help and
+//! not the truth: whoever waits looks at the clock, and waits on when it was early or another's.
+
+#![expect(unsafe_code, reason = "waitable timers")]
+
+use std::ffi::c_void;
+use std::io;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::AtomicPtr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use windows_sys::Win32::System::Threading::{
+    CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, INFINITE, RegisterWaitForSingleObject,
+    SetWaitableTimer, TIMER_ALL_ACCESS, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD,
+};
+
+use super::callback::{Call, Callback};
+use super::queue::Post;
+
+/// Made by the first wait that has a deadline.
+#[derive(Debug, Default)]
+pub(super) struct Clock(Mutex<State>);
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Unknown,
+    Absent,
+    There(Timer),
+}
+
+#[derive(Debug)]
+struct Timer {
+    wait: AtomicPtr<c_void>,
+    timer: OwnedHandle,
+    _callback: Callback,
+    /// The deadline that it is set for.
+    next: Option<Instant>,
+}
+
+impl Clock {
+    /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the earliest is helped; when
+    /// another thread is here just now, that one is.
+    pub(super) fn set(&self, post: &Arc<Post>, deadline: Instant, left: Duration) {
+        let Ok(mut state) = self.0.try_lock() else { return };
+        if matches!(*state, State::Unknown) {
+            *state = Timer::open(post).map_or(State::Absent, State::There);
+        }
+        if let State::There(timer) = &mut *state {
+            timer.set(deadline, left);
+        }
+    }
+}
+
+impl Timer {
+    fn open(post: &Arc<Post>) -> io::Result<Self> {
+        let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
+        // SAFETY: no attributes, no name. Without the flag for manual reset, so that one wait takes its signal.
+        let raw = unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) };
+        if raw.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call above made it, and nobody else has it.
+        let timer = unsafe { OwnedHandle::from_raw_handle(raw) };
+        let (mut wait, callback) = (null_mut(), Callback::new(Call::Strike(Arc::clone(post))));
+        // SAFETY: the timer is open until the wait is unregistered; `struck` follows no pointer.
+        let answer = unsafe {
+            RegisterWaitForSingleObject(
+                &mut wait,
+                timer.as_raw_handle(),
+                Some(struck),
+                callback.context(),
+                INFINITE,
+                WT_EXECUTEINWAITTHREAD,
+            )
+        };
+        if answer == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { wait: AtomicPtr::new(wait), timer, _callback: callback, next: None })
+    }
+
+    fn set(&mut self, deadline: Instant, left: Duration) {
+        // What it is set for may be over; then it has struck, or is about to.
+        let now = deadline.checked_sub(left);
+        let comes_first = |next: Instant| next <= deadline && now.is_some_and(|now| next > now);
+        if self.next.is_some_and(comes_first) {
+            return;
+        }
+        // Negative: from now on, in units of 100 ns.
+        let due = -i64::try_from(left.as_nanos().div_ceil(100)).unwrap_or(i64::MAX);
+        // SAFETY: the timer is open, and `due` outlives the call; no routine, no argument, no waking from sleep.
+        let answer = unsafe { SetWaitableTimer(self.timer.as_raw_handle(), &due, 0, None, null(), 0) };
+        self.next = (answer != 0).then_some(deadline);
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the wait was registered by `open` and is unregistered only here.
+        unsafe { UnregisterWaitEx(*self.wait.get_mut(), null_mut()) };
+    }
+}
+
+/// Runs on a thread of the system's, each time that the timer has come to its end.
+unsafe extern "system" fn struck(context: *mut c_void, _timed_out: bool) {
+    Callback::run(context);
+}

@@ -1,0 +1,123 @@
+//! The backend `wait_packets`: the kernel itself queues a packet when a handle is signalled.
+//!
+//! Windows 8 and later have it in `ntdll`, undocumented; newer language runtimes use it. It is looked up at run time, is
+//! never chosen by itself, and was never run: Wine does not have it.
+
+#![expect(unsafe_code, reason = "three calls of ntdll that are not declared anywhere")]
+
+use std::ffi::c_void;
+use std::io;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use windows_sys::Win32::Foundation::{GENERIC_ALL, HANDLE, NTSTATUS, RtlNtStatusToDosError};
+
+use super::{Backend, Packet, Queue, Watched};
+use crate::sys::late;
+
+pub(super) const NAME: &str = "wait_packets";
+
+type Create = unsafe extern "system" fn(*mut HANDLE, u32, *const c_void) -> NTSTATUS;
+type Associate = unsafe extern "system" fn(
+    HANDLE,
+    HANDLE,
+    HANDLE,
+    *mut c_void,
+    *mut c_void,
+    NTSTATUS,
+    usize,
+    *mut u8,
+) -> NTSTATUS;
+type Cancel = unsafe extern "system" fn(HANDLE, u8) -> NTSTATUS;
+
+/// The three calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitPackets {
+    create: Create,
+    associate: Associate,
+    cancel: Cancel,
+}
+
+impl WaitPackets {
+    /// # Errors
+    /// `Unsupported` where the system does not have it.
+    pub(super) fn open() -> io::Result<Self> {
+        let find = |name| late::find(late::NTDLL, name).ok_or(io::ErrorKind::Unsupported);
+        let create = find(c"NtCreateWaitCompletionPacket")?;
+        let associate = find(c"NtAssociateWaitCompletionPacket")?;
+        let cancel = find(c"NtCancelWaitCompletionPacket")?;
+        Ok(Self {
+            // SAFETY: the function of this name has this form (as other programs declare it).
+            create: unsafe { std::mem::transmute::<late::Function, Create>(create) },
+            // SAFETY: as above.
+            associate: unsafe { std::mem::transmute::<late::Function, Associate>(associate) },
+            // SAFETY: as above.
+            cancel: unsafe { std::mem::transmute::<late::Function, Cancel>(cancel) },
+        })
+    }
+}
+
+impl Backend for WaitPackets {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn watch(
+        &self,
+        queue: &Arc<Queue>,
+        handle: Arc<OwnedHandle>,
+        packet: Arc<Packet>,
+    ) -> io::Result<Box<dyn Watched>> {
+        let mut raw = null_mut();
+        // SAFETY: `raw` outlives the call; no attributes.
+        check(unsafe { (self.create)(&mut raw, GENERIC_ALL, null()) })?;
+        // SAFETY: the call above made it, and nobody else has it.
+        let wait = unsafe { OwnedHandle::from_raw_handle(raw) };
+        Ok(Box::new(Packeted { calls: *self, wait, handle, packet, queue: Arc::clone(queue) }))
+    }
+}
+
+/// One packet object of the kernel's.
+#[derive(Debug)]
+struct Packeted {
+    calls: WaitPackets,
+    wait: OwnedHandle,
+    handle: Arc<OwnedHandle>,
+    packet: Arc<Packet>,
+    queue: Arc<Queue>,
+}
+
+impl Watched for Packeted {
+    fn arm(&mut self) -> io::Result<()> {
+        let (wait, handle) = (self.wait.as_raw_handle(), self.handle.as_raw_handle());
+        let associate = self.calls.associate;
+        self.queue.promise(&self.packet, |port, key, overlapped| {
+            let key = std::ptr::without_provenance_mut(key);
+            // SAFETY: all three handles are open. What the kernel queues once is the pointer of this promise.
+            check(unsafe { associate(wait, port, handle, key, overlapped.cast(), 0, 0, null_mut()) })
+        })
+    }
+}
+
+impl Drop for Packeted {
+    fn drop(&mut self) {
+        if !self.packet.is_flying() {
+            return;
+        }
+        // A packet that is queued already stays there, and lands.
+        // SAFETY: the object is open.
+        if unsafe { (self.calls.cancel)(self.wait.as_raw_handle(), 0) } == 0 {
+            self.queue.break_promise(&self.packet);
+        }
+    }
+}
+
+fn check(status: NTSTATUS) -> io::Result<()> {
+    if status >= 0 {
+        return Ok(());
+    }
+    // SAFETY: it takes any number.
+    let code = unsafe { RtlNtStatusToDosError(status) };
+    Err(io::Error::from_raw_os_error(code.cast_signed()))
+}
