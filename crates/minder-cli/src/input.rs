@@ -11,6 +11,7 @@ mod gather;
 mod order;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use minder::os::{Standard, standard};
 pub(crate) use self::columns::Columns;
 use self::combine::Combined;
 use self::gather::Gathered;
-pub(crate) use self::gather::{Arity, BYTES_MAX, Fill};
+pub(crate) use self::gather::{Arity, BYTES_MAX, Fill, Line};
 pub(crate) use self::order::{Order, Ordered, mark};
 use self::records::Records;
 use crate::report::say;
@@ -32,6 +33,9 @@ pub(crate) struct InputPlan {
     pub(crate) sources: Vec<Source>,
     /// What ends a record.
     pub(crate) separator: Vec<u8>,
+    /// Whether files are text as Windows writes it: a carriage return before the separator, and a byte order mark at the
+    /// beginning, are none of a record's.
+    pub(crate) windows_text: bool,
     pub(crate) columns: Option<Columns>,
     pub(crate) header: Header,
     pub(crate) trim: Trim,
@@ -87,8 +91,31 @@ pub(crate) struct Trim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Columns(Vec<OsString>),
-    /// A record of so many bytes, which cannot be an argument.
+    /// A record that cannot be an argument.
+    Unfit(Unfit),
+}
+
+/// Why a record cannot be an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Unfit {
+    /// It has so many bytes.
     TooLong(usize),
+    /// It has this byte, which is not UTF-8, where arguments have to be.
+    NoText(u8),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(len) => write!(f, "a line of {len} bytes; an argument has at most 131,071"),
+            Self::NoText(byte) => {
+                write!(
+                    f,
+                    "a line with the byte {byte:02x}, which is not UTF-8; cure: save the input as UTF-8"
+                )
+            }
+        }
+    }
 }
 
 /// The arguments of one job.
@@ -152,11 +179,24 @@ impl Opened {
     }
 
     /// Says what a command costs, for inputs that put as many arguments into one as fit: without arguments, and with one
-    /// more; and how many there may be.
-    pub(crate) fn costs(&mut self, base: usize, cost: gather::Cost, most: impl FnOnce() -> usize) {
+    /// more; how many bytes it may have, if its shell takes less than the system; how many arguments there may be; and what
+    /// the system takes beside that.
+    pub(crate) fn costs(
+        &mut self,
+        base: usize,
+        cost: gather::Cost,
+        bytes_max: Option<usize>,
+        most: impl FnOnce() -> usize,
+        line: impl FnOnce() -> Option<gather::Line>,
+    ) {
         if self.gathered.counts() {
-            self.gathered.costs(base, cost, most());
+            self.gathered.costs(base, cost, bytes_max, most(), line());
         }
+    }
+
+    /// Whether jobs have several records each.
+    pub(crate) fn gathers(&self) -> bool {
+        self.gathered.counts()
     }
 
     /// How many jobs there will be, where that is known without reading.

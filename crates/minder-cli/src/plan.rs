@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use minder::Kill;
+use minder::{Command, Kill};
 
 mod beside;
 mod control;
@@ -21,14 +21,14 @@ pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
 pub(crate) use self::pipe::{PipePlan, Way};
 use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb, mistake};
-use crate::input::Opened;
+use crate::input::{Line, Opened};
 use crate::journal::folder;
 use crate::journal::manifest::{Manifest, Source};
 use crate::journal::row::Text;
 use crate::report::Wish;
 use crate::report::colours::When;
 use crate::slots::Slots;
-use crate::template::{Options, Template};
+use crate::template::{Job, Options, Template};
 
 /// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
 pub(crate) const BY_JOBLOG: &str = "by_joblog";
@@ -48,14 +48,16 @@ pub(crate) struct Plan {
     /// How the input is given out, if jobs read parts of it.
     pub(crate) pipe: Option<PipePlan>,
     pub(crate) control: Control,
+    /// Whether jobs have several records each.
+    pub(crate) gathers: bool,
     /// Variables that jobs get otherwise than we got them.
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// Whether jobs get GNU parallel's variables.
     pub(crate) parallel_env: bool,
     /// The process that takes signals: this one, which becomes the outer guardian of those that run the jobs.
     pub(crate) pid: u32,
-    /// The shell of lines that the user gives.
-    pub(crate) shell: OsString,
+    /// The shell of lines that the user gives, if it is not the system's.
+    pub(crate) shell: Option<OsString>,
     pub(crate) leak_after: Option<Duration>,
     pub(crate) grace: Duration,
     pub(crate) backend: Option<&'static str>,
@@ -269,9 +271,10 @@ impl Plan {
         let (base, times, around) = template.lengths();
         // Behind the last argument stands no blank, at each of its places; one byte ends the line.
         let base = base.saturating_sub(times - 1);
-        opened.costs(base, Box::new(move |argument| (argument.len() + 1) * times + around), || {
-            template.arguments_max()
-        });
+        let cost = Box::new(move |argument: &OsStr| (argument.len() + 1) * times + around);
+        let line = || line(&template, control.folder.as_ref());
+        opened.costs(base, cost, template.bytes_max(), || template.arguments_max(), line);
+        let gathers = opened.gathers();
         let flags_tty = flags.control.tty;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;
         let plan = Self {
@@ -279,12 +282,13 @@ impl Plan {
             slots,
             order,
             total: input.total_jobs,
+            gathers,
             pipe,
             control,
             environment: Vec::new(),
             parallel_env: flags.parallel_env,
             pid: std::process::id(),
-            shell: options.shell.clone().unwrap_or_else(|| "/bin/sh".into()),
+            shell: options.shell.clone(),
             leak_after: (leak == Leak::Close).then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(grace),
             // An empty variable is one that is not set.
@@ -318,6 +322,32 @@ impl Plan {
         Ok((plan, opened))
     }
 }
+
+/// What the system takes of this command's line, if programs get one.
+fn line(template: &Template, folder: Option<&Template>) -> Option<Line> {
+    // Where each job has its own, the line has the bounds of a program.
+    let mut command = Command::new(template.program().unwrap_or_else(|| minder::os::system_shell().into()));
+    let folder = folder.filter(|folder| !folder.has_placeholders());
+    if let Some(Ok(words)) = folder.map(|folder| folder.argv(&Job::default()))
+        && let Some(folder) = words.first().filter(|folder| !folder.is_empty())
+    {
+        command.current_dir(folder);
+    }
+    let line = minder::os::Line::of(&command)?;
+    let template = template.clone();
+    let units_max = line.units_max();
+    let takes = move |columns: &[OsString]| {
+        let number = u64::from(LONG_NUMBER);
+        let (slot, total, slots) = (LONG_NUMBER, Some(number), Some(LONG_NUMBER));
+        let job = Job { columns, number, slot, total, slots };
+        // What is wrong with it otherwise is told when the job is to start.
+        template.call(&job).map_or(true, |call| line.takes(&call.command()))
+    };
+    Some(Line { units_max, takes: Box::new(takes) })
+}
+
+/// A number of a job that is as long as any.
+const LONG_NUMBER: u32 = 999_999_999;
 
 /// What is read in place of standard input when a run is taken up by its id: `None` if it is given again.
 fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {

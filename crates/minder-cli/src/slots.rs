@@ -63,7 +63,7 @@ impl Amount {
 
 /// How many processors this process may use.
 pub(crate) fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    minder::os::processors()
 }
 
 /// What `-j` asks for.

@@ -5,6 +5,9 @@
 //! `gzip "${1}"`, started with the value as its own argument. Pasting a quoted value into the line,
 //! the simpler way, fails inside double quotes, where quote characters mean nothing.
 //!
+//! cmd.exe and PowerShell have no such parameters: there the line refers to variables of the environment, `"%MINDER_V1%"` and
+//! `$env:MINDER_V1`; `cmd` and `powershell` say why that is safe and where it would not be.
+//!
 //! Where a parameter's value would be evaluated again (arithmetic, array subscripts, the program text
 //! of `eval`, `sh -c`, `ssh`, `awk`, …), and where the quote state cannot be followed exactly, the template is
 //! refused with the way out.
@@ -32,6 +35,9 @@
 //! - `{2}` in a regular expression such as `[a-z]{2}`: it is the second column. Write `[a-z][a-z]`.
 //! - A variable's way through the environment, a file or a pipe into a later evaluation. Within the line,
 //!   a value in any variable together with anything that evaluates variables is refused.
+//! - A batch file that takes the quotes off its arguments (`%~1`), or a variable of the user's that holds a shell's name, in a
+//!   line for cmd.
+//! - Delayed expansion that the registry switches on for every cmd: beside a pipe, `!x!` in a value is then a variable.
 //! - Aliases and shell options that the user's environment (`BASH_ENV`, `.zshenv`) sets before the line.
 //! - A `/bin/sh` that is a Korn shell evaluates the numbers of `[ {} -eq 1 ]`; under that name it is taken
 //!   for a POSIX shell, where they are plain numbers. Called `ksh`, `mksh` or `zsh`, it is known.
@@ -44,8 +50,14 @@ use std::sync::{Arc, OnceLock};
 mod lexicon;
 mod placeholder;
 mod cut;
+mod path;
 mod words;
+mod written;
+mod dialect;
 mod shell;
+mod environment;
+mod cmd;
+mod powershell;
 mod scan;
 mod compound;
 mod redirection;
@@ -61,8 +73,8 @@ mod tests;
 use minder::os::os_str;
 use placeholder::{Placeholder, Source};
 
+pub(crate) use dialect::is_posix as is_posix_shell;
 pub use lexicon::{Builtin, Lexicon};
-pub(crate) use shell::is_known as is_known_shell;
 pub use size::Size;
 
 /// A command with places for values, parsed once and expanded for every job.
@@ -75,8 +87,46 @@ pub struct Template {
 enum Body {
     Direct(words::Words),
     Shell(shell::Line),
+    /// A line whose values come by the environment.
+    Environment(environment::Line),
     /// The job's arguments are the line, for this shell.
-    Script(OsString),
+    Script(dialect::Shell),
+}
+
+/// What is started for a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Call {
+    /// The program, then its arguments.
+    pub words: Vec<OsString>,
+    /// The end of the command line as it is, for `cmd.exe`: see [`minder::Command::raw_tail`].
+    pub tail: Option<OsString>,
+    /// The variables that the line refers to.
+    pub variables: Vec<(String, OsString)>,
+}
+
+impl Call {
+    /// What runs this line as it is, which the user answers for; by the system's shell if none is given.
+    ///
+    /// # Errors
+    ///
+    /// When it has more than one line, or is too long, for `cmd.exe`.
+    pub fn of_line(shell: Option<&OsStr>, line: &OsStr) -> Result<Call, Error> {
+        dialect::shell(shell).call(line)
+    }
+
+    /// The same as a command of the library.
+    pub fn command(&self) -> minder::Command {
+        let mut words = self.words.iter();
+        let mut command = minder::Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
+        command.args(words);
+        if let Some(tail) = &self.tail {
+            command.raw_tail(tail);
+        }
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        command
+    }
 }
 
 /// How a template is read.
@@ -84,7 +134,7 @@ enum Body {
 pub struct Options {
     /// The placeholders.
     pub lexicon: Lexicon,
-    /// The shell of shell lines; `/bin/sh` if there is none.
+    /// The shell of shell lines; [the system's](minder::os::system_shell) if there is none.
     pub shell: Option<OsString>,
     /// What is a shell line.
     pub form: Form,
@@ -168,7 +218,8 @@ impl Template {
     /// ```
     /// use minder_cli::template::{Job, Options, Template};
     ///
-    /// let template = Template::parse(&["gzip -9 <{} >\"{.}.gz\"".into()], &Options::default())?;
+    /// let options = Options { shell: Some("/bin/sh".into()), ..Options::default() };
+    /// let template = Template::parse(&["gzip -9 <{} >\"{.}.gz\"".into()], &options)?;
     /// let job = Job { columns: &["a b.log".into()], ..Job::default() };
     /// let argv = template.argv(&job)?;
     /// assert_eq!(argv[1..], ["-c", "gzip -9 <\"$1\" >\"${2}.gz\"", "/bin/sh", "a b.log", "a b"]);
@@ -179,12 +230,8 @@ impl Template {
         let body = match words {
             [] => return Err(Error::new(ErrorKind::Syntax, "no command is given")),
             _ if options.quote => Body::Direct(words::Words::parse(words, options)?),
-            _ if options.form == Form::Line => {
-                Body::Shell(shell::Line::parse(&words.join(OsStr::new(" ")), options)?)
-            }
-            [line] if shell::is_line(line.as_encoded_bytes(), &options.lexicon) => {
-                Body::Shell(shell::Line::parse(line, options)?)
-            }
+            _ if options.form == Form::Line => line(&words.join(OsStr::new(" ")), options)?,
+            [word] if is_line(word, options) => line(word, options)?,
             _ => Body::Direct(words::Words::parse(words, options)?),
         };
         Ok(Template { body })
@@ -192,7 +239,7 @@ impl Template {
 
     /// A template without a command: each job's arguments are a line for the shell, as whoever asks for this knows.
     pub fn script(shell: Option<&OsStr>) -> Template {
-        Template { body: Body::Script(shell.unwrap_or(OsStr::new("/bin/sh")).to_owned()) }
+        Template { body: Body::Script(dialect::shell(shell)) }
     }
 
     /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text, several values joined by
@@ -203,18 +250,33 @@ impl Template {
 
     /// Expands the template for one job: the program first, then its arguments.
     ///
-    /// A shell line depends on the number of the job's arguments, never on what they are.
+    /// A shell line depends on the number of the job's arguments, never on what they are. One for `cmd.exe` or PowerShell also
+    /// depends on which are empty; it is the last word here, and its values are in the variables of [`call`](Self::call).
     ///
     /// # Errors
     ///
     /// When a placeholder asks for a column that the input has not, or for the number of jobs and the job does not say it; when
-    /// with so many arguments a value would become code, or one value is needed; and when a value that is used holds a NUL byte.
+    /// with so many arguments a value would become code, or one value is needed; when a value that is used holds a NUL byte, or
+    /// what the shell cannot be handed.
     pub fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
-        match &self.body {
-            Body::Direct(words) => words.argv(job),
-            Body::Shell(line) => line.argv(job),
-            Body::Script(shell) => script(shell, job),
-        }
+        let Call { mut words, tail, .. } = self.call(job)?;
+        words.extend(tail);
+        Ok(words)
+    }
+
+    /// Expands the template for one job: all that it is started with.
+    ///
+    /// # Errors
+    ///
+    /// As [`argv`](Self::argv).
+    pub fn call(&self, job: &Job<'_>) -> Result<Call, Error> {
+        let words = match &self.body {
+            Body::Direct(words) => words.argv(job)?,
+            Body::Shell(line) => line.argv(job)?,
+            Body::Environment(line) => return line.call(job),
+            Body::Script(shell) => return script(shell, job),
+        };
+        Ok(Call { words, ..Call::default() })
     }
 
     /// The size of a job without any argument, to which arguments are added.
@@ -250,6 +312,7 @@ impl Template {
         match &self.body {
             Body::Direct(words) => words.reckon(argument, size),
             Body::Shell(line) => line.reckon(argument, size),
+            Body::Environment(line) => line.reckon(argument, size),
             Body::Script(_) => (),
         }
     }
@@ -271,6 +334,7 @@ impl Template {
         match &self.body {
             Body::Direct(words) => words.lengths(),
             Body::Shell(line) => line.lengths(),
+            Body::Environment(line) => line.lengths(),
             Body::Script(_) => (0, 1, 0),
         }
     }
@@ -279,7 +343,17 @@ impl Template {
     pub fn arguments_max(&self) -> usize {
         match &self.body {
             Body::Shell(line) => line.arguments_max(),
+            Body::Environment(line) => line.arguments_max(),
             Body::Direct(_) | Body::Script(_) => usize::MAX,
+        }
+    }
+
+    /// How many bytes a job's line may have with its values, where its shell takes less than the system.
+    pub fn bytes_max(&self) -> Option<usize> {
+        match &self.body {
+            Body::Environment(line) => line.bytes_max(),
+            Body::Script(shell) => shell.bytes_max(),
+            _ => None,
         }
     }
 
@@ -292,20 +366,31 @@ impl Template {
         match &self.body {
             Body::Direct(words) => Box::new(words.placeholders()),
             Body::Shell(line) => Box::new(line.placeholders()),
+            Body::Environment(line) => Box::new(line.placeholders()),
             Body::Script(_) => Box::new(std::iter::empty()),
         }
     }
 
     /// Says whether a shell runs the command.
     pub fn is_shell(&self) -> bool {
-        matches!(self.body, Body::Shell(_) | Body::Script(_))
+        !matches!(self.body, Body::Direct(_))
     }
 
     /// Says whether every job runs the same program.
     pub fn has_fixed_program(&self) -> bool {
         match &self.body {
             Body::Direct(words) => words.has_fixed_program(),
-            Body::Shell(_) | Body::Script(_) => true,
+            _ => true,
+        }
+    }
+
+    /// The program that every job runs, if it is the same one.
+    pub fn program(&self) -> Option<OsString> {
+        match &self.body {
+            Body::Direct(words) => words.program(),
+            Body::Shell(line) => line.head().into_iter().next(),
+            Body::Environment(line) => line.head().into_iter().next(),
+            Body::Script(shell) => shell.head().into_iter().next(),
         }
     }
 
@@ -314,6 +399,7 @@ impl Template {
         match &self.body {
             Body::Direct(words) => words.display(job),
             Body::Shell(line) => line.display(job),
+            Body::Environment(line) => line.display(job),
             Body::Script(_) => {
                 let mut out = String::new();
                 display::text(job.columns.join(OsStr::new(" ")).as_encoded_bytes(), &mut out);
@@ -345,12 +431,27 @@ impl Checks {
     }
 }
 
-fn script(shell: &OsStr, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
+/// Whether a template's only word is a shell line.
+fn is_line(word: &OsStr, options: &Options) -> bool {
+    let shell = dialect::shell(options.shell.as_deref());
+    dialect::is_line(word.as_encoded_bytes(), &options.lexicon, shell.dialect)
+}
+
+fn line(line: &OsStr, options: &Options) -> Result<Body, Error> {
+    let shell = dialect::shell(options.shell.as_deref());
+    shell.check()?;
+    Ok(match shell.dialect {
+        dialect::Dialect::Posix => Body::Shell(shell::Line::parse(line, options, &shell)?),
+        _ => Body::Environment(environment::Line::parse(line, options, shell)?),
+    })
+}
+
+fn script(shell: &dialect::Shell, job: &Job<'_>) -> Result<Call, Error> {
     if job.columns.iter().any(|column| column.as_encoded_bytes().contains(&0)) {
         let text = format!("the line of job {} holds a NUL byte, which no argument can", job.number);
         return Err(Error::new(ErrorKind::Nul, text));
     }
-    Ok(vec![shell.to_owned(), "-c".into(), job.columns.join(OsStr::new(" "))])
+    shell.call(&job.columns.join(OsStr::new(" ")))
 }
 
 /// Why a template or a job's values were not accepted.
@@ -374,6 +475,8 @@ pub enum ErrorKind {
     Column,
     /// A value holds a NUL byte, which no argument can.
     Nul,
+    /// The shell cannot be handed this value, or so many.
+    Value,
     /// A text cannot be a placeholder.
     Placeholder,
     /// A placeholder asks for the number of jobs, which is not known.

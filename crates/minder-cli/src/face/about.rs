@@ -85,7 +85,7 @@ fn print(text: &str) -> Result<ExitCode> {
 }
 
 fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    minder::os::processors()
 }
 
 /// How many processors differ in these marks of where they are; where the system does not tell, as many as there are.

@@ -1,6 +1,6 @@
 //! Options that are not typed: files of them, and `$PARALLEL`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -144,14 +144,16 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
 /// GNU parallel also looks for the shell that called it: which that is depends on how it was called.
 pub(super) fn shell() -> OsString {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let quotes = |shell: &OsString| crate::template::is_known_shell(shell.as_os_str());
+    let quotes = |shell: &OsString| crate::template::is_posix_shell(shell.as_os_str());
     set("PARALLEL_SHELL")
         .or_else(|| set("SHELL").filter(quotes))
-        .unwrap_or_else(|| OsStr::new("/bin/sh").into())
+        .unwrap_or_else(|| minder::os::system_shell().into_os_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     #[test]

@@ -28,23 +28,21 @@ pub(crate) enum Bench {
     /// One start of a child, by mechanism and size of the parent.
     #[command(after_help = "Try: minder bench spawn --parent-mib 10,512", after_long_help = SPAWN)]
     Spawn(SpawnFlags),
+    /// Does nothing, until it is killed: what is measured with where the system has no such program.
+    #[command(hide = true)]
+    Idle,
 }
 
 /// See [`crate::verbs::bench::wait`].
 #[derive(Debug, Args)]
 pub(crate) struct WaitFlags {
-    /// Numbers of objects that are waited for [default: 2,8,32,64 … 16384]
+    /// Numbers of objects that are waited for [default: 0,2,8,32,64 … 16384]
     ///
-    /// A list of numbers and of ranges, in which each is twice the one before: 2,64,2048 or 2..16384. The default is
-    /// 2,8,32,64,128,512,1024,2048,8192,16384.
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "2,8,32,64,128,512,1024,2048,8192,16384",
-        hide_default_value = true,
-        value_parser = sizes
-    )]
-    pub(crate) objects: Sizes,
+    /// A list of numbers and of ranges, in which each is twice the one before: 2,64,2048 or 2..16384. 0 is a look without
+    /// waiting, where there is nothing to wait for. The default is 0,2,8,32,64,128,512,1024,2048,8192,16384; on Windows
+    /// 0,2,32,63,64,65,256,1024,2048,4096.
+    #[arg(long, value_name = "LIST", value_parser = objects)]
+    pub(crate) objects: Option<Sizes>,
 
     #[command(flatten)]
     pub(crate) measure: MeasureFlags,
@@ -54,13 +52,14 @@ pub(crate) struct WaitFlags {
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("2")))]
 pub(crate) struct ExitFlags {
-    /// Numbers of children that live: a list of numbers, and of ranges in which each is twice the one before.
-    #[arg(long, value_name = "LIST", default_value = "10,100,1000,5000", value_parser = sizes)]
-    pub(crate) live: Sizes,
+    /// Numbers of children that live: a list of numbers, and of ranges in which each is twice the one before
+    /// [default: 10,100,1000,5000; on Windows 10,100,1000]
+    #[arg(long, value_name = "LIST", value_parser = sizes)]
+    pub(crate) live: Option<Sizes>,
 
-    /// What each child runs, without a shell; it must not end by itself.
-    #[arg(long, value_name = "COMMAND", default_value = "sleep 1000000", value_parser = child)]
-    pub(crate) child: ChildLine,
+    /// What each child runs, without a shell; it must not end by itself [default: sleep 1000000; on Windows minder itself]
+    #[arg(long, value_name = "COMMAND", value_parser = child)]
+    pub(crate) child: Option<ChildLine>,
 
     #[command(flatten)]
     pub(crate) measure: MeasureFlags,
@@ -73,9 +72,9 @@ pub(crate) struct SpawnFlags {
     #[arg(long, value_name = "LIST", default_value = "10,2048", value_parser = sizes)]
     pub(crate) parent_mib: Sizes,
 
-    /// What each child runs, without a shell; it must end at once.
-    #[arg(long, value_name = "COMMAND", default_value = "true", value_parser = child)]
-    pub(crate) child: ChildLine,
+    /// What each child runs, without a shell; it must end at once [default: true; on Windows cmd.exe /d /c exit]
+    #[arg(long, value_name = "COMMAND", value_parser = child)]
+    pub(crate) child: Option<ChildLine>,
 
     #[command(flatten)]
     pub(crate) measure: MeasureFlags,
@@ -102,7 +101,7 @@ pub(crate) struct MeasureFlags {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a chart of the medians as well: CPU time over sizes, as SVG.
+    /// Write a chart of the medians as well, over sizes, as SVG: CPU time; wall time on Windows.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 }
@@ -113,6 +112,20 @@ pub(crate) struct Sizes(pub(crate) Vec<u64>);
 
 /// The largest size that is meant: beyond it no machine has descriptors, or memory.
 const SIZE_MAX: u64 = 1 << 20;
+
+/// The same, in which 0 may stand alone.
+///
+/// # Errors
+/// One line that names the text.
+fn objects(text: &str) -> Result<Sizes, String> {
+    let others: Vec<&str> = text.split(',').filter(|part| *part != "0").collect();
+    let none = text.split(',').count() > others.len();
+    if none && others.is_empty() {
+        return Ok(Sizes(vec![0]));
+    }
+    let Sizes(sizes) = sizes(&others.join(","))?;
+    Ok(Sizes(none.then_some(0).into_iter().chain(sizes).collect()))
+}
 
 /// A list of numbers and of ranges: `2,64,2048`, `2..16384`.
 ///
@@ -169,23 +182,30 @@ Examples:
 
 One of N objects is signalled, a mechanism waits until it tells which, and the object is
 reset. What is shown is that without the signal and the reset alone. Each object is as
-likely as any other.
+likely as any other. With 0 objects it is a look without waiting.
 
 Mechanisms:
-  epoll, poll …  those of minder, by the names of `minder doctor`
+  epoll, iocp …  those of minder, by the names of `minder doctor`
+  pool           resident threads with 63 objects each, all sent off and called back at
+                 each wait; up to 64 objects without them
+Unix:
   select         the system call of 4.2BSD, with sets of bits of any size
   bare-poll      the system call, without a library around it
   bare-epoll     the same of Linux
   thread-each    a thread an object, which is blocked in a read and hands the news on
-  pool           resident threads with 63 objects each, all sent off and called back at
-                 each wait; up to 64 objects without them
+Windows:
+  bare-wfmo      one WaitForMultipleObjects, which takes 64 objects
+  scan           the same for each 64 objects, without waiting, again and again
+  threads-at-each-wait   threads with 63 objects each, made at each wait
+  posting-pool   resident threads with 63 objects each, which stay in their calls and
+                 post what they hear to a completion port; with 0 objects the bare call
 
 Columns:
   mechanism objects round waits cpu_ns wall_ns
 
 cpu_ns is the CPU time of one wait, of all threads together; wall_ns is the time that
 passed. Ctrl-C keeps what was measured. What this machine refuses is named, with the
-reason.
+reason. Under Wine each row has a column `note` that says so: times are Wine's then.
 
 Exit status:
   0        everything was measured that this machine can do
@@ -205,20 +225,25 @@ random is killed, and its end is noticed and taken. A `burst` kills all N at onc
 cost of one of these ends. An end that is not heard within ten seconds is lost, and named.
 
 Mechanisms:
-  epoll, poll …  those of minder, by the names of `minder doctor`
-  floor          waitpid of the child that was killed: the least there is, and deaf to
-                 any other
+  epoll, iocp …  those of minder, by the names of `minder doctor`
+  floor          waitpid of the child that was killed (Windows: WaitForSingleObject): the
+                 least there is, and deaf to any other
+  thread-each    a thread a child, in waitpid or WaitForSingleObject
+Unix:
+  thread-one     one thread for all, in waitpid(-1)
+Linux:
   sigchld-any    the signal, then waitpid(-1) until none is left
   sigchld-each   the signal, then waitpid of each child that lives, as libuv does
-  thread-each    a thread a child, in waitpid
-  thread-one     one thread for all, in waitpid(-1)
+Windows:
+  scan           told that one has ended, WaitForMultipleObjects of all, 64 by each call
 
 Columns:
   mechanism kind live round exits cpu_ns wall_ns
 
 cpu_ns is the CPU time of one end, of the whole process and with the kill; wall_ns is the
 time that passed. No child is left behind, on Linux not even by kill -9; what a child starts
-itself is not ended. Ctrl-C keeps what was measured.
+itself is not ended. Ctrl-C keeps what was measured. On Windows CPU time goes on in steps of
+1/64 s, too coarse for so few ends: look at wall time. Under Wine there is a column `note`.
 
 Exit status:
   0        everything was measured that this machine can do
@@ -237,16 +262,22 @@ What is shown is the call alone; the program is looked up in PATH before, and th
 child is waited for between the starts.
 
 Mechanisms:
-  minder       with a session of its own and a pidfd
+  minder       with a session of its own and a pidfd (Windows: a job of its own)
   set          the same by a ChildSet: watched, and what serves all children is made once
+Unix:
   posix_spawn  Rust's standard library; no session and no pidfd, for which it would fork
   fork         the same with setsid between fork and exec; no pidfd
+Windows:
+  std          Rust's standard library; no job
+  create-process   CreatePipe twice and CreateProcessW, with nothing around them; no job
 
 Columns:
   mechanism parent_mib round spawns cpu_ns wall_ns
 
 cpu_ns is the CPU time of the parent alone; wall_ns is the time that passed, until the child
-runs its program. Ctrl-C keeps what was measured.
+runs its program (Windows: until there is a process). Ctrl-C keeps what was measured. On
+Windows CPU time goes on in steps of 1/64 s: look at wall time. Under Wine there is a column
+`note`.
 
 Exit status:
   0        everything was measured that this machine can do
@@ -269,6 +300,17 @@ mod tests {
         for wrong in
             ["", ",", "2,", "x", "-1", "+1", "2..", "..2", "2...4", "0", "0..4", "4..2", "9999999", "2 4"]
         {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn there_may_be_no_objects() {
+        let read = |text| objects(text).map(|sizes| sizes.0);
+        assert_eq!(read("0"), Ok(vec![0]));
+        assert_eq!(read("4,0,2"), Ok(vec![0, 2, 4]));
+        assert_eq!(read("2..4"), Ok(vec![2, 4]));
+        for wrong in ["", ",", "0,", "0..4", "00"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -187,6 +187,7 @@ pub(crate) struct PlaceholderFlags {
     /// Copy this file, placeholders filled in.
     ///
     /// For each job, with placeholders in it and in its name replaced: FILE=NAME.
+    /// Of copies with one name the last one stays; on Windows case makes no difference in it.
     #[arg(long, visible_alias = "tmpl", value_name = "FILE=NAME")]
     pub(crate) template: Vec<OsString>,
 }

@@ -50,6 +50,9 @@ pub(crate) struct OutputFlags {
     /// stdout, stderr and seq, as GNU parallel does. With placeholders, NAME is the file for stdout, with NAME.err
     /// and NAME.seq beside it; if a slash ends it, it is the folder of the three. NAME.csv, .tsv or .json is one
     /// table for all jobs, their outputs in it instead of on the screen; -.csv, -.tsv or -.json goes to stdout.
+    /// On Windows, what no folder's name may have is written as `%` and two hexadecimal digits.
+    /// Of jobs whose files have one name, the last one's stay; on Windows case makes no difference in it, nor do dots and
+    /// blanks at its end.
     #[arg(long, visible_alias = "res", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) results: Option<OsString>,
 

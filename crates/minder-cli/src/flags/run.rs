@@ -59,8 +59,9 @@ pub(crate) struct RunFlags {
 
     /// The shell for a command that is one string.
     ///
-    /// One string with blanks or shell characters is a shell line. It is called as `SHELL -c LINE`, and has to quote
-    /// as POSIX says: sh, dash, bash, ksh, zsh, busybox …
+    /// One string with blanks or shell characters is a shell line. The shell is one that quotes as POSIX says (sh, dash,
+    /// bash, ksh, zsh, busybox …), which is called as `SHELL -c LINE`; or pwsh or powershell; on Windows also cmd,
+    /// which is the usual one there.
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
@@ -90,6 +91,8 @@ pub(crate) struct RunFlags {
     pub(crate) backend: Option<String>,
 
     /// Run without guardians: `kill -9` of minder leaves its jobs running.
+    ///
+    /// Windows has none and needs none: it ends the jobs with minder, whatever ends that.
     #[arg(long, help_heading = "Running")]
     pub(crate) no_guard: bool,
 
@@ -146,9 +149,9 @@ If you know GNU parallel:
   -S, --sql …        no other machines, no SQL server: see `minder log --sql`
 
 No value becomes shell code. In a shell line, values are handed to the shell as
-positional parameters; where a value could not stay a value (in backticks, in
-here-documents, in program text for another shell …) the line is refused, with the
-reason.
+positional parameters, to cmd and PowerShell as variables; where a value could not
+stay a value (in backticks, in here-documents, in program text for another shell …)
+the line is refused, with the reason.
 
 Output comes job by job: each job's when it ends, stdout and stderr kept apart, byte
 for byte; a job that runs alone is seen as it writes. -k, --lb and -u show it in other
@@ -167,7 +170,11 @@ Ctrl-C once starts nothing more and asks the jobs to end (TERM); twice kills the
 When minder itself is killed, also by `kill -9`, everything that it started dies
 within a second. Not so: processes that became another user's (sudo), work that was
 handed to a server that was running before (docker, systemd-run, at, ssh's far
-side), and what is left when both of minder's guardians are killed in one moment.";
+side), and what is left when both of minder's guardians are killed in one moment.
+
+On Windows the record is in $MINDER_STATE_DIR, else in %LOCALAPPDATA%\\minder. Jobs
+cannot be asked to end there: Ctrl-C, Ctrl-Break and a closed window end them at once,
+and minder with the exit status 0xC000013A.";
 
 /// The short help's end.
 fn short_after_help() -> String {

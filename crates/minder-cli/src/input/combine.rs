@@ -97,13 +97,13 @@ impl Combined {
 
     fn joined(&mut self) -> Record {
         if let ([_], Some(only)) = (self.groups.as_slice(), self.now.first_mut()) {
-            return std::mem::replace(only, Record::TooLong(0));
+            return std::mem::replace(only, Record::Columns(Vec::new()));
         }
         let mut all = Vec::new();
         for record in &self.now {
             match record {
                 Record::Columns(columns) => all.extend(columns.iter().cloned()),
-                Record::TooLong(len) => return Record::TooLong(*len),
+                Record::Unfit(why) => return Record::Unfit(*why),
             }
         }
         Record::Columns(all)
@@ -112,19 +112,19 @@ impl Combined {
 
 impl Group {
     fn next(&mut self) -> Result<Option<Record>> {
-        let (mut all, mut fresh, mut too_long) = (Vec::new(), false, None);
+        let (mut all, mut fresh, mut unfit) = (Vec::new(), false, None);
         for lane in &mut self.lanes {
             let (record, is_new) = lane.next(self.wraps)?;
             fresh |= is_new;
             match record {
                 Some(Record::Columns(columns)) if all.is_empty() => all = columns,
                 Some(Record::Columns(columns)) => all.extend(columns),
-                Some(Record::TooLong(len)) => too_long = Some(len),
+                Some(Record::Unfit(why)) => unfit = Some(why),
                 None if self.wraps => (),
                 None => return Ok(None),
             }
         }
-        Ok(fresh.then(|| too_long.map_or(Record::Columns(all), Record::TooLong)))
+        Ok(fresh.then(|| unfit.map_or(Record::Columns(all), Record::Unfit)))
     }
 
     fn rewind(&mut self) {
@@ -193,6 +193,7 @@ mod tests {
         let plan = InputPlan {
             sources: Vec::new(),
             separator: b"\n".to_vec(),
+            windows_text: false,
             columns: None,
             header: Header::None,
             trim: Trim::default(),
@@ -211,7 +212,7 @@ mod tests {
         let mut combined = Combined::new(sources.iter().map(open).collect(), link, false);
         let mut got = Vec::new();
         while let Some(record) = combined.next().expect("words") {
-            let Record::Columns(columns) = record else { panic!("no record is too long") };
+            let Record::Columns(columns) = record else { panic!("every record fits") };
             got.push(columns.iter().map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(""));
         }
         got

@@ -77,6 +77,15 @@ impl Arity {
 /// What a command costs: its own bytes, and those of one argument in it.
 pub(crate) type Cost = Box<dyn Fn(&OsStr) -> usize + Send>;
 
+/// Whether a command with these arguments is not too long.
+pub(crate) type Takes = Box<dyn Fn(&[OsString]) -> bool + Send>;
+
+/// What the system takes beside that, where it takes one line.
+pub(crate) struct Line {
+    pub(crate) units_max: usize,
+    pub(crate) takes: Takes,
+}
+
 /// Records, gathered into the arguments of jobs.
 pub(super) struct Gathered {
     from: Combined,
@@ -85,6 +94,9 @@ pub(super) struct Gathered {
     /// The command without arguments.
     base: usize,
     cost: Cost,
+    line: Option<Line>,
+    /// How many records went into the last line that was cut.
+    cut: usize,
     /// How many arguments a command may have.
     most: usize,
     /// What did not fit into the job before, or is to be shared out.
@@ -108,15 +120,25 @@ impl Gathered {
             slots: slots.max(1),
             base: 0,
             cost,
+            line: None,
+            cut: 1,
             most: usize::MAX,
             left: VecDeque::new(),
             share: None,
         }
     }
 
-    /// Says what a command costs, and how many arguments it may have.
-    pub(super) fn costs(&mut self, base: usize, cost: Cost, most: usize) {
-        (self.base, self.cost, self.most) = (base, cost, most);
+    /// Says what a command costs, how many bytes its shell takes, and how many arguments it may have.
+    pub(super) fn costs(
+        &mut self,
+        base: usize,
+        cost: Cost,
+        bytes_max: Option<usize>,
+        most: usize,
+        line: Option<Line>,
+    ) {
+        (self.base, self.cost, self.most, self.line) = (base, cost, most, line);
+        self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
     }
 
     /// Whether jobs may have so many arguments that what they cost matters.
@@ -152,7 +174,7 @@ impl Gathered {
                     break;
                 }
             }
-            if let Record::TooLong(_) = record {
+            if let Record::Unfit(_) = record {
                 if taken.is_empty() {
                     return Ok(Some(record));
                 }
@@ -161,6 +183,7 @@ impl Gathered {
             }
             taken.push(record);
         }
+        over &= !self.cut_line(&mut taken)?;
         if over && self.arity.fill == Fill::Shared && taken.len() > 1 {
             let share = taken.len().div_ceil(self.slots);
             self.share = Some(usize::try_from(limit).map_or(share, |limit| share.min(limit)));
@@ -168,6 +191,47 @@ impl Gathered {
             return self.next();
         }
         Ok(joined(taken))
+    }
+
+    /// Puts back what does not fit into one line for the system; says whether that was any. One record stays: what is too
+    /// long alone fails alone.
+    fn cut_line(&mut self, taken: &mut Vec<Record>) -> Result<bool> {
+        let Some(line) = self.line.as_ref().filter(|_| taken.len() > 1) else { return Ok(false) };
+        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        for record in &*taken {
+            if let Record::Columns(columns) = record {
+                all.extend_from_slice(columns);
+            }
+            ends.push(all.len());
+        }
+        let takes = |count: usize| (line.takes)(&all[..ends[count - 1]]);
+        if takes(taken.len()) {
+            return Ok(false);
+        }
+        if self.arity.strict {
+            bail!(
+                "a command would be longer than the {} characters that the system takes (-x)",
+                line.units_max
+            );
+        }
+        // A line holds about as many as the last one, so the end is looked for from there, in growing steps.
+        let (mut least, mut over) = (1, taken.len());
+        let (mut guess, mut step) = (self.cut, self.cut / 16 + 1);
+        while over - least > 1 {
+            let count = guess.clamp(least + 1, over - 1);
+            *if takes(count) { &mut least } else { &mut over } = count;
+            guess = match (least, over) {
+                (least, over) if over == taken.len() => least + step,
+                (1, over) => over.saturating_sub(step),
+                (least, over) => usize::midpoint(least, over),
+            };
+            step *= 4;
+        }
+        self.cut = least;
+        for record in taken.drain(least..).rev() {
+            self.left.push_front(record);
+        }
+        Ok(true)
     }
 
     fn some_of_left(&mut self, share: usize) -> Option<Arguments> {
@@ -187,7 +251,7 @@ impl Gathered {
         loop {
             let columns = match self.from.next()? {
                 Some(Record::Columns(columns)) => columns,
-                Some(too_long) => return Ok(Some(too_long)),
+                Some(unfit) => return Ok(Some(unfit)),
                 None => return Ok(begun.map(Record::Columns)),
             };
             let columns = match begun.take() {
@@ -213,7 +277,7 @@ impl Gathered {
     fn cost_of(&self, record: &Record) -> usize {
         match record {
             Record::Columns(columns) => columns.iter().map(|value| (self.cost)(value)).sum(),
-            Record::TooLong(_) => 0,
+            Record::Unfit(_) => 0,
         }
     }
 }
@@ -228,7 +292,7 @@ fn joined(records: Vec<Record>) -> Option<Arguments> {
         match (record, &mut all) {
             (Record::Columns(columns), None) => all = Some(columns),
             (Record::Columns(columns), Some(all)) => all.extend(columns),
-            (Record::TooLong(_), _) => (),
+            (Record::Unfit(_), _) => (),
         }
     }
     all.map(Record::Columns)

@@ -84,7 +84,7 @@ pub(crate) fn mark(arguments: &Record) -> u64 {
         Record::Columns(columns) => {
             columns.iter().for_each(|column| column.as_encoded_bytes().hash(&mut hasher))
         }
-        Record::TooLong(len) => len.hash(&mut hasher),
+        Record::Unfit(why) => why.hash(&mut hasher),
     }
     hasher.finish()
 }

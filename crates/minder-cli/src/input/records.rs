@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::columns::Columns;
-use super::{InputPlan, Kind, Record, Source, Trim, open_file, open_stdin};
+use super::{InputPlan, Kind, Record, Source, Trim, Unfit, open_file, open_stdin};
 use crate::ready;
 
 /// Bytes that are read at once.
@@ -16,6 +16,9 @@ const READ: usize = 16 << 10;
 const VALUE_MAX: usize = 128 << 10;
 /// The longest record that is cut into columns.
 const ROW_MAX: usize = 16 << 20;
+/// The byte order marks: what a text may begin with that is none of its own.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// The records of one source.
 #[derive(Debug)]
@@ -38,7 +41,9 @@ impl Records {
     pub(super) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
         let bytes = |file: File, name: String| {
             let most = if plan.columns.is_some() { ROW_MAX } else { VALUE_MAX };
-            From::Bytes(Box::new(Cutter::new(file, name, plan.separator.clone(), most)))
+            let mut cutter = Cutter::new(file, name, plan.separator.clone(), most);
+            cutter.windows_text = plan.windows_text;
+            From::Bytes(Box::new(cutter))
         };
         let from = match &source.kind {
             Kind::Words(words) => From::Words(words.iter().cloned().collect()),
@@ -67,7 +72,7 @@ impl Records {
             };
             let value = match item {
                 None => break,
-                Some(Item::TooLong(len)) => return Ok(Some(Record::TooLong(len))),
+                Some(Item::Unfit(why)) => return Ok(Some(Record::Unfit(why))),
                 Some(Item::Value(value)) => value,
             };
             if self.eof.as_deref().is_some_and(|eof| eof == value.as_encoded_bytes()) {
@@ -99,11 +104,11 @@ fn trim(value: &mut OsString, trim: Trim) {
     }
 }
 
-/// One record as it stands, or what is left of one that is too long.
+/// One record as it stands, or why it is no argument.
 #[derive(Debug)]
 enum Item {
     Value(OsString),
-    TooLong(usize),
+    Unfit(Unfit),
 }
 
 /// Cuts a stream at a separator. The last record may lack it.
@@ -113,6 +118,10 @@ struct Cutter {
     name: String,
     separator: Vec<u8>,
     most: usize,
+    /// See [`InputPlan::windows_text`].
+    windows_text: bool,
+    /// Whether no record was made yet.
+    first: bool,
     buffer: Vec<u8>,
     /// What of the buffer was not looked at yet.
     at: usize,
@@ -134,6 +143,8 @@ impl Cutter {
             name,
             separator,
             most,
+            windows_text: false,
+            first: true,
             buffer: vec![0; READ],
             at: 0,
             filled: 0,
@@ -157,10 +168,10 @@ impl Cutter {
                 }
             }
             if self.take(quoted) {
-                return Ok(Some(self.item()));
+                return self.item().map(Some);
             }
         }
-        Ok(std::mem::take(&mut self.open).then(|| self.item()))
+        std::mem::take(&mut self.open).then(|| self.item()).transpose()
     }
 
     /// Moves bytes of the buffer to the record. Says whether its end came.
@@ -196,12 +207,29 @@ impl Cutter {
         self.at += count;
     }
 
-    fn item(&mut self) -> Item {
-        let bytes = std::mem::take(&mut self.begun);
+    fn item(&mut self) -> Result<Item> {
+        let mut bytes = std::mem::take(&mut self.begun);
+        let first = std::mem::take(&mut self.first);
         self.quoting = false;
-        match std::mem::take(&mut self.dropped) {
-            0 if bytes.len() <= self.most => Item::Value(minder::os::argument(bytes)),
-            dropped => Item::TooLong(bytes.len() + dropped),
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 || bytes.len() > self.most {
+            return Ok(Item::Unfit(Unfit::TooLong(bytes.len() + dropped)));
+        }
+        if self.windows_text {
+            bytes.truncate(bytes.strip_suffix(b"\r").map_or(bytes.len(), <[u8]>::len));
+            if first && bytes.starts_with(UTF8_MARK) {
+                bytes.drain(..UTF8_MARK.len());
+            }
+        }
+        match minder::os::foreign(bytes) {
+            Ok(value) => Ok(Item::Value(value)),
+            Err(bytes) if first && UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark)) => {
+                bail!("{} is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8", self.name)
+            }
+            Err(bytes) => {
+                let wrong = bytes.utf8_chunks().find_map(|chunk| chunk.invalid().first().copied());
+                Ok(Item::Unfit(Unfit::NoText(wrong.unwrap_or_default())))
+            }
         }
     }
 }
@@ -213,18 +241,46 @@ mod tests {
     use super::*;
 
     fn cut(bytes: &[u8], separator: &[u8]) -> Vec<String> {
+        cut_as(bytes, separator, false).expect("a readable file")
+    }
+
+    fn cut_as(bytes: &[u8], separator: &[u8], windows_text: bool) -> Result<Vec<String>> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("room");
         file.rewind().expect("a file");
         let mut cutter = Cutter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
+        cutter.windows_text = windows_text;
         let mut got = Vec::new();
-        while let Some(item) = cutter.next(false).expect("a readable file") {
+        while let Some(item) = cutter.next(false)? {
             got.push(match item {
                 Item::Value(value) => value.to_string_lossy().into_owned(),
-                Item::TooLong(len) => format!("<{len}>"),
+                Item::Unfit(Unfit::TooLong(len)) => format!("<{len}>"),
+                Item::Unfit(Unfit::NoText(byte)) => format!("<{byte:02x}>"),
             });
         }
-        got
+        Ok(got)
+    }
+
+    #[test]
+    fn text_of_windows_loses_its_marks_only() {
+        let lines = |bytes: &[u8]| cut_as(bytes, b"\n", true).expect("text");
+        assert_eq!(
+            lines(b"\xef\xbb\xbfa\r\nb\n\r\nc\rd\r\r\n\xef\xbb\xbfe\r"),
+            ["a", "b", "", "c\rd\r", "\u{feff}e"]
+        );
+        assert_eq!(lines(b"\xef\xbb\xbf"), [""]);
+        assert_eq!(cut(b"\xef\xbb\xbfa\r\n", b"\n"), ["\u{feff}a\r"]);
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn what_is_no_text_is_refused() {
+        assert_eq!(cut(b"caf\xe9\ncaf\xc3\xa9\n\xff\xfe\n", b"\n"), ["<e9>", "café", "<ff>"]);
+        let error = cut_as(b"\xff\xfea\0\r\0\n\0b\0", b"\n", true).expect_err("UTF-16");
+        assert_eq!(
+            error.to_string(),
+            "a test is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8"
+        );
     }
 
     #[test]

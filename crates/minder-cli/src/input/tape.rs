@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
-use minder::os::{argument, nameless_file, read_at};
+use minder::os::{TEMP_VARIABLE, argument, nameless_file, read_at};
 
-use super::Record;
+use super::{Record, Unfit};
 
 /// How much of a tape is in memory at most.
 const MEMORY: usize = 1 << 20;
@@ -15,8 +15,9 @@ const MEMORY: usize = 1 << 20;
 const READ: usize = 64 << 10;
 /// Bytes that are read at once where one record alone is wanted.
 const READ_ONE: usize = 1 << 10;
-/// The mark of a record that was too long.
+/// The marks of records that cannot be arguments.
 const TOO_LONG: u32 = u32::MAX;
+const NO_TEXT: u32 = u32::MAX - 1;
 
 /// Records, one behind the other.
 #[derive(Debug, Default)]
@@ -52,9 +53,13 @@ impl Tape {
 
     pub(super) fn push(&mut self, record: &Record) -> Result<()> {
         match record {
-            Record::TooLong(len) => {
-                self.tail.extend_from_slice(&TOO_LONG.to_le_bytes());
-                self.tail.extend_from_slice(&(*len as u64).to_le_bytes());
+            Record::Unfit(why) => {
+                let (mark, figure) = match why {
+                    Unfit::TooLong(len) => (TOO_LONG, *len as u64),
+                    Unfit::NoText(byte) => (NO_TEXT, u64::from(*byte)),
+                };
+                self.tail.extend_from_slice(&mark.to_le_bytes());
+                self.tail.extend_from_slice(&figure.to_le_bytes());
             }
             Record::Columns(columns) => {
                 self.tail.extend_from_slice(&(columns.len() as u32).to_le_bytes());
@@ -67,9 +72,9 @@ impl Tape {
         }
         self.records += 1;
         if self.tail.len() >= MEMORY {
-            self.spill().context(
-                "cannot keep the input in a file for temporary files (TMPDIR names another folder)",
-            )?;
+            self.spill().with_context(|| {
+                format!("cannot keep the input in a file for temporary files ({TEMP_VARIABLE} names another folder)")
+            })?;
         }
         Ok(())
     }
@@ -122,9 +127,10 @@ impl Cursor {
 
     fn record(&mut self, tape: &Tape) -> io::Result<Record> {
         let count = self.number(tape)?;
-        if count == TOO_LONG {
-            let len = u64::from(self.number(tape)?) | u64::from(self.number(tape)?) << 32;
-            return Ok(Record::TooLong(len as usize));
+        if matches!(count, TOO_LONG | NO_TEXT) {
+            let figure = u64::from(self.number(tape)?) | u64::from(self.number(tape)?) << 32;
+            let too_long = Unfit::TooLong(figure as usize);
+            return Ok(Record::Unfit(if count == TOO_LONG { too_long } else { Unfit::NoText(figure as u8) }));
         }
         let mut columns: Vec<OsString> = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -171,7 +177,8 @@ mod tests {
     fn what_is_put_on_comes_back_from_any_place() {
         let (mut tape, mut places) = (Tape::default(), Vec::new());
         let record = |number: usize| match number % 100 {
-            99 => Record::TooLong(number << 20),
+            99 => Record::Unfit(Unfit::TooLong(number << 20)),
+            98 => Record::Unfit(Unfit::NoText(number as u8)),
             _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
         };
         for number in 0..20_000 {

@@ -146,9 +146,14 @@ impl Found {
 pub(super) fn ids(root: &Path) -> Result<Vec<String>> {
     let runs = runs(root);
     let entries = match fs::read_dir(&runs) {
+        // Windows says so of what is below a file, too.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && root.is_file() => {
+            Err(io::ErrorKind::NotADirectory.into())
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot read `{}`", runs.display()))?,
+        entries => entries,
     };
+    let entries = entries.with_context(|| format!("cannot read `{}`", runs.display()))?;
     let mut ids = Vec::new();
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot read `{}`", runs.display()))?;
@@ -249,7 +254,8 @@ pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
         }
         // Somebody who only looks (`is_alive`) holds it shared, and not for long.
         match file.try_lock_shared() {
-            Ok(()) => file.unlock()?,
+            // Where that fails, the next try fails, too. (Wine says so of a lock that it has given back.)
+            Ok(()) => drop(file.unlock()),
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }

@@ -170,10 +170,12 @@ fn remove(root: &Path, run: &Found) -> Result<()> {
     // Somebody may have taken it up since it was looked at.
     let Some(lock) = folder::lock(&run.folder)? else { bail!(RUNNING) };
     let gone = folder::runs(root).join(format!("{GONE}{}", run.id));
-    // Whoever waits for the lock finds no folder to write to then.
-    if fs::rename(&run.folder, &gone).is_err() {
-        // Windows renames no folder while a file in it is open. That protects it from the next one who works on it, too.
-        drop(lock);
+    // Whoever opened the lock before finds no folder to write to then.
+    let renamed = fs::rename(&run.folder, &gone);
+    // Windows renames no folder while a file in it is open (which protects it from the next one who works on it, too), and
+    // empties none: a file that is open keeps its place until it is closed.
+    drop(lock);
+    if renamed.is_err() {
         fs::rename(&run.folder, &gone)?;
     }
     remove_folder(&gone)

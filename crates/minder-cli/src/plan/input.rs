@@ -160,6 +160,8 @@ impl Read {
         let plan = InputPlan {
             sources,
             separator: separator(input)?,
+            // Who names the separator gets every byte but that.
+            windows_text: std::env::consts::FAMILY == "windows" && !input.null && input.delimiter.is_none(),
             header: header(input, flags.pipe.is_wanted())?,
             trim: match (input.trim, &columns) {
                 (Some(trim), _) => Trim {
@@ -230,6 +232,11 @@ fn sources(flags: &InputFlags, behind: &[OsString]) -> Result<Vec<Source>> {
             (Some(Mark { linked, .. }), _) => sources.push(Source { kind: file(word), linked }),
             (None, _) => bail!("`{}` stands before the first list of arguments", word.display()),
         }
+    }
+    let is_nameless =
+        |source: &Source| matches!(&source.kind, Kind::File(path) if path.as_os_str().is_empty());
+    if sources.iter().any(is_nameless) {
+        bail!("a file of arguments has an empty name (-a, ::::)");
     }
     Ok(sources)
 }

@@ -15,12 +15,13 @@ pub(crate) use self::{
     summary::{Cause, Halted, Summary, Tally, signal_name},
 };
 
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, LineWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
-use minder::os::{Standard, standard};
+use minder::os::{Standard, standard, write_console};
 use minder::{Events, Interest, Poller, Token};
 
 use crate::exit;
@@ -45,6 +46,10 @@ pub(crate) fn say_if_heard(line: &str) {
 }
 
 fn would_be_heard() -> Option<bool> {
+    // A handle there does not tell whether there is room behind it.
+    if std::env::consts::FAMILY == "windows" {
+        return None;
+    }
     let stderr = standard(Standard::Error).ok()?;
     let poller = Poller::new().ok()?;
     // What cannot be watched, such as a file, makes nobody wait.
@@ -71,14 +76,19 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
 /// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on device`.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
+    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Prints data on stdout. A closed stdout ends it quietly.
 pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
-    let mut out = BufWriter::new(standard(Standard::Output)?);
+    let file = standard(Standard::Output)?;
+    // Whole lines for a terminal: no character is torn.
+    let mut out: Box<dyn Write> = match file.is_terminal() {
+        true => Box::new(LineWriter::new(Terminal(file))),
+        false => Box::new(BufWriter::new(file)),
+    };
     let result = print(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::from(exit::BROKEN_PIPE)),
@@ -87,6 +97,22 @@ pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<E
             Err(error.context("cannot write to standard output"))
         }
         result => result.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// A terminal, in whatever encoding it takes text.
+struct Terminal(File);
+
+impl Write for Terminal {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match write_console(&self.0, bytes) {
+            Ok(false) => self.0.write(bytes),
+            wrote => wrote.map(|_| bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::lexicon::keep;
+use super::path::Form;
 use super::placeholder::Piece;
 
 /// The forms after GNU parallel, each named by what is cut away.
@@ -95,18 +96,20 @@ impl Cut {
     pub(super) fn apply(self, value: &[u8]) -> Cow<'_, [u8]> {
         Cow::Borrowed(match self {
             Cut::Nothing | Cut::Own(_) => value,
-            Cut::Extension => stem(value, 1),
-            Cut::Folder => name(value),
-            Cut::FolderAndExtension => stem(name(value), 1),
-            Cut::Name => folder(value),
-            Cut::Extensions(count) => stem(value, count),
-            Cut::FolderAndExtensions(count) => stem(name(value), count),
-            Cut::AllButFolder => value.iter().rposition(|&b| b == b'/').map_or(b"", |i| &value[..i]),
+            Cut::Extension => Form::HERE.stem(value, 1),
+            Cut::Folder => Form::HERE.name(value),
+            Cut::FolderAndExtension => Form::HERE.stem(Form::HERE.name(value), 1),
+            Cut::Name => Form::HERE.folder(value),
+            Cut::Extensions(count) => Form::HERE.stem(value, count),
+            Cut::FolderAndExtensions(count) => Form::HERE.stem(Form::HERE.name(value), count),
+            Cut::AllButFolder => Form::HERE.last_separator(value).map_or(b"", |i| &value[..i]),
             // One is looked for in folders too, as GNU parallel does.
             Cut::AllButExtensions(1) => {
                 value.iter().rposition(|&b| b == b'.').map_or(b"", |i| &value[i + 1..])
             }
-            Cut::AllButExtensions(count) => extensions(value, count).map_or(b"", |i| &value[i + 1..]),
+            Cut::AllButExtensions(count) => {
+                Form::HERE.extensions(value, count).map_or(b"", |i| &value[i + 1..])
+            }
             Cut::Default(text) => {
                 if value.is_empty() {
                     text
@@ -190,69 +193,4 @@ fn after_characters(value: &[u8], count: usize) -> usize {
         (length, left) = (length + part, left - part);
     }
     length
-}
-
-/// Where the last `count` extensions of the last path component begin, if it has so many. They may be empty.
-fn extensions(path: &[u8], count: usize) -> Option<usize> {
-    let mut end = path.len();
-    for _ in 0..count {
-        let dot = path[..end].iter().rposition(|&b| b == b'.' || b == b'/')?;
-        if path[dot] != b'.' {
-            return None;
-        }
-        end = dot;
-    }
-    Some(end)
-}
-
-fn stem(path: &[u8], count: usize) -> &[u8] {
-    &path[..extensions(path, count).unwrap_or(path.len())]
-}
-
-fn name(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|&b| b == b'/').map_or(path, |i| &path[i + 1..])
-}
-
-/// `dirname`: `.` without a slash, trailing slashes do not count.
-fn folder(path: &[u8]) -> &[u8] {
-    let end = |part: &[u8]| part.iter().rposition(|&b| b != b'/').map(|i| i + 1);
-    let Some(trimmed) = end(path) else {
-        return if path.is_empty() { b"." } else { b"/" };
-    };
-    match path[..trimmed].iter().rposition(|&b| b == b'/') {
-        None => b".",
-        Some(slash) => end(&path[..slash]).map_or(b"/", |length| &path[..length]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cuts_paths_as_parallel_does() {
-        // Value, {.}, {/}, {//}, {/.}: what GNU parallel 20221122 gives.
-        for (value, no_extension, base, dir, base_no_extension) in [
-            ("foo.jpg", "foo", "foo.jpg", ".", "foo"),
-            ("sub.dir/foo.jpg", "sub.dir/foo", "foo.jpg", "sub.dir", "foo"),
-            ("sub.dir/bar", "sub.dir/bar", "bar", "sub.dir", "bar"),
-            ("a.tar.gz", "a.tar", "a.tar.gz", ".", "a.tar"),
-            (".bashrc", "", ".bashrc", ".", ""),
-            ("x.", "x", "x.", ".", "x"),
-            ("..", ".", "..", ".", "."),
-            ("a..b", "a.", "a..b", ".", "a."),
-            ("a/b/", "a/b/", "", "a", ""),
-            ("/a", "/a", "a", "/", "a"),
-            ("a//b", "a//b", "b", "a", "b"),
-            ("/", "/", "", "/", ""),
-            ("//", "//", "", "/", ""),
-            ("", "", "", ".", ""),
-        ] {
-            let v = value.as_bytes();
-            assert_eq!(stem(v, 1), no_extension.as_bytes(), "{{.}} of {value}");
-            assert_eq!(name(v), base.as_bytes(), "{{/}} of {value}");
-            assert_eq!(folder(v), dir.as_bytes(), "{{//}} of {value}");
-            assert_eq!(stem(name(v), 1), base_no_extension.as_bytes(), "{{/.}} of {value}");
-        }
-    }
 }

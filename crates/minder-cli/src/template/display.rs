@@ -8,7 +8,9 @@ const APOSTROPHE: &str = r#"'"'"'"#;
 
 /// Writes `value` as one word outside of quotes.
 pub(super) fn bare(value: &OsStr) -> String {
-    word(value, |byte| b"_-./:@%+,=^".contains(&byte) || !byte.is_ascii())
+    // Where it separates the parts of a path it is a character like any other.
+    let separates = |byte| byte == b'\\' && std::path::is_separator('\\');
+    word(value, |byte| b"_-./:@%+,=^".contains(&byte) || separates(byte) || !byte.is_ascii())
 }
 
 /// The same for a value in a shell line, with quotes around what GNU parallel puts them around.

@@ -16,7 +16,8 @@ use super::{Error, ErrorKind};
 /// use minder_cli::template::{Builtin, Lexicon, Options, Template, Job};
 ///
 /// let lexicon = Lexicon::default().replace(Builtin::Line, "FILE")?.own("{thumb}", "{/.}-thumb.png")?;
-/// let template = Template::parse(&["convert FILE {thumb}".into()], &Options { lexicon, ..Options::default() })?;
+/// let options = Options { lexicon, shell: Some("/bin/sh".into()), ..Options::default() };
+/// let template = Template::parse(&["convert FILE {thumb}".into()], &options)?;
 /// let argv = template.argv(&Job { columns: &["a/b.jpg".into()], ..Job::default() })?;
 /// assert_eq!(argv[2..], ["convert \"$1\" \"$2\"", "/bin/sh", "a/b.jpg", "b-thumb.png"]);
 /// # Ok::<(), minder_cli::template::Error>(())

@@ -4,10 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::lexicon::Lexicon;
+use super::dialect::{KORN, Shell};
 use super::placeholder::Source;
 use super::scan::{Quote, Rules, Scanner, Seen};
-use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Size, display, os_str};
+use super::written::{Part, Written};
+use super::{Checks, Error, Job, Options, Placeholder, Size, display, os_str};
 
 /// A shell line and what it is started with.
 #[derive(Debug, Clone)]
@@ -15,11 +16,7 @@ pub(super) struct Line {
     /// The shell and `-c`.
     head: Vec<OsString>,
     shell: OsString,
-    /// The line as it was written, and where its placeholders stand.
-    written: Vec<u8>,
-    seen: Vec<Seen>,
-    /// The words that are repeated for each argument.
-    spans: Vec<Range<usize>>,
+    written: Written,
     rules: Rules,
     lenient: bool,
     checks: Checks,
@@ -41,58 +38,25 @@ struct Rendered {
 /// How many lines for other numbers of arguments than one are kept.
 const RENDERED_MAX: usize = 4;
 
-/// Shells with POSIX quoting and arithmetic of plain numbers in `[`, by name without version.
-const POSIX: [&str; 7] = ["sh", "dash", "ash", "bash", "rbash", "busybox", "posh"];
-
-/// Shells with POSIX quoting that evaluate expressions wherever they want a number.
-///
-/// Not yash: it drops bytes that are no text in its locale.
-const KORN: [&str; 7] = ["ksh", "mksh", "oksh", "lksh", "pdksh", "rksh", "zsh"];
-
-/// Whether this shell is known to quote as POSIX shells do.
-pub(crate) fn is_known(shell: &OsStr) -> bool {
-    let name = base_name(shell);
-    KORN.contains(&name.as_str()) || POSIX.contains(&name.as_str())
-}
-
 impl Line {
-    pub(super) fn parse(line: &OsStr, options: &Options) -> Result<Line, Error> {
-        let shell = options.shell.as_deref().unwrap_or(OsStr::new("/bin/sh"));
-        let name = base_name(shell);
-        let korn = KORN.contains(&name.as_str());
-        if !korn && !POSIX.contains(&name.as_str()) {
-            let text = format!(
-                "`{name}` is not known to quote as POSIX shells do, a value could become code in it: use \
-                 `--shell` with sh, dash, bash, ksh or zsh, or give the command as several words"
-            );
-            return Err(Error::new(ErrorKind::Shell, text));
-        }
+    pub(super) fn parse(line: &OsStr, options: &Options, shell: &Shell) -> Result<Line, Error> {
+        let name = shell.name.as_str();
+        let korn = KORN.contains(&name);
         let conditional = korn || name == "bash" || name == "rbash";
         let rules =
             Rules { korn, conditional, repeat: options.repeat, lexicon: Arc::new(options.lexicon.clone()) };
         let mut written = line.as_encoded_bytes().to_vec();
         let mut scanned = Scanner::scan(&written, &rules, 1)?;
         if scanned.seen.is_empty() && options.append {
-            let Some(at) = scanned.tail else {
-                return Err(Error::refused(
-                    "the line does not end in a simple command, so it is not clear where the value belongs: write `{}` there",
-                ));
-            };
+            let at = scanned.tail.ok_or_else(nowhere)?;
             let value = [b" ", options.lexicon.value().1].concat();
             written.splice(at..at, value);
             scanned = Scanner::scan(&written, &rules, 1)?;
         }
-        let mut head = vec![shell.to_owned()];
-        if name == "busybox" {
-            head.push("sh".into());
-        }
-        head.push("-c".into());
         let mut line = Line {
-            head,
-            shell: shell.to_owned(),
-            written,
-            seen: scanned.seen,
-            spans: scanned.spans,
+            head: shell.head(),
+            shell: shell.program.clone(),
+            written: Written { text: written, seen: scanned.seen, spans: scanned.spans },
             rules,
             lenient: options.missing_is_empty,
             checks: Checks::default(),
@@ -104,12 +68,12 @@ impl Line {
     }
 
     pub(super) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
-        self.seen.iter().map(|seen| seen.placeholder)
+        self.written.placeholders()
     }
 
     pub(super) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
-        self.checks.of(count, |count| Scanner::scan(&self.written, &self.rules, count).map(drop))?;
+        self.checks.of(count, |count| Scanner::scan(&self.written.text, &self.rules, count).map(drop))?;
         let other;
         let rendered: &Rendered = if count == 1 {
             &self.one
@@ -143,19 +107,19 @@ impl Line {
 
     /// The line for `count` arguments. No value is known here, so none can be in it.
     fn render(&self, count: usize) -> Rendered {
-        let mut line = Vec::with_capacity(self.written.len() + 16);
+        let mut line = Vec::with_capacity(self.written.text.len() + 16);
         if count > 1
             && let Some((seen, placeholder)) = self.all()
         {
             // All parameters in their order: the line stays short, however many there are.
-            line.extend_from_slice(&self.written[..seen.at]);
+            line.extend_from_slice(&self.written.text[..seen.at]);
             line.extend_from_slice(b"\"$@\"");
-            line.extend_from_slice(&self.written[seen.at + seen.length..]);
+            line.extend_from_slice(&self.written.text[seen.at + seen.length..]);
             let parameters = (0..count).map(|nth| (placeholder, nth)).collect();
             return Rendered { count, line: os_str(&line).into_owned(), parameters };
         }
-        let mut numbers = Numbers::new(&self.seen);
-        self.walk(count, &mut |part| match part {
+        let mut numbers = Numbers::new(&self.written.seen);
+        self.written.walk(count, &mut |part| match part {
             Part::Text(text) => line.extend_from_slice(text),
             Part::Value(seen, _, arguments) if arguments.is_empty() => {
                 line.extend_from_slice(self.nothing(seen));
@@ -167,14 +131,24 @@ impl Line {
 
     /// The only placeholder, if it is a word of its own and takes every argument.
     fn all(&self) -> Option<(&Seen, Placeholder)> {
-        let [seen] = self.seen.as_slice() else { return None };
-        let alone = seen.quote == Quote::Bare && seen.placeholder.repeats() && self.is_word(seen);
+        let [seen] = self.written.seen.as_slice() else { return None };
+        let alone = seen.quote == Quote::Bare && seen.placeholder.repeats() && self.written.is_word(seen);
         alone.then_some((seen, seen.placeholder))
+    }
+
+    /// The shell and `-c`.
+    pub(super) fn head(&self) -> Vec<OsString> {
+        self.head.clone()
+    }
+
+    /// See [`super::Template::lengths`].
+    pub(super) fn lengths(&self) -> (usize, usize, usize) {
+        self.written.lengths()
     }
 
     /// How many arguments the line can refer to and still be one word of a command.
     pub(super) fn arguments_max(&self) -> usize {
-        if self.all().is_some() || !self.seen.iter().any(|seen| seen.placeholder.repeats()) {
+        if self.all().is_some() || !self.written.seen.iter().any(|seen| seen.placeholder.repeats()) {
             return usize::MAX;
         }
         let fits = |count: usize| self.render(count).line.len() <= LINE_MAX;
@@ -190,75 +164,18 @@ impl Line {
         least
     }
 
-    /// See [`super::Template::lengths`].
-    pub(super) fn lengths(&self) -> (usize, usize, usize) {
-        let each = self.seen.iter().filter(|seen| seen.placeholder.repeats());
-        let (times, written) = each.fold((0, 0), |(times, written), seen| (times + 1, written + seen.length));
-        let spans: usize = self.spans.iter().map(|span| span.len()).sum();
-        // In repeated words stand all placeholders of every argument, if there are such words.
-        let around = spans.saturating_sub(if self.spans.is_empty() { 0 } else { written });
-        let fixed = self.written.len() - if self.spans.is_empty() { written } else { spans };
-        (fixed, times.max(1), around)
-    }
-
-    /// Whether nothing is joined to a placeholder.
-    fn is_word(&self, seen: &Seen) -> bool {
-        let ends = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
-        let before = seen.at.checked_sub(1).and_then(|at| self.written.get(at));
-        ends(before) && ends(self.written.get(seen.at + seen.length))
-    }
-
     /// What stands for no value at all: a word that is nothing else goes, but what stands around it never becomes one.
     fn nothing(&self, seen: &Seen) -> &'static [u8] {
         match seen.quote {
-            Quote::Bare if self.is_word(seen) => b"",
+            Quote::Bare if self.written.is_word(seen) => b"",
             Quote::Bare | Quote::Double => b"\"\"",
             Quote::Single => b"''",
         }
     }
 
-    /// Goes through the line: its text, and its placeholders with the arguments that each takes.
-    fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(Part<'a>)) {
-        let mut seen = 0;
-        let mut at = 0;
-        // Without any argument nothing is repeated: the word stays, as it is.
-        for span in self.spans.iter().filter(|_| count > 0) {
-            seen = self.walk_part(at..span.start, seen, 0..count, visit);
-            let first = seen;
-            for nth in 0..count {
-                if nth > 0 {
-                    visit(Part::Text(b" "));
-                }
-                seen = self.walk_part(span.clone(), first, nth..nth + 1, visit);
-            }
-            at = span.end;
-        }
-        self.walk_part(at..self.written.len(), seen, 0..count, visit);
-    }
-
-    fn walk_part<'a>(
-        &'a self,
-        part: Range<usize>,
-        first: usize,
-        arguments: Range<usize>,
-        visit: &mut dyn FnMut(Part<'a>),
-    ) -> usize {
-        let mut at = part.start;
-        let mut next = first;
-        while let Some(seen) = self.seen.get(next).filter(|seen| seen.at < part.end) {
-            visit(Part::Text(&self.written[at..seen.at]));
-            let arguments = if seen.placeholder.repeats() { arguments.clone() } else { 0..1 };
-            visit(Part::Value(seen, next, arguments));
-            at = seen.at + seen.length;
-            next += 1;
-        }
-        visit(Part::Text(&self.written[at..part.end]));
-        next
-    }
-
     pub(super) fn display(&self, job: &Job<'_>) -> String {
         let mut out = String::new();
-        self.walk(job.columns.len(), &mut |part| match part {
+        self.written.walk(job.columns.len(), &mut |part| match part {
             Part::Text(text) => display::text(text, &mut out),
             Part::Value(seen, _, arguments) => {
                 let several = seen.quote != Quote::Bare;
@@ -298,11 +215,11 @@ impl Line {
             return;
         }
         size.once += self.head.iter().map(|word| word.len() + 1).sum::<usize>();
-        size.once += self.shell.len() + 1 + self.written.len() + 1 + self.one.parameters.len();
-        size.each += self.spans.iter().map(|span| span.len() + 1).sum::<usize>();
-        for seen in &self.seen {
+        size.once += self.shell.len() + 1 + self.written.text.len() + 1 + self.one.parameters.len();
+        size.each += self.written.spans.iter().map(|span| span.len() + 1).sum::<usize>();
+        for seen in &self.written.seen {
             let repeated =
-                seen.placeholder.repeats() || self.spans.iter().any(|span| span.contains(&seen.at));
+                seen.placeholder.repeats() || self.written.spans.iter().any(|span| span.contains(&seen.at));
             size.constant(repeated, REFERENCE_MAX);
             // Without any argument, quotes stand there.
             size.once += 2;
@@ -314,13 +231,6 @@ impl Line {
 const LINE_MAX: usize = (128 << 10) - 1;
 /// The longest way of writing a parameter in the line: `'"${1234567}"'`.
 const REFERENCE_MAX: usize = 14;
-
-/// A part of a line.
-enum Part<'a> {
-    Text(&'a [u8]),
-    /// A placeholder, which of those seen it is, and the arguments that it takes.
-    Value(&'a Seen, usize, Range<usize>),
-}
 
 /// Gives the values their places as parameters, equal ones the same.
 struct Numbers {
@@ -374,29 +284,9 @@ impl Numbers {
     }
 }
 
-/// Says whether a template's only word is a shell line: something beside placeholders is not plain.
-pub(super) fn is_line(word: &[u8], lexicon: &Lexicon) -> bool {
-    let mut at = 0;
-    while at < word.len() {
-        match lexicon.at(&word[at..]) {
-            Some((_, length)) => at += length,
-            None if word[at].is_ascii_alphanumeric()
-                || b"_-./:@%+,^".contains(&word[at])
-                || !word[at].is_ascii() =>
-            {
-                at += 1
-            }
-            None => return true,
-        }
-    }
-    false
-}
-
-fn base_name(shell: &OsStr) -> String {
-    let bytes = shell.as_encoded_bytes();
-    let base = bytes.rsplit(|&b| b == b'/' || b == b'\\').next().unwrap_or(bytes);
-    let base = String::from_utf8_lossy(base).into_owned();
-    let base = base.strip_suffix(".exe").unwrap_or(&base);
-    let base = base.strip_suffix("-static").unwrap_or(base);
-    base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-').to_owned()
+/// Why nothing can be appended.
+pub(super) fn nowhere() -> Error {
+    Error::refused(
+        "the line does not end in a simple command, so it is not clear where the value belongs: write `{}` there",
+    )
 }

@@ -49,6 +49,14 @@ impl Words {
         self.words[0].iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
+    pub(super) fn program(&self) -> Option<OsString> {
+        let text = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Value(_) => None,
+        };
+        self.words[0].iter().map(text).collect()
+    }
+
     pub(super) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         self.words.iter().flatten().filter_map(|piece| match piece {
             Piece::Value(placeholder) => Some(*placeholder),

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use minder::lab::Spent;
+use minder::lab::{self, Meter, Spent};
 
 use self::results::Results;
 use crate::flags::{Bench, BenchFlags, ChildLine, MeasureFlags};
@@ -47,6 +47,19 @@ pub(crate) struct Subject {
     pub(crate) axis: &'static str,
     /// Curves that others published, in sizes and nanoseconds.
     pub(crate) published: Vec<Curve>,
+    /// What has to stand beside every figure.
+    pub(crate) note: Option<&'static str>,
+}
+
+/// So many steps of the clock, or this if it is longer.
+const fn at_least(steps: u32, time: Duration) -> Duration {
+    let steps = Meter::TICK.saturating_mul(steps);
+    if steps.as_nanos() > time.as_nanos() { steps } else { time }
+}
+
+/// What has to be said of all figures of this machine.
+fn note() -> Option<&'static str> {
+    lab::is_wine().then_some("under Wine: these are not times of Windows")
 }
 
 /// One thing to measure.
@@ -95,6 +108,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
         Bench::Wait(flags) => wait::run(flags),
         Bench::Exit(flags) => exit::run(flags),
         Bench::Spawn(flags) => spawn::run(flags),
+        Bench::Idle => loop {
+            std::thread::park();
+        },
     }
 }
 

@@ -141,8 +141,15 @@ mod tests {
         choose(&mut found, "");
         choose(&mut found, "magic");
         assert_eq!(chosen(&found), default);
-        let last = found.iter().rfind(|it| it.area == "waiting").map(|it| it.name).expect("a backend");
+        let there = |it: &&Mechanism| it.area == "waiting" && it.state == Presence::There;
+        let last = found.iter().rfind(there).map(|it| it.name).expect("a backend");
         choose(&mut found, last);
+        assert_eq!(chosen(&found), [last]);
+        let other =
+            found.iter_mut().find(|it| it.area == "waiting" && it.name != last).expect("a second backend");
+        other.state = Presence::Refused("ENOSYS".to_owned());
+        let refused = other.name;
+        choose(&mut found, refused);
         assert_eq!(chosen(&found), [last]);
     }
 

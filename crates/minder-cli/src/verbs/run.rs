@@ -37,7 +37,7 @@ use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 use self::ask::Ask;
 use self::book::{Book, Left};
 use self::desk::Desk;
-use self::input::{Input, Source, too_long};
+use self::input::{Input, Source};
 use self::results::table::Table;
 use self::roster::Roster;
 use self::screen::{Screen, Streams};
@@ -82,7 +82,8 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<Ex
     }
     // The guardians are forked here, before anything is opened and any thread runs.
     let mut guard = Guard::enter(&GuardOptions::new().guardians(plan.guardians))?;
-    if let (true, Err(why)) = (plan.guardians && !plan.quiet, guard.guardians()) {
+    let wanted = plan.guardians && !plan.quiet && !guard.holds_tree();
+    if let (true, Err(why)) = (wanted, guard.guardians()) {
         say(&format!("no guardians: {why}; `kill -9` of minder would leave its jobs running"));
     }
     if let Some((name, why)) = plan.backend.and_then(refused) {
@@ -129,8 +130,8 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     data(|out| {
         input.each(|task| {
             let number = task.number;
-            if let Arguments::TooLong(len) = &task.item {
-                say(&format!("cannot run `job {number}`: {}", too_long(*len)));
+            if let Arguments::Unfit(why) = &task.item {
+                say(&format!("cannot run `job {number}`: {why}"));
                 return Ok(());
             }
             let job = Job { columns: task.columns(), number, total: input.total(), ..Job::default() };

@@ -22,6 +22,7 @@ use crate::face::Sem;
 use crate::journal::folder::{make_folders, state_root};
 use crate::report::{self, say};
 use crate::slots::{Amount, processors};
+use crate::template::Call;
 use crate::units::time;
 
 /// Held while turns are counted.
@@ -80,11 +81,7 @@ fn foreground(sem: &Sem) -> Result<ExitCode> {
             command.args(args);
             command
         }
-        _ => {
-            let mut command = Command::new(&sem.shell);
-            command.arg("-c").arg(&line);
-            command
-        }
+        _ => Call::of_line(Some(&sem.shell), &line)?.command(),
     };
     command.env("PARALLEL_SEQ", "1").env("PARALLEL_JOBSLOT", "1");
     command.env("PARALLEL_PID", std::process::id().to_string());

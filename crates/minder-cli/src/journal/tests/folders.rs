@@ -225,6 +225,7 @@ fn once_a_day() {
     let stamp = File::options().write(true).open(root.path().join("pruned")).unwrap();
     // The clock was set back since.
     stamp.set_modified(SystemTime::now() + DAY * 400).unwrap();
+    drop(stamp);
     assert_eq!(prune_daily(root.path()).unwrap().unwrap().removed.len(), 1);
     assert!(prune_daily(root.path()).unwrap().is_none());
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn options(repeat: Repeat) -> Options {
-    Options { repeat, ..Options::default() }
+    Options { repeat, ..posix() }
 }
 
 fn parse_as(words: &[&str], options: &Options) -> Result<Template, Error> {
@@ -37,13 +37,13 @@ fn each_value_is_a_word_of_its_own_outside_of_quotes() {
         ("a | b -x", r#"a | b -x "$@""#, &["x.c", "y z"]),
         ("v=\"{}\"; a \"$v\"", r#"v="${1} ${2}"; a "$v""#, &["x.c", "y z"]),
     ] {
-        let became = becomes(&[template], &Options::default(), &["x.c", "y z"]);
+        let became = becomes(&[template], &posix(), &["x.c", "y z"]);
         assert_eq!(became[0], line, "{template}");
         assert_eq!(became[1..], *parameters, "{template}");
     }
     let many: Vec<String> = (1..=11).map(|n| n.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let line = &becomes(&["a '{}' {}"], &Options::default(), &many)[0];
+    let line = &becomes(&["a '{}' {}"], &posix(), &many)[0];
     assert!(line.ends_with(r#" "$9" "${10}" "${11}""#), "{line}");
     assert!(line.contains(r#"$9 ${10} ${11}"'"#), "{line}");
     for (words, expected) in [
@@ -53,7 +53,7 @@ fn each_value_is_a_word_of_its_own_outside_of_quotes() {
         (&["a"], &["a", "x.c", "y z"]),
         (&["{}"], &["x.c", "y z"]),
     ] {
-        assert_eq!(becomes(words, &Options::default(), &["x.c", "y z"]), expected);
+        assert_eq!(becomes(words, &posix(), &["x.c", "y z"]), expected);
     }
 }
 
@@ -93,7 +93,7 @@ fn no_argument_is_no_word() {
         assert_eq!(becomes(&["a", "{}", "x{}y"], &options(repeat), &[]), ["a", "xy"]);
         assert!(argv(&parse_as(&["{}"], &options(repeat)).unwrap(), &[]).is_err());
     }
-    let lenient = Options { missing_is_empty: true, ..Options::default() };
+    let lenient = Options { missing_is_empty: true, ..posix() };
     assert_eq!(becomes(&["a", "{1}y"], &lenient, &[]), ["a", "y"]);
 }
 
@@ -132,7 +132,7 @@ fn several_values_are_refused_where_they_would_become_code() {
         }
     }
     for words in [&["ssh", "{}", "ls"][..], &["awk", "-v", "x={}", "f"]] {
-        let template = parse_as(words, &Options::default()).unwrap();
+        let template = parse_as(words, &posix()).unwrap();
         assert!(argv(&template, &["a"]).is_ok());
         for values in [&["a", "b"][..], &["a", "b", "c", "d", "e", "f"]] {
             assert_eq!(argv(&template, values).unwrap_err().kind(), ErrorKind::Refused);
@@ -180,8 +180,7 @@ fn several_values_are_no_command_of_a_wrapper() {
 fn the_size_is_never_less_than_what_is_started() {
     let lexicon = Lexicon::default().plus(true).own("{own}", "{/.}-{#}{1}").unwrap();
     for repeat in [Repeat::Joined, Repeat::Context] {
-        let options =
-            Options { lexicon: lexicon.clone(), repeat, missing_is_empty: true, ..Options::default() };
+        let options = Options { lexicon: lexicon.clone(), repeat, missing_is_empty: true, ..posix() };
         for words in [
             &["a"][..],
             &["a", "x{}y", "{1}", "{-1}"],
@@ -207,31 +206,31 @@ fn the_size_is_never_less_than_what_is_started() {
             }
         }
     }
-    assert_eq!(parse_as(&["a", "{3}", "{2.}{-7}"], &Options::default()).unwrap().max_column(), 3);
+    assert_eq!(parse_as(&["a", "{3}", "{2.}{-7}"], &posix()).unwrap().max_column(), 3);
 }
 
 #[test]
 fn all_words_are_a_line_if_that_is_wished() {
-    let line = Options { form: Form::Line, ..Options::default() };
+    let line = Options { form: Form::Line, ..posix() };
     assert_eq!(becomes(&["a", "b", "c|d"], &line, &["v"]), ["a b c|d \"$1\"", "v"]);
     assert_eq!(becomes(&["a"], &line, &["v"]), ["a \"$1\"", "v"]);
-    let quoted = Options { form: Form::Line, quote: true, ..Options::default() };
+    let quoted = Options { form: Form::Line, quote: true, ..posix() };
     assert_eq!(becomes(&["a", "$x|{}"], &quoted, &["v"]), ["a", "$x|v"]);
     assert_eq!(becomes(&["a b"], &quoted, &["v"]), ["a b", "v"]);
-    let bare = Options { append: false, ..Options::default() };
+    let bare = Options { append: false, ..posix() };
     assert_eq!(becomes(&["a", "b"], &bare, &["v"]), ["a", "b"]);
     assert_eq!(becomes(&["a | (b)"], &bare, &["v"]), ["a | (b)"]);
-    let lenient = Options { missing_is_empty: true, ..Options::default() };
+    let lenient = Options { missing_is_empty: true, ..posix() };
     assert_eq!(becomes(&["a", "{2}", "{-3}", "x{9}"], &lenient, &["v"]), ["a", "", "", "x"]);
     assert_eq!(becomes(&["a {2}x"], &lenient, &["v"]), ["a \"$1\"x", ""]);
 }
 
 #[test]
 fn a_text_stays_one_word() {
-    let text = Template::text(&"{}: {1} {.}".into(), &Options::default());
+    let text = Template::text(&"{}: {1} {.}".into(), &posix());
     assert_eq!(argv(&text, &["a.b", "c"]).unwrap(), ["a.b c: a.b a c"]);
     assert_eq!(argv(&text, &["a.b"]).unwrap(), ["a.b: a.b a"]);
-    assert_eq!(argv(&Template::text(&"{}".into(), &Options::default()), &[]).unwrap(), [""]);
+    assert_eq!(argv(&Template::text(&"{}".into(), &posix()), &[]).unwrap(), [""]);
 }
 
 #[test]
@@ -246,5 +245,5 @@ fn several_values_are_shown_as_a_person_would_write_them() {
     ] {
         assert_eq!(parse_as(&[template], &options(repeat)).unwrap().display(&job), shown);
     }
-    assert_eq!(parse_as(&["x", "{}y"], &Options::default()).unwrap().display(&job), "x 'a b' cy");
+    assert_eq!(parse_as(&["x", "{}y"], &posix()).unwrap().display(&job), "x 'a b' cy");
 }

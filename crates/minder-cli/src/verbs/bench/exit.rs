@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use minder::lab::{self, Exits};
 
-use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge, points};
+use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge, note, points};
 use crate::flags::ExitFlags;
 
 /// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children have to be replaced often.
@@ -26,12 +26,17 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
         title: "Hearing that a child has ended",
         axis: "children that live",
         published: Vec::new(),
+        note: note(),
     };
     let mechanisms = chosen(&lab::exits().collect::<Vec<_>>(), &flags.measure)?;
+    let sizes = flags.live.as_ref().map_or(Exits::SIZES, |sizes| &sizes.0);
     let both = |point| [ONE, BURST].map(|kind| Point { kind: Some(kind), ..point });
-    let points: Vec<Point> = points(&flags.live.0, &mechanisms).into_iter().flat_map(both).collect();
+    let points: Vec<Point> = points(sizes, &mechanisms).into_iter().flat_map(both).collect();
     let desk = Desk::enter()?;
-    let child = command(&flags.child);
+    let child = match &flags.child {
+        Some(line) => command(line),
+        None => idle()?,
+    };
     Exits::check(&child)?;
     // The burst follows on the same children.
     let mut crowd: Option<(&'static str, Exits)> = None;
@@ -51,6 +56,17 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
         crowd = Some((point.mechanism, exits));
         Ok(Figure::of(ends as u64, spent))
     })
+}
+
+/// A command that does nothing until it is killed: the system's, or this program.
+fn idle() -> Result<minder::Command> {
+    if let Some(command) = lab::idle() {
+        return Ok(command);
+    }
+    let program = std::env::current_exe().context("cannot find this program, which is to be started")?;
+    let mut command = minder::Command::new(program);
+    command.args(["bench", "idle"]);
+    Ok(command)
 }
 
 /// A mechanism with so many children.

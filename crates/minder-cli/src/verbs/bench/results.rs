@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use minder::lab::Meter;
+
 use super::{Figure, Point, Subject};
 use crate::report::chart::{Chart, Curve, Panel};
 use crate::report::count;
 use crate::report::export::Value;
 use crate::report::table::{Column, Table};
+
+/// Whether CPU time goes on in steps that can be seen: few operations then seem to cost nothing.
+const COARSE: bool = Meter::TICK.as_millis() > 0;
 
 impl Subject {
     /// The columns of a row.
@@ -15,7 +20,8 @@ impl Subject {
         let operations = format!("{}s", self.operation);
         let kind = self.kinds.then_some("kind");
         let names = ["mechanism"].into_iter().chain(kind);
-        names.chain([self.size, "round", &operations, "cpu_ns", "wall_ns"]).map(str::to_owned).collect()
+        let names = names.chain([self.size, "round", &operations, "cpu_ns", "wall_ns"]);
+        names.chain(self.note.map(|_| "note")).map(str::to_owned).collect()
     }
 
     /// A row.
@@ -32,7 +38,7 @@ impl Subject {
             real(figure.cpu_ns),
             real(figure.wall_ns),
         ];
-        head.chain(tail).collect()
+        head.chain(tail).chain(self.note.map(|note| Value::Text(note.to_owned()))).collect()
     }
 
     /// What is measured, for whoever watches: `wait: epoll, 64 objects`.
@@ -97,7 +103,10 @@ impl<'a> Results<'a> {
     /// Two tables of medians, of CPU and of time that passed, and what was not measured.
     pub(super) fn tables(&self, out: &mut dyn Write, rounds: u32) -> io::Result<()> {
         if !self.is_empty() {
-            let Subject { operation, whose, .. } = self.subject;
+            let Subject { operation, whose, note, .. } = self.subject;
+            if let Some(note) = note {
+                writeln!(out, "Note: {note}.\n")?;
+            }
             writeln!(out, "CPU time of one {operation}, {whose}{}:\n", of_rounds(rounds))?;
             self.table(out, |figure| figure.cpu_ns)?;
             writeln!(out, "\nWall time of one {operation}:\n")?;
@@ -133,10 +142,11 @@ impl<'a> Results<'a> {
         table.finish()
     }
 
-    /// The medians of CPU time; a panel for each kind.
+    /// The medians of CPU time, or of wall time where CPU time is too coarse to be drawn; a panel for each kind.
     pub(super) fn chart(&self, rounds: u32) -> Chart {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+        let note = self.subject.note.map(|note| format!(" ({note})")).unwrap_or_default();
+        let system = format!("{} {}{note}", std::env::consts::OS, std::env::consts::ARCH);
         let panels = self.kinds().into_iter().map(|kind| {
             let mut curves: Vec<Curve> =
                 self.mechanisms().iter().map(|mechanism| self.curve(mechanism, kind)).collect();
@@ -152,7 +162,10 @@ impl<'a> Results<'a> {
                 of_rounds(rounds)
             ),
             across: self.subject.axis.to_owned(),
-            up: format!("CPU time of one {}, {}", self.subject.operation, self.subject.whose),
+            up: match COARSE {
+                false => format!("CPU time of one {}, {}", self.subject.operation, self.subject.whose),
+                true => format!("Wall time of one {}", self.subject.operation),
+            },
             panels: panels.collect(),
         }
     }
@@ -165,10 +178,13 @@ impl<'a> Results<'a> {
             .filter(of)
             .filter_map(|point| {
                 let place = self.place(mechanism, kind, point.size)?;
-                Some((point.size, self.median(place, |figure| figure.cpu_ns)?))
+                let drawn = |figure: &Figure| if COARSE { figure.wall_ns } else { figure.cpu_ns };
+                Some((point.size, self.median(place, drawn)?))
             })
             .collect();
-        let points = medians.into_iter().map(|(size, cpu)| (size as f64, cpu)).collect();
+        // There is no place for 0 on an axis of logarithms.
+        let sizes = medians.into_iter().filter(|(size, _)| *size > 0);
+        let points = sizes.map(|(size, cpu)| (size as f64, cpu)).collect();
         Curve { label: mechanism.to_owned(), points, published: false }
     }
 
@@ -247,6 +263,7 @@ mod tests {
             title: "What one wait costs",
             axis: "objects",
             published: Vec::new(),
+            note: None,
         }
     }
 
@@ -329,6 +346,25 @@ Not measured:
             chart.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(),
             ["one", "burst"]
         );
+    }
+
+    #[test]
+    fn a_note_stands_beside_every_figure() {
+        let subject = Subject { note: Some("under Wine"), ..subject(false) };
+        let points = [point("scan", 0), point("scan", 2)];
+        let mut results = Results::new(&subject, &points);
+        results.take(0, figure(10.0));
+        results.take(1, figure(20.0));
+        let mut out = Vec::new();
+        results.tables(&mut out, 1).expect("memory");
+        assert!(out.starts_with(b"Note: under Wine.\n\nCPU time"));
+        let chart = results.chart(1);
+        assert!(chart.subtitle.contains(" (under Wine), "), "{}", chart.subtitle);
+        // No look at nothing is on the chart.
+        assert_eq!(chart.panels[0].curves[0].points.len(), 1);
+        assert_eq!(subject.columns().last().map(String::as_str), Some("note"));
+        let values = subject.values(&points[0], 1, &figure(1.0));
+        assert_eq!(values.last(), Some(&Value::Text("under Wine".to_owned())));
     }
 
     #[test]

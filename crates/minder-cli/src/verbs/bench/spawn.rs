@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use minder::lab::{self, Ballast, Spawns, Spent};
 
-use super::{Desk, Figure, Subject, chosen, command, conduct, judge, points};
+use super::{Desk, Figure, Subject, at_least, chosen, command, conduct, judge, note, points};
 use crate::flags::SpawnFlags;
 use crate::report::{explain, say};
 
 /// How many starts one measurement counts: no more than that, fewer when the time is over, but some.
 const SPAWNS_MAX: u64 = 100;
 const SPAWNS_MIN: u64 = 5;
-const TIME: Duration = Duration::from_millis(500);
+const TIME: Duration = at_least(64, Duration::from_millis(500));
 
 pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
     let subject = Subject {
@@ -25,10 +25,11 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
         title: "Starting a child",
         axis: "MiB of the parent",
         published: Vec::new(),
+        note: note(),
     };
     let mechanisms = chosen(&lab::spawns().collect::<Vec<_>>(), &flags.measure)?;
     let mut desk = Desk::enter()?;
-    let child = command(&flags.child);
+    let child = flags.child.as_ref().map_or_else(lab::brief, command);
     // Ours says best what is wrong with a command.
     if let Some(mechanism) = lab::spawns().next() {
         let trial = child.clone();

@@ -6,18 +6,19 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use minder::lab::{Meter, Objects, Waiting, waits};
 
-use super::{Desk, Figure, Point, Subject, chosen, conduct, points};
+use super::{Desk, Figure, Point, Subject, at_least, chosen, conduct, note, points};
 use crate::flags::WaitFlags;
 use crate::report::chart::Curve;
 
-/// How long one measurement lasts, and how many waits it has at least, unless they take too long.
-const TIME: Duration = Duration::from_millis(30);
+/// How long one measurement lasts, and how many waits it has at least, unless they take too long. Where CPU time goes on in
+/// steps that can be seen, a measurement has so many of them.
+const TIME: Duration = at_least(16, Duration::from_millis(30));
 const WAITS_MIN: u64 = 50;
 const TIME_MAX: Duration = Duration::from_secs(1);
 /// How long the signal and the reset alone are measured, and how often: the least counts, so that what else the machine does
 /// in these moments is not taken off.
-const REST_TIME: Duration = Duration::from_millis(1);
-const RESTS: usize = 8;
+const REST_TIME: Duration = at_least(8, Duration::from_millis(1));
+const RESTS: usize = if REST_TIME.as_millis() > 1 { 2 } else { 8 };
 /// Waits before anything is measured: threads find their processors, memory comes into caches.
 const WARM: u64 = 5;
 /// Descriptors that are not objects: standard streams, signals, the mechanism's own.
@@ -34,9 +35,11 @@ pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
         title: "Waiting for one of many objects",
         axis: "objects that are waited for",
         published: vec![published()],
+        note: note(),
     };
     let mechanisms = chosen(&waits().collect::<Vec<_>>(), &flags.measure)?;
-    let points = points(&flags.objects.0, &mechanisms);
+    let sizes = flags.objects.as_ref().map_or(Objects::SIZES, |sizes| &sizes.0);
+    let points = points(sizes, &mechanisms);
     conduct(&subject, &flags.measure, Desk::enter()?, &points, measure)
 }
 
@@ -51,6 +54,10 @@ fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
         );
     }
     let objects = Objects::open(count)?;
+    if count == 0 {
+        let mut waiting = Waiting::open(point.mechanism, objects)?;
+        return repeat(TIME, || waiting.look());
+    }
     let mut indices = Indices::new(point.size);
     let mut rest = MOST;
     for _ in 0..RESTS {

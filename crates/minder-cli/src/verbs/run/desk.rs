@@ -179,9 +179,11 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
             shared.crew.cancel();
             if !shared.plan.quiet {
                 let jobs = count(running, "running job");
-                shared.stage.screen.aside_at_once(|| {
-                    say_if_heard(&format!("{}: asked {jobs} to end; once more kills", name(signal)))
-                });
+                let line = match minder::os::can_ask() {
+                    true => format!("{}: asked {jobs} to end; once more kills", name(signal)),
+                    false => format!("{}: ended {jobs}", name(signal)),
+                };
+                shared.stage.screen.aside_at_once(|| say_if_heard(&line));
             }
         }
         Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit if !wishes.killed => {

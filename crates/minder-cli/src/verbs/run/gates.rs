@@ -179,6 +179,9 @@ impl Gate {
                 bail!("{flag}: {} is more than the {} that this machine has", bytes(size), bytes(total));
             }
         }
+        if memsuspend.is_some() && !self.readings.suspends() {
+            bail!("`--memsuspend` is not known on this system");
+        }
         if load.is_some() {
             known("--load", self.readings.load())?;
         }

@@ -8,13 +8,14 @@ mod conclude;
 use std::time::Duration;
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
-use minder::{Command, Error, ErrorKind, Event, Kill, Outcome, Status, Token};
+use minder::os::TEMP_VARIABLE;
+use minder::{Error, ErrorKind, Event, Kill, Outcome, Token};
 
 use self::hear::{forward, show_head};
 use self::launch::job;
 use super::batch::Batch;
 use super::gates::Permit;
-use super::input::{Task, too_long};
+use super::input::Task;
 use super::job::Running;
 use super::lines::line_max;
 use super::output::Own;
@@ -85,7 +86,7 @@ impl Hand<'_> {
             Arguments::Columns(_) => {
                 shorten(&self.shared.plan.template.display(&job(self.shared, task, start)))
             }
-            Arguments::TooLong(_) => format!("job {}", task.number),
+            Arguments::Unfit(_) => format!("job {}", task.number),
         }
     }
 
@@ -113,11 +114,11 @@ impl Worker for Hand<'_> {
         let plan = self.shared.plan;
         // Dropped wherever the job does not start.
         let permit = self.permit.take();
-        if let Arguments::TooLong(len) = &task.item {
-            return Err(self.give_up(start, task, &format!("job {}", task.number), &too_long(*len)));
+        if let Arguments::Unfit(why) = &task.item {
+            return Err(self.give_up(start, task, &format!("job {}", task.number), &why.to_string()));
         }
-        let argv = match plan.template.argv(&job(self.shared, task, start)) {
-            Ok(argv) => argv,
+        let call = match plan.template.call(&job(self.shared, task, start)) {
+            Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The same for every job: said once, and no other job is tried.
                 self.shared.fail(error.to_string());
@@ -128,9 +129,7 @@ impl Worker for Hand<'_> {
                 return Err(self.give_up(start, task, &name, &error.to_string()));
             }
         };
-        let mut words = argv.into_iter();
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words);
+        let mut command = call.command();
         let mut running = Running::new(task.number);
         running.permit = permit;
         running.last = self.shared.is_last(start);
@@ -146,6 +145,10 @@ impl Worker for Hand<'_> {
                 return Err(Verdict::FailedForGood);
             }
         };
+        // It may have become another command.
+        for (name, value) in &call.variables {
+            command.env(name, value);
+        }
         if plan.verbose {
             let line = plan.template.display(&job(self.shared, task, start));
             self.shared.stage.screen.aside(|| crate::report::say_command(&line));
@@ -187,9 +190,7 @@ impl Worker for Hand<'_> {
             Event::Forwarded(_, stream, bytes) => {
                 self.at(start).into_iter().for_each(|running| running.count(stream, bytes));
             }
-            Event::Exited(_, exit)
-                if matches!(exit.status, Status::Signaled { .. }) && self.shared.has_failed() =>
-            {
+            Event::Exited(_, exit) if minder::os::may_be_killed(exit.status) && self.shared.has_failed() => {
                 self.at(start).into_iter().for_each(|running| running.torn = true);
             }
             Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
@@ -266,6 +267,13 @@ impl Worker for Hand<'_> {
         // A folder that cannot be entered is no matter of the program.
         let why = match error.to_string() {
             text if text.starts_with("failed to enter") => text,
+            // Of one record there are no fewer.
+            _ if error.kind() == ErrorKind::TooLong
+                && self.shared.plan.gathers
+                && task.columns().len() > 1 =>
+            {
+                format!("{}; or give each job fewer arguments (-s)", error.reason())
+            }
             _ => error.reason(),
         };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
@@ -292,7 +300,9 @@ impl Worker for Hand<'_> {
             }
             // The only files that the library writes.
             _ if error.to_string().contains("spill") => {
-                format!("{error} (--tmpdir or TMPDIR name another folder for output that does not fit into memory)")
+                format!(
+                    "{error} (--tmpdir or {TEMP_VARIABLE} name another folder for output that does not fit into memory)"
+                )
             }
             _ => error.to_string(),
         });

@@ -27,11 +27,6 @@ const AHEAD_MAX: usize = 64 << 10;
 /// A total that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Why a record is no argument.
-pub(super) fn too_long(len: usize) -> String {
-    format!("a line of {len} bytes; an argument has at most 131,071")
-}
-
 /// A job: its number, from 1, in the order of the input, and its arguments.
 #[derive(Debug)]
 pub(super) struct Task {
@@ -51,11 +46,11 @@ impl Task {
         self.part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its arguments; none if they are too long.
+    /// Its arguments; none if they cannot be arguments.
     pub(super) fn columns(&self) -> &[OsString] {
         match &self.item {
             Arguments::Columns(columns) => columns,
-            Arguments::TooLong(_) => &[],
+            Arguments::Unfit(_) => &[],
         }
     }
 }

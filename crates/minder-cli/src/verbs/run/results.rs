@@ -8,13 +8,13 @@ pub(super) mod table;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, is_separator};
 
 use minder::Stream;
-use minder::os::{argument, os_str, private_file, read_at};
+use minder::os::{argument, private_file, read_at, remove_open};
 
 pub(super) use self::copies::Copies;
-use self::escape::escape;
+use self::escape::Rules;
 use crate::plan::{self, Beside};
 use crate::report::reason;
 use crate::template::{Job, Template};
@@ -49,11 +49,7 @@ impl Results {
         let cannot = |path: &Path, error: &io::Error| cannot_write(path, error);
         let (paths, place) = match &beside.results {
             Some(plan::Results::Tree { root, keys }) => {
-                let mut folder = root.clone();
-                for (key, value) in keys.of(job.columns) {
-                    folder.push(os_str(&escape(key.as_encoded_bytes())));
-                    folder.push(os_str(&escape(value.as_encoded_bytes())));
-                }
+                let folder = below(root, &keys.of(job.columns)).map_err(|error| cannot(root, &error))?;
                 let paths = make_folder(&folder).map_err(|error| cannot(root, &error))?;
                 (paths, folder)
             }
@@ -185,6 +181,22 @@ fn text(template: &Template, job: &Job<'_>) -> Result<OsString, String> {
     Ok(words.into_iter().next().unwrap_or_default())
 }
 
+/// Makes the folder of a job, and what is missing above it.
+fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
+    match fs::create_dir_all(root) {
+        // What stands in its place is told when something is to be made in it.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => (),
+    }
+    let mut folder = root.to_owned();
+    for (key, value) in keys {
+        for name in [key.as_os_str(), value] {
+            folder = escape::make_folder(&folder, name, Rules::of_system())?;
+        }
+    }
+    Ok(folder)
+}
+
 /// Makes a folder: its files for both outputs and the number.
 fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
     fs::create_dir_all(folder)?;
@@ -194,10 +206,11 @@ fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
     Ok(["stdout", "stderr", "seq"].map(|name| folder.join(name)))
 }
 
-/// The files for both outputs and the number where the user named them, in a folder if the name ends in a slash.
+/// The files for both outputs and the number where the user named them, in a folder if the name ends as one.
 fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
+    is_no_stream(Path::new(name))?;
     let bytes = name.as_encoded_bytes();
-    if bytes.ends_with(b"/") {
+    if bytes.last().is_some_and(|last| is_separator(char::from(*last))) {
         return make_folder(Path::new(name).components().as_path());
     }
     if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -206,10 +219,24 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(argument([bytes, end].concat()))))
 }
 
+/// Refuses a name of which Windows would take a part for a stream of a file, where nobody looks for it ("Naming Files, Paths,
+/// and Namespaces").
+fn is_no_stream(name: &Path) -> io::Result<()> {
+    let holds = |part: Component<'_>| match part {
+        Component::Normal(part) => part.as_encoded_bytes().contains(&b':'),
+        _ => false,
+    };
+    if Rules::of_system() == Rules::Windows && name.components().any(holds) {
+        let text = "what follows `:` would name a stream of a file, which Windows shows nowhere";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(())
+}
+
 /// A new file in the place of what was there.
 fn anew(path: &Path) -> io::Result<File> {
     loop {
-        match fs::remove_file(path) {
+        match remove_open(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => (),
         }

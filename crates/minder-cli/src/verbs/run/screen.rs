@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minder::Stream;
-use minder::os::{Standard, enlarge_pipe, read_at, send, standard};
+use minder::os::{Standard, enlarge_pipe, read_at, send, standard, write_console};
 
 use crate::ready;
 use crate::report::{Progress, reason};
@@ -88,7 +88,10 @@ impl Screen {
         // The bar's lock is not held while somebody does not read from a pipe: the main thread takes signals.
         let result = if file.is_terminal() {
             let whole = bytes.ends_with(b"\n");
-            self.progress.aside_for(whole, || ready::write_all(file, bytes))
+            self.progress.aside_for(whole, || match write_console(file, bytes) {
+                Ok(false) => ready::write_all(file, bytes),
+                wrote => wrote.map(drop),
+            })
         } else {
             ready::write_all(file, bytes)
         };

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use minder::exec::{Crew, Start};
+use minder::os::TEMP_VARIABLE;
 use minder::{ChildSet, Status};
 
 use super::batch::Batch;
@@ -140,7 +141,7 @@ impl<'a> Shared<'a> {
         let folder = self.book.folder();
         let why = reason(error);
         format!(
-            "cannot keep output in `{}`: {why} (--tmpdir or TMPDIR name another folder)",
+            "cannot keep output in `{}`: {why} (--tmpdir or {TEMP_VARIABLE} name another folder)",
             folder.display()
         )
     }

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::os::{self, Memory, Swaps};
-use minder::{Child, Command, Kill, Stdio};
+use minder::{Child, Kill, Stdio};
 
 use crate::report::{explain, time};
+use crate::template::Call;
 
 /// How long a command of `--limit` may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -28,6 +29,8 @@ pub(crate) trait Readings: fmt::Debug + Send {
     fn swaps(&mut self) -> io::Result<Swaps>;
     /// How long each disk has been busy so far.
     fn disks(&mut self) -> io::Result<HashMap<String, Duration>>;
+    /// Whether jobs can be suspended.
+    fn suspends(&self) -> bool;
     /// What a command of `--limit` says; the text is to be told, once.
     fn ask(&mut self, command: &str) -> (Answer, Option<String>);
 }
@@ -46,20 +49,21 @@ pub(crate) enum Answer {
 /// This machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    shell: OsString,
+    shell: Option<OsString>,
     over: Arc<AtomicBool>,
 }
 
 impl Machine {
-    /// `shell` runs the command of `--limit`, as `SHELL -c COMMAND`; nothing is waited for once `over` is set.
-    pub(crate) fn new(shell: OsString, over: Arc<AtomicBool>) -> Self {
+    /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once `over` is set.
+    pub(crate) fn new(shell: Option<OsString>, over: Arc<AtomicBool>) -> Self {
         Self { shell, over }
     }
 
     /// The exit code, or why there is none.
     fn run(&self, line: &str) -> Result<i32, String> {
-        let mut command = Command::new(&self.shell);
-        command.arg("-c").arg(line).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+        let call = Call::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
+        let mut command = call.command();
+        command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         let mut child = command.spawn().map_err(|error| explain(&error.into()))?;
         let deadline = Instant::now() + ANSWER_MAX;
         loop {
@@ -105,6 +109,10 @@ impl Readings for Machine {
         Ok(os::disks()?.into_iter().map(|disk| (disk.name, disk.busy)).collect())
     }
 
+    fn suspends(&self) -> bool {
+        os::can_suspend()
+    }
+
     fn ask(&mut self, command: &str) -> (Answer, Option<String>) {
         let said = match self.run(command) {
             Ok(0) => return (Answer::Start, None),
@@ -122,7 +130,7 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine::new("/bin/sh".into(), Arc::default())
+        Machine::new(None, Arc::default())
     }
 
     #[test]
@@ -134,7 +142,7 @@ mod tests {
         let (answer, said) = machine.ask("exit 3");
         assert_eq!(answer, Answer::Wait);
         assert!(said.is_some_and(|line| line.contains("`exit 3`: exit 3")));
-        let (answer, said) = Machine::new("/no/shell".into(), Arc::default()).ask("exit 0");
+        let (answer, said) = Machine::new(Some("/no/shell".into()), Arc::default()).ask("exit 0");
         assert!(answer == Answer::Wait && said.is_some());
     }
 
@@ -142,7 +150,7 @@ mod tests {
     fn a_run_that_is_over_waits_for_no_answer() {
         let begun = Instant::now();
         let over = Arc::new(AtomicBool::new(true));
-        assert_eq!(Machine::new("/bin/sh".into(), over).ask("sleep 9").0, Answer::Wait);
+        assert_eq!(Machine::new(None, over).ask("sleep 9").0, Answer::Wait);
         assert!(begun.elapsed() < ANSWER_MAX);
     }
 }

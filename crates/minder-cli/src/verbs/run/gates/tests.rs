@@ -21,6 +21,7 @@ struct Given {
     asked: usize,
     fails: bool,
     unknown: bool,
+    restless: bool,
 }
 
 /// All memory of the machine of a test.
@@ -56,6 +57,10 @@ impl Readings for Figures {
 
     fn disks(&mut self) -> io::Result<HashMap<String, Duration>> {
         self.get(|given| HashMap::from([("vda".to_owned(), given.disk)]))
+    }
+
+    fn suspends(&self) -> bool {
+        !self.0.lock().expect("nobody panicked").restless
     }
 
     fn ask(&mut self, command: &str) -> (Answer, Option<String>) {
@@ -239,6 +244,10 @@ fn what_cannot_be_is_said_at_the_start() {
     assert_eq!(
         error(Conditions { noswap: true, ..none() }, unknown),
         "`--noswap` is not known on this system"
+    );
+    assert_eq!(
+        error(Conditions { memsuspend: Some(1), ..none() }, |given| given.restless = true),
+        "`--memsuspend` is not known on this system"
     );
     let limit = Some(Limit::Io(1.0));
     assert_eq!(error(Conditions { limit, ..none() }, unknown), "`--limit io` is not known on this system");

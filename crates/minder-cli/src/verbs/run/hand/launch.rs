@@ -115,7 +115,12 @@ impl Hand<'_> {
             }
             Way::Fifo => {
                 let _ = std::fs::remove_file(&path);
-                minder::os::private_pipe(&path).map_err(failed)?;
+                minder::os::private_pipe(&path).map_err(|error| match error.kind() {
+                    std::io::ErrorKind::Unsupported => {
+                        "--fifo: this system has no pipes in folders: --cat gives each job a file".to_owned()
+                    }
+                    _ => failed(error),
+                })?;
                 let mut words =
                     vec![FIFO.into(), path.clone().into_os_string(), command.get_program().to_owned()];
                 words.extend(command.get_args().map(std::ffi::OsStr::to_owned));

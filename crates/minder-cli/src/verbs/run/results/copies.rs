@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use minder::os::private_file;
 
-use super::text;
+use super::{is_no_stream, text};
 use crate::plan::Beside;
 use crate::report::reason;
 use crate::template::Job;
@@ -53,6 +53,7 @@ impl Drop for Copies {
 /// whoever may write beside it would take from the whole machine.
 fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
+    is_no_stream(name)?;
     if name.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
     }

@@ -1,0 +1,85 @@
+//! A line as it was written, with the places of its placeholders.
+
+use std::ops::Range;
+
+use super::Placeholder;
+use super::scan::Seen;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    pub(super) text: Vec<u8>,
+    pub(super) seen: Vec<Seen>,
+    /// The words that are repeated for each argument.
+    pub(super) spans: Vec<Range<usize>>,
+}
+
+/// A part of a line.
+pub(super) enum Part<'a> {
+    Text(&'a [u8]),
+    /// A placeholder, which of those seen it is, and the arguments that it takes.
+    Value(&'a Seen, usize, Range<usize>),
+}
+
+impl Written {
+    pub(super) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+        self.seen.iter().map(|seen| seen.placeholder)
+    }
+
+    /// See [`super::Template::lengths`].
+    pub(super) fn lengths(&self) -> (usize, usize, usize) {
+        let each = self.seen.iter().filter(|seen| seen.placeholder.repeats());
+        let (times, written) = each.fold((0, 0), |(times, written), seen| (times + 1, written + seen.length));
+        let spans: usize = self.spans.iter().map(|span| span.len()).sum();
+        // In repeated words stand all placeholders of every argument, if there are such words.
+        let around = spans.saturating_sub(if self.spans.is_empty() { 0 } else { written });
+        let fixed = self.text.len() - if self.spans.is_empty() { written } else { spans };
+        (fixed, times.max(1), around)
+    }
+
+    /// Whether nothing is joined to a placeholder.
+    pub(super) fn is_word(&self, seen: &Seen) -> bool {
+        let ends = |byte: Option<&u8>| byte.is_none_or(|b| b" \t\n;&|()".contains(b));
+        let before = seen.at.checked_sub(1).and_then(|at| self.text.get(at));
+        ends(before) && ends(self.text.get(seen.at + seen.length))
+    }
+
+    /// Goes through the line: its text, and its placeholders with the arguments that each takes.
+    pub(super) fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(Part<'a>)) {
+        let mut seen = 0;
+        let mut at = 0;
+        // Without any argument nothing is repeated: the word stays, as it is.
+        for span in self.spans.iter().filter(|_| count > 0) {
+            seen = self.walk_part(at..span.start, seen, 0..count, visit);
+            let first = seen;
+            for nth in 0..count {
+                if nth > 0 {
+                    visit(Part::Text(b" "));
+                }
+                seen = self.walk_part(span.clone(), first, nth..nth + 1, visit);
+            }
+            at = span.end;
+        }
+        self.walk_part(at..self.text.len(), seen, 0..count, visit);
+    }
+
+    fn walk_part<'a>(
+        &'a self,
+        part: Range<usize>,
+        first: usize,
+        arguments: Range<usize>,
+        visit: &mut dyn FnMut(Part<'a>),
+    ) -> usize {
+        let mut at = part.start;
+        let mut next = first;
+        while let Some(seen) = self.seen.get(next).filter(|seen| seen.at < part.end) {
+            visit(Part::Text(&self.text[at..seen.at]));
+            let arguments = if seen.placeholder.repeats() { arguments.clone() } else { 0..1 };
+            visit(Part::Value(seen, next, arguments));
+            at = seen.at + seen.length;
+            next += 1;
+        }
+        visit(Part::Text(&self.text[at..part.end]));
+        next
+    }
+}
