@@ -1,16 +1,11 @@
 //! What jobs of the command do in tests, and under which circumstances the command is started.
 
-#![expect(unsafe_code, reason = "descriptors and limits as a host may leave them")]
+#![cfg_attr(unix, expect(unsafe_code, reason = "descriptors and limits as a host may leave them"))]
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
-
-use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::{Words, pause};
 
@@ -22,6 +17,8 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         "job" => return job(word(1)).map(Some),
         // text ID,OUT,ERR,LONGEST,CODE: lines that name their job, on both streams; then the code.
         "text" => return text(word(1)).map(Some),
+        // play LINE VALUE…: does what a shell would do with the line, of the little that it knows.
+        "play" => std::process::exit(super::play::play(words)?),
         // fill BYTES FILE: so many bytes in lines, then the file is made. Lives on until FILE.go is there.
         "fill" => fill(number(1), Path::new(word(2)))?,
         // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how many it saw.
@@ -57,10 +54,11 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         // read-tty: a line of the terminal.
         "read-tty" => {
             let mut byte = [0];
-            File::open("/dev/tty")?.read_exact(&mut byte)?;
+            File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" })?.read_exact(&mut byte)?;
         }
-        // as CHANGE,… PROGRAM ARG…: becomes the program, under these circumstances.
-        "as" => return Err(become_with(word(1), args)),
+        // as CHANGE,… PROGRAM ARG…: becomes the program, under these circumstances. They are those of Unix.
+        #[cfg(unix)]
+        "as" => return Err(circumstances::become_with(word(1), args)),
         _ => return Ok(None),
     }
     io::stdout().flush()?;
@@ -164,54 +162,66 @@ fn meet(folder: &Path, many: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns only when it failed.
-fn become_with(changes: &str, args: &[OsString]) -> io::Error {
-    let Some(program) = args.get(2) else { return io::ErrorKind::InvalidInput.into() };
-    let mut command = Command::new(program);
-    command.args(&args[3..]);
-    for change in changes.split(',') {
-        let (what, value) = change.split_once('=').unwrap_or((change, ""));
-        let number: u32 = value.parse().unwrap_or(0);
-        let limit = Rlimit { current: Some(u64::from(number)), maximum: Some(u64::from(number)) };
-        let result = match what {
-            "nofile" => setrlimit(Resource::Nofile, limit).map_err(io::Error::from),
-            "nproc" => setrlimit(Resource::Nproc, limit).map_err(io::Error::from),
-            "user" => {
-                command.uid(number).gid(number);
-                Ok(())
+/// What Unix lets a process become under.
+#[cfg(unix)]
+mod circumstances {
+    use std::ffi::OsString;
+    use std::io;
+    use std::os::fd::{FromRawFd, OwnedFd};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    /// Returns only when it failed.
+    pub(super) fn become_with(changes: &str, args: &[OsString]) -> io::Error {
+        let Some(program) = args.get(2) else { return io::ErrorKind::InvalidInput.into() };
+        let mut command = Command::new(program);
+        command.args(&args[3..]);
+        for change in changes.split(',') {
+            let (what, value) = change.split_once('=').unwrap_or((change, ""));
+            let number: u32 = value.parse().unwrap_or(0);
+            let limit = Rlimit { current: Some(u64::from(number)), maximum: Some(u64::from(number)) };
+            let result = match what {
+                "nofile" => setrlimit(Resource::Nofile, limit).map_err(io::Error::from),
+                "nproc" => setrlimit(Resource::Nproc, limit).map_err(io::Error::from),
+                "user" => {
+                    command.uid(number).gid(number);
+                    Ok(())
+                }
+                "ignore" => set_ignored(number),
+                "block" => block(number),
+                "close" => {
+                    // SAFETY: one of our standard streams, which nothing in this program uses from here on.
+                    drop(unsafe { OwnedFd::from_raw_fd(number.cast_signed()) });
+                    Ok(())
+                }
+                _ => Err(io::ErrorKind::InvalidInput.into()),
+            };
+            if let Err(error) = result {
+                return error;
             }
-            "ignore" => set_ignored(number),
-            "block" => block(number),
-            "close" => {
-                // SAFETY: one of our standard streams, which nothing in this program uses from here on.
-                drop(unsafe { OwnedFd::from_raw_fd(number.cast_signed()) });
-                Ok(())
-            }
-            _ => Err(io::ErrorKind::InvalidInput.into()),
-        };
-        if let Err(error) = result {
-            return error;
         }
+        // The mask and ignored signals are kept by this, but for SIGPIPE, which gets its default action back.
+        command.exec()
     }
-    // The mask and ignored signals are kept by this, but for SIGPIPE, which gets its default action back.
-    command.exec()
-}
 
-fn set_ignored(signal: u32) -> io::Result<()> {
-    // SAFETY: no handler is installed.
-    let before = unsafe { libc::signal(signal.cast_signed(), libc::SIG_IGN) };
-    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
+    fn set_ignored(signal: u32) -> io::Result<()> {
+        // SAFETY: no handler is installed.
+        let before = unsafe { libc::signal(signal.cast_signed(), libc::SIG_IGN) };
+        if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
 
-fn block(signal: u32) -> io::Result<()> {
-    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: `set` has room for one set, and the call fills it.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: `set` was initialised by the line above.
-    unsafe { libc::sigaddset(set.as_mut_ptr(), signal.cast_signed()) };
-    // SAFETY: `set` is initialised; nobody asks for the old one.
-    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
+    fn block(signal: u32) -> io::Result<()> {
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: `set` has room for one set, and the call fills it.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        // SAFETY: `set` was initialised by the line above.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), signal.cast_signed()) };
+        // SAFETY: `set` is initialised; nobody asks for the old one.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
     }
 }

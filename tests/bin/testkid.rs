@@ -13,10 +13,15 @@ use std::io::{self, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-#[cfg(unix)]
 mod jobs;
-#[cfg(unix)]
+mod play;
 mod text;
+#[cfg(windows)]
+mod confined;
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+use windows as system;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
@@ -48,12 +53,16 @@ impl Words {
 
 fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
     let (word, number) = (|place| words.word(place), |place| words.number(place));
-    #[cfg(unix)]
     if let Some(code) = jobs::act(words, args)? {
         return Ok(code);
     }
+    #[cfg(windows)]
+    if let Some(code) = confined::act(words, args)? {
+        return Ok(code);
+    }
     match word(0) {
-        "exit" => return Ok(number(1) as u8),
+        // exit CODE: all 32 bits of it, where the system has so many.
+        "exit" => std::process::exit(number(1) as i32),
         // spew BYTES [CHUNK]: the pattern, in writes of CHUNK bytes.
         "spew" => spew(&mut io::stdout(), number(1), number(2))?,
         // both BYTES [CHUNK]: the pattern on both streams, in turns.
@@ -63,6 +72,13 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
             io::copy(&mut io::stdin(), &mut io::sink())?;
             spew(&mut io::stdout(), number(1), 0)?;
             return Ok((number(1) % 7) as u8);
+        }
+        // relay OUT ERR CODE: OUT bytes and ERR bytes, then what comes in goes out, then the code.
+        "relay" => {
+            spew(&mut io::stdout(), number(1), 0)?;
+            spew(&mut io::stderr(), number(2), 0)?;
+            cat()?;
+            std::process::exit(number(3) as i32);
         }
         // script OUT ERR MS CODE: OUT bytes, a pause, ERR bytes, a pause, the code.
         "script" => {
@@ -100,6 +116,15 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
             }
         }
         "cwd" => println!("{}", std::env::current_dir()?.display()),
+        _ => return family(words, args),
+    }
+    Ok(0)
+}
+
+/// The verbs that start others.
+fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
+    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    match word(0) {
         // hold-stdout MS [BYTES]: leaves a grandchild that holds the outputs, silently; BYTES are written before.
         "hold-stdout" => {
             spew(&mut io::stdout(), number(2), 0)?;
@@ -115,6 +140,8 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
             println!("{}", std::process::id());
             pause(600_000);
         }
+        // herd N VERB …: starts N of these in a set, passes on what they write, and stays.
+        "herd" => herd(number(1), &args[args.len().min(2)..])?,
         _ => return system::act(words),
     }
     Ok(0)
@@ -172,6 +199,23 @@ fn pause(ms: usize) {
 /// Starts this program again with another verb, on our streams, and does not wait for it.
 fn descend(args: &[&str]) -> io::Result<()> {
     Command::new(std::env::current_exe()?).args(args).stdin(Stdio::null()).spawn().map(drop)
+}
+
+/// All children end with this process, however it ends, if the library keeps its word.
+fn herd(many: usize, args: &[std::ffi::OsString]) -> io::Result<()> {
+    let mut command = minder::Command::new(std::env::current_exe()?);
+    command.args(args).stdin(minder::Stdio::Null).stdout(minder::Stdio::Piped);
+    let mut set = minder::ChildSet::new(minder::Limits::default())?;
+    for _ in 0..many {
+        set.spawn(&command, minder::SpawnOptions::default())?;
+    }
+    while let Some(event) = set.next(None)? {
+        if let minder::Event::Output(_, _, bytes) = event {
+            io::stdout().write_all(&bytes)?;
+            io::stdout().flush()?;
+        }
+    }
+    Ok(())
 }
 
 fn close_stdin(ms: usize) -> io::Result<()> {
@@ -350,18 +394,4 @@ mod system {
         eprintln!("and this is stderr");
         Ok(())
     }
-}
-
-#[cfg(not(unix))]
-mod system {
-    use std::io;
-
-    use super::Words;
-
-    pub(super) fn act(words: &Words) -> io::Result<u8> {
-        eprintln!("testkid: no such verb: {}", words.word(0));
-        Ok(124)
-    }
-
-    pub(super) fn close_stdin() {}
 }

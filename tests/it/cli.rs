@@ -8,9 +8,12 @@ mod views;
 mod input;
 mod bad_days;
 mod messages;
+#[cfg(unix)] // `console` has Ctrl-C, and `windows` runs that are ended by force.
 mod signals;
+#[cfg(unix)] // No pseudo console is made on Windows as yet, and a console without a window takes no keys.
 mod terminal;
 mod daemons;
+#[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
 mod jobserver;
 mod resume;
 mod record;
@@ -18,20 +21,24 @@ mod log;
 mod faults;
 mod bench;
 mod help;
+#[cfg(unix)] // What is shown is typed into bash.
 mod guide;
-#[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")] // tmux, and a pseudo-terminal.
 mod tour;
 mod teach;
+#[cfg(unix)] // GNU parallel, and the shells of Unix.
 mod oracle;
 mod face;
 mod bench_exit;
+#[cfg(windows)]
+mod windows;
 
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Command, Delivery, Kill, Limits, SpawnOptions, Status, Stdio, Token};
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kit::{Ledger, Record, TESTKID};
@@ -42,8 +49,8 @@ const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 /// Where the records of all these runs are, but for those that look at theirs.
 const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
-/// When a run is given up. Nothing here takes a tenth of it on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start takes longer.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
 /// The words of a line; `KID` stands for testkid.
 fn words(line: &str) -> impl Iterator<Item = &str> {
@@ -56,6 +63,7 @@ fn minder(line: &str) -> Command {
 }
 
 /// `minder` with these words, started under other circumstances: see testkid's `as`.
+#[cfg(unix)]
 fn minder_as(changes: &str, line: &str) -> Command {
     let mut command = from(TESTKID, "as");
     command.arg(changes).arg(MINDER).args(words(line));
@@ -71,6 +79,60 @@ fn from(program: &str, line: &str) -> Command {
         .env("MINDER_STATE_DIR", STATE);
     command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
+}
+
+/// Gives a shell line to `minder run`: see [`script`].
+fn scripted<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
+    command.args(script(line))
+}
+
+/// The words that have `minder run` do what a shell line says, in which `KID` stands for testkid: the line, or, where there
+/// is no POSIX shell, testkid's `play` of it. These are the lines of tests whose point is not the shell.
+fn script(line: &str) -> Vec<String> {
+    if cfg!(unix) {
+        return vec![line.replace("KID", TESTKID)];
+    }
+    // A value is a word of its own, which nothing in it can change.
+    let (mut text, mut values, mut rest) = (String::new(), Vec::new(), line);
+    while let Some((before, (place, after))) =
+        rest.split_once('{').and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    {
+        text += before;
+        if place.contains(' ') {
+            // Braces around commands.
+            text += "{";
+            rest = &rest[before.len() + 1..];
+            continue;
+        }
+        values.push(format!("{{{place}}}"));
+        text += &format!("${}", values.len());
+        rest = after;
+    }
+    text += rest;
+    if values.is_empty() {
+        values.push("{}".to_owned());
+        text += " $1";
+    }
+    [vec![TESTKID.to_owned(), "play".to_owned(), text], values].concat()
+}
+
+/// The program that has a console of its own, and jobs that say when they run.
+#[cfg(windows)]
+const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
+
+/// Runs this in a console of its own, and presses Ctrl-C there when so many processes have written to `marker`, or when it is
+/// there if these are none. Gives what was said; the run has to end with this status, and none of the processes may live on.
+#[cfg(windows)]
+fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> Ended {
+    let mut console = from(CONSOLEKID, "press c");
+    console.arg(processes.to_string()).arg(marker).arg(command.get_program()).args(command.get_args());
+    // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
+    console.group(minder::Group::Inherit);
+    let mut ended = Live::start(&console).finish().code(0);
+    let end = format!("{code:08x} 0\n").into_bytes();
+    assert!(ended.out.ends_with(&end), "{ended:?}");
+    ended.out.truncate(ended.out.len() - end.len());
+    ended
 }
 
 /// The input of a run, from a file.
@@ -113,6 +175,15 @@ impl Live {
         self.set.id(self.token).expect("a run that goes on")
     }
 
+    /// Ends the process that was started, as nothing else can: by SIGKILL, or by TerminateProcess.
+    fn kill(&self) {
+        #[cfg(unix)]
+        self.signal(Signal::KILL);
+        #[cfg(windows)]
+        crate::kit::end(self.pid());
+    }
+
+    #[cfg(unix)]
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.pid().cast_signed()).expect("a pid"), signal)
             .expect("a process to signal");
@@ -213,11 +284,21 @@ impl Ended {
     }
 
     /// Fails unless the run ended by this signal.
+    #[cfg(unix)]
     #[track_caller]
     fn by(self, signal: Signal) -> Self {
         let by = matches!(self.status, Status::Signaled { signal: by, .. } if by == signal.as_raw());
         assert!(by, "{:?} instead of {signal:?}\nstderr: {}", self.status, self.err);
         self
+    }
+
+    /// Fails unless [`Live::kill`] ended the run.
+    #[track_caller]
+    fn killed(self) -> Self {
+        #[cfg(unix)]
+        return self.by(Signal::KILL);
+        #[cfg(windows)]
+        self.code(9)
     }
 
     /// Fails unless stderr is exactly this.
@@ -254,7 +335,9 @@ fn text(bytes: &[u8]) -> String {
 /// A folder of our own that everybody may use.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
+    #[cfg(unix)]
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    #[cfg(unix)]
     std::fs::set_permissions(folder.path(), everybody).expect("its permissions");
     folder
 }
@@ -311,27 +394,30 @@ fn pids(text: &str) -> Vec<u32> {
 }
 
 /// Whether we may do what only root may.
+#[cfg(unix)]
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// A pipe's ends, which no child inherits.
 fn pipe() -> (File, File) {
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
-    (reader.into(), writer.into())
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    (crate::kit::file(reader), crate::kit::file(writer))
 }
 
 /// Whether a program of this path can be run by another user.
+#[cfg(unix)]
 fn is_public(program: &str) -> bool {
     let may = |path: &Path| {
         std::fs::metadata(path)
             .is_ok_and(|it| std::os::unix::fs::PermissionsExt::mode(&it.permissions()) & 1 == 1)
     };
-    Path::new(program).ancestors().filter(|path| !path.as_os_str().as_bytes().is_empty()).all(may)
+    Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty()).all(may)
 }
 
 /// The signals that whoever started these tests ignores, as `/proc` shows them: jobs ignore those, too. SIGPIPE is our
 /// own runtime's.
+#[cfg(target_os = "linux")]
 fn ignored_from_outside() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap_or("0");

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 fn doctor(args: &[&str], locale: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
     command.arg("doctor").args(args).env("LC_ALL", locale);
-    let output = command.output().expect("the command");
+    let output = crate::kit::output(&mut command);
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "the report is data and goes to stdout: {output:?}");
     output

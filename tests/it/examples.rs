@@ -3,8 +3,17 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Every file in the folder of examples, and the one line that it ends with: how that line begins.
-const EXAMPLES: [&str; 7] = ["spawn", "child", "set", "pump", "poller", "exec", "guard"];
+/// Every file in the folder of examples, and how the line begins that it ends with.
+const EXAMPLES: [(&str, &str); 8] = [
+    ("spawn", "spawn: "),
+    ("child", "child: "),
+    ("set", "set: "),
+    ("pump", "pump: "),
+    ("poller", "poller: "),
+    ("exec", "exec: "),
+    ("guard", "guard: "),
+    ("hundred", "100 children, "),
+];
 
 /// Where cargo puts an example: beside the folder of this binary.
 fn built(name: &str) -> Option<PathBuf> {
@@ -16,17 +25,17 @@ fn built(name: &str) -> Option<PathBuf> {
 
 #[test]
 fn each_example_ends_well_and_says_so() {
-    for name in EXAMPLES {
+    for (name, begins) in EXAMPLES {
         let Some(path) = built(name) else {
             eprintln!("skipped: the example `{name}` is not built; `cargo test --workspace` builds it");
             continue;
         };
-        let output = Command::new(&path).output().expect("an example that runs");
+        let output = crate::kit::output(&mut Command::new(&path));
         let (said, complained) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name}: {}\n{said}{complained}", output.status);
         let last = said.lines().last().unwrap_or_default();
-        assert!(last.starts_with(&format!("{name}: ")), "{name} ends with {last:?}");
+        assert!(last.starts_with(begins), "{name} ends with {last:?}");
         assert_eq!(complained, "", "{name} complains");
     }
 }
@@ -41,8 +50,7 @@ fn every_example_is_short_and_run() {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();
         let lines = std::fs::read_to_string(entry.path()).expect("a source").lines().count();
-        // The hundred children of the front page are run by their own test.
-        let known = EXAMPLES.contains(&name.as_str()) || name == "hundred";
+        let known = EXAMPLES.iter().any(|(known, _)| *known == name);
         assert!(known, "the example `{name}` is not run by this test");
         assert!(lines < 60 || name == "hundred", "{name}.rs has {lines} lines");
     }

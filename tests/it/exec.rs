@@ -11,7 +11,7 @@ use minder::{ChildSet, Command, Error, Event, Kill, Limits, Outcome, SpawnOption
 use crate::kit::{kid, patience, patterned, silent};
 
 mod control;
-#[cfg(unix)]
+#[cfg(unix)] // Nobody stands still on Windows: there is no word for it.
 mod suspend;
 
 const LOOPS: usize = 2;

@@ -8,6 +8,15 @@ use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Command, Event, Limits, Outcome, Status, Stdio, Stream, Token};
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+pub(crate) use unix::*;
+#[cfg(windows)]
+pub(crate) use windows::*;
+
 /// The child that does as it is told.
 pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
 
@@ -27,23 +36,8 @@ pub(crate) fn silent(words: &str) -> Command {
 
 /// When a test gives up: far beyond what the slowest machine needs.
 pub(crate) fn patience() -> Instant {
-    Instant::now() + Duration::from_secs(20)
-}
-
-/// Whether the descriptor becomes readable within this time.
-#[cfg(unix)]
-pub(crate) fn readable(fd: std::os::fd::BorrowedFd<'_>, within: Duration) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let until = Instant::now() + within;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let time = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&time)) {
-            Ok(count) => return count > 0,
-            Err(rustix::io::Errno::INTR) => (),
-            Err(error) => panic!("poll: {error}"),
-        }
-    }
+    // Under Wine a start takes longer.
+    Instant::now() + Duration::from_secs(if cfg!(windows) { 60 } else { 20 })
 }
 
 /// How long a race is run.
@@ -62,24 +56,24 @@ pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
     (0..bytes).map(pattern).collect()
 }
 
-/// Whether this machine has the wait backend, or whatever else is called so. Containers often forbid one; the others are
-/// everywhere.
+/// Whether this machine has the wait backend, or whatever else is called so. Containers often forbid one, and only the
+/// newer systems have another; the others are everywhere.
 pub(crate) fn has_backend(name: &str) -> bool {
-    static REFUSED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    if name != "io_uring" {
-        return true;
-    }
-    let refused = REFUSED.get_or_init(|| {
-        let asked = minder::mechanisms().into_iter().find(|it| it.area == "waiting" && it.name == "io_uring");
-        match asked.expect("a mechanism of this system").state {
-            minder::Presence::Refused(why) => Some(why),
-            _ => None,
-        }
+    static MISSING: std::sync::OnceLock<HashMap<&str, String>> = std::sync::OnceLock::new();
+    let missing = MISSING.get_or_init(|| {
+        let asked =
+            minder::mechanisms().into_iter().filter(|it| ["io_uring", "wait_packets"].contains(&it.name));
+        let missing = asked.filter_map(|it| match it.state {
+            minder::Presence::There => None,
+            minder::Presence::Refused(why) => Some((it.name, why)),
+            _ => Some((it.name, "this system does not have it".to_owned())),
+        });
+        missing.collect()
     });
-    if let Some(why) = refused {
-        eprintln!("io_uring: skipped, since it is refused here: {why}");
+    if let Some(why) = missing.get(name) {
+        eprintln!("{name}: skipped, since it is refused here: {why}");
     }
-    refused.is_none()
+    !missing.contains_key(name)
 }
 
 /// The wait backends of this machine.
@@ -118,8 +112,8 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     }
     let own = std::env::current_exe().expect("the path of this binary");
     let mut command = std::process::Command::new(own);
-    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(ALONE, "1");
-    let output = command.output().expect("this binary again");
+    command.args([name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]).env(ALONE, "1");
+    let output = output(&mut command);
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{name}, alone: {}\n{said}{complained}", output.status);
@@ -257,44 +251,4 @@ impl Ledger {
     pub(crate) fn outcome(&self, token: Token) -> Outcome {
         self.of(token).done.unwrap_or_else(|| panic!("{token:?} is not done"))
     }
-}
-
-/// Whether a process of this number is there and no zombie.
-#[cfg(target_os = "linux")]
-pub(crate) fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
-    state.is_some_and(|state| !matches!(state, "Z" | "X"))
-}
-
-/// Our children that are zombies or alive, by number.
-#[cfg(target_os = "linux")]
-pub(crate) fn own_children() -> Vec<u32> {
-    let mut found = Vec::new();
-    for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
-        let list = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-    }
-    found
-}
-
-/// How many descriptors this process has open, without the one that counts.
-#[cfg(target_os = "linux")]
-pub(crate) fn open_descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").expect("the list of descriptors").count() - 1
-}
-
-/// The sizes of the files without a name that this process has open in `folder` (Linux: as `/proc` shows them).
-pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
-    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
-    there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
-}
-
-/// The one pause: what a process not of ours has written or become cannot be waited for by a descriptor. Also the time
-/// between two keys, where the time itself is the point.
-pub(crate) fn nap(time: Duration) {
-    let time =
-        rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
-    let _ = rustix::thread::nanosleep(&time);
 }

@@ -3,27 +3,30 @@
 #![expect(clippy::print_stderr, reason = "a test says what it skipped, and which backend failed")]
 
 mod kit;
-#[cfg(unix)]
 mod spawn;
-#[cfg(unix)]
 mod child;
-#[cfg(unix)]
 mod wait;
-#[cfg(unix)]
 mod set;
-#[cfg(unix)]
 mod lab;
-#[cfg(unix)]
 mod regression;
-#[cfg(unix)]
 mod cli;
-#[cfg(unix)]
+#[cfg(unix)] // The shells of Unix; `cmd_lines` has cmd.exe.
 mod template;
-#[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")] // Guardians; on Windows job objects do their work (`spawn::windows::jobs`).
 mod guard;
-#[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")] // A filter of system calls.
 mod refused;
 mod pump;
+#[cfg(windows)]
+mod handles;
 mod exec;
+#[cfg(windows)]
+mod cmd_lines;
+#[cfg(windows)]
+mod windows;
 mod examples;
 mod doctor;
+#[cfg(windows)]
+mod console;
+#[cfg(windows)]
+mod surroundings;

@@ -133,5 +133,5 @@ fn without_io_uring_the_command_says_so_and_goes_on() {
 
 #[test]
 fn without_clone3_a_niceness_is_refused() {
-    rerun_with("clone3", &["spawn::a_niceness_is_refused"], &["--ignored"]);
+    rerun_with("clone3", &["spawn::unix::a_niceness_is_refused"], &["--ignored"]);
 }

@@ -7,17 +7,30 @@ mod threads;
 mod wakes;
 mod deadlines;
 mod timers;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod processes;
+// Completion ports have no descriptor for a foreign loop.
+#[cfg(unix)]
 mod news;
+mod holding;
+// Numbers that are closed and used again are those of descriptors.
+#[cfg(unix)]
 mod closing;
+#[cfg(windows)]
+mod sockets;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
-use std::io::{PipeWriter, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
-use rustix::event::{EventfdFlags, eventfd};
+use minder::{Events, Poller, Readiness};
+
+#[cfg(unix)]
+use self::unix::*;
+#[cfg(windows)]
+use self::windows::*;
 
 fn open(name: &str) -> Poller {
     let poller = Poller::with_backend(name).expect("a backend of this system");
@@ -48,39 +61,10 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
     ready.iter().map(|ready| ready.token.0).collect()
 }
 
-fn full(writer: &mut PipeWriter) -> usize {
-    rustix::io::ioctl_fionbio(&*writer, true).expect("a pipe");
-    let mut written = 0;
-    while let Ok(count) = writer.write(&[b'x'; 4096]) {
-        written += count;
-    }
-    written
-}
-
-/// A source that costs one descriptor.
-fn counter() -> OwnedFd {
-    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("an eventfd")
-}
-
-/// Makes a counter ready.
-fn raise(counter: &OwnedFd) {
-    rustix::io::write(counter, &1u64.to_ne_bytes()).expect("an eventfd");
-}
-
-/// Serves it.
-fn lower(counter: &OwnedFd) {
-    rustix::io::read(counter, &mut [0u8; 8]).expect("an eventfd");
-}
-
-/// What a caller does with a number of which it does not know whether it is registered.
-fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
-    let source = source.as_fd();
-    match poller.modify(&source, Token(token), Interest::READABLE) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            poller.add(&source, Token(token), Interest::READABLE).expect("a source");
-        }
-        result => result.expect("a source"),
-    }
+/// These are told now, and no others.
+#[track_caller]
+fn expect(poller: &Poller, expected: &[u64]) {
+    expect_since(poller, expected, "told");
 }
 
 /// Lets another thread come so far that it waits.

@@ -97,7 +97,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         ("backends", _) if options.is_empty() => backends::write(),
         (_, Some(questions)) => lab::main(verb, questions, options),
         _ => bail!(
-            "bench knows `run`, `output`, `wait`, `exit`, `spawn` and `backends`; cure: cargo xtask help"
+            "bench knows `run`, `output`, `wait`, `exit`, `spawn`, `wine` and `backends`; cure: cargo xtask help"
         ),
     }
 }
@@ -132,8 +132,11 @@ fn report(
         bench.rounds,
         if bench.quick { " --quick" } else { "" }
     );
-    let about =
-        if matches!(verb, "run" | "output") { "minder run".into() } else { format!("minder bench {verb}") };
+    let about = match verb {
+        "run" | "output" => "minder run".into(),
+        "wine" => format!("minder bench {name} under Wine"),
+        _ => format!("minder bench {verb}"),
+    };
     let mut text = format!("# {about}: {what}\n\n{}\n", answer.table);
     for remark in answer.remarks.iter().chain(&bench.peers.left_out) {
         text.push_str(&format!("- {remark}\n"));

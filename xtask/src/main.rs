@@ -21,10 +21,12 @@ cargo xtask VERB
   test [--list] [--only STEP]...   everything that CI checks; what is missing is installed or said to be skipped
   tidy                             the rules about the tree: layers, cfg, unsafe, file heads, manifests
   targets [--list] [NAME]...       compile-checks the other systems
-  wine [CARGO ARGUMENTS]...        builds for Windows and runs it under Wine; with arguments, runs that cargo command there
+  wine [--full]                    builds all tests for Windows and runs them under Wine; --full: those of thousands of children, too
+  wine CARGO ARGUMENTS...          any cargo command, built for Windows and run under Wine
   bench run [--rounds N] [--quick] [--only NAME]   measures `minder run` beside its peers
   bench output [--rounds N] [--quick] [--only NAME]   the same for what it costs to see output, every byte checked
   bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]   `minder bench` beside other programs, with goals and charts
+  bench wine [--rounds N] [--quick] [--only NAME]   `minder bench` under Wine, in ratios: not times of Windows
   bench backends                   writes the costs in docs/backends.md anew, from the rows in docs/measurements
 ";
 

@@ -20,8 +20,9 @@ struct Target {
 
 const PACKAGES: &[&str] = &["minder", "minder-cli"];
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 8] = [
     Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true },
+    Target { triple: "x86_64-pc-windows-msvc", packages: PACKAGES, in_test: true },
     Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: true },
     Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: true },
     Target { triple: "aarch64-unknown-linux-musl", packages: PACKAGES, in_test: true },

@@ -11,17 +11,41 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
+/// Named together each time, so that all runs are built from one set of features, and nothing twice.
+const OURS: [&str; 6] = ["-p", "minder", "-p", "minder-cli", "-p", "minder-tests"];
+
 /// What is run, in order. All of it has to exist: a test that vanished is a failure.
-const RUNS: [Runs; 2] = [
+///
+/// The threads of the tests wait for processes more than they work: more of them than a small machine has cores.
+const RUNS: [Runs; 5] = [
     Runs {
-        name: "hundred children",
+        name: "the examples, which the tests run",
         needs: "crates/minder/examples/hundred.rs",
-        args: &["run", "-p", "minder", "--example", "hundred"],
+        args: &["build", "--examples", "--bins"],
+        full: false,
+    },
+    Runs { name: "unit tests", needs: "crates/minder/src/lib.rs", args: &["test", "--lib"], full: false },
+    Runs { name: "doc tests", needs: "crates/minder/src/lib.rs", args: &["test", "--doc"], full: false },
+    Runs {
+        name: "black-box tests",
+        needs: "tests/it/windows.rs",
+        args: &["test", "--test", "it", "--", "--test-threads=4"],
+        full: false,
     },
     Runs {
-        name: "unit tests of minder",
-        needs: "crates/minder/src/lib.rs",
-        args: &["test", "-p", "minder", "--lib"],
+        name: "black-box tests of 2048 and 3600 children",
+        needs: "tests/it/windows.rs",
+        args: &[
+            "test",
+            "--test",
+            "it",
+            "--",
+            "windows::children_of_",
+            "--ignored",
+            "--test-threads=1",
+            "--nocapture",
+        ],
+        full: true,
     },
 ];
 
@@ -30,6 +54,8 @@ struct Runs {
     name: &'static str,
     needs: &'static str,
     args: &'static [&'static str],
+    /// Whether it takes so long that it has to be asked for.
+    full: bool,
 }
 
 /// Rust's standard library wants `ProcessPrng`, which Wine has from version 9 or so; older Wine gets this instead.
@@ -39,15 +65,15 @@ BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
 __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return SystemFunction036(p, (ULONG)n); }
 ";
 
-/// `cargo xtask wine [CARGO ARGUMENTS]`.
+/// `cargo xtask wine [--full]`, `cargo xtask wine CARGO ARGUMENTS`.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if let Err(missing) = ready() {
         bail!("{missing}");
     }
-    if args.is_empty() {
-        everything()
-    } else {
-        one(args.iter().map(String::as_str).collect::<Vec<_>>().as_slice())
+    match args {
+        [] => everything(),
+        [flag] if flag == "--full" => table(true),
+        args => one(args.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
     }
 }
 
@@ -61,10 +87,14 @@ pub(crate) fn ready() -> Result<(), install::Missing> {
     if here { Ok(()) } else { install::apt(&PACKAGES) }
 }
 
-/// Runs the whole table.
+/// Runs the table, without what has to be asked for.
 pub(crate) fn everything() -> Result<()> {
+    table(false)
+}
+
+fn table(full: bool) -> Result<()> {
     let prefix = Prefix::open()?;
-    for runs in &RUNS {
+    for runs in RUNS.iter().filter(|runs| full || !runs.full) {
         eprintln!("wine: {}", runs.name);
         if !tree::root().join(runs.needs).exists() {
             bail!(
@@ -73,7 +103,9 @@ pub(crate) fn everything() -> Result<()> {
                 runs.name
             );
         }
-        run::run(&mut prefix.cargo(runs.args)).with_context(|| format!("wine: {}", runs.name))?;
+        let (verb, rest) = runs.args.split_at(1);
+        let args = [verb, &OURS, rest].concat();
+        run::run(&mut prefix.cargo(&args)).with_context(|| format!("wine: {}", runs.name))?;
     }
     Ok(())
 }
@@ -84,13 +116,13 @@ fn one(args: &[&str]) -> Result<()> {
 }
 
 /// A Wine prefix with its server; dropping it ends that server and what runs on it, and no other.
-struct Prefix {
+pub(crate) struct Prefix {
     dir: PathBuf,
 }
 
 impl Prefix {
     /// Makes the prefix, or takes the one that is there if the same Wine made it.
-    fn open() -> Result<Self> {
+    pub(crate) fn open() -> Result<Self> {
         let home = tree::target_dir().join("wine");
         let prefix = Self { dir: home.join("prefix") };
         let mark = home.join("made-by");
@@ -110,7 +142,7 @@ impl Prefix {
     }
 
     /// A program that sees this prefix. Neither the offer to download Mono nor Wine's own log is wanted.
-    fn command(&self, program: &str, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut cmd = run::command(program);
         self.enter(&mut cmd);
         cmd.args(args);
@@ -121,16 +153,25 @@ impl Prefix {
         cmd.env("WINEPREFIX", &self.dir).env("WINEDEBUG", "-all").env("WINEDLLOVERRIDES", "mscoree=;mshtml=");
     }
 
-    /// A cargo command whose programs run under Wine, at most five minutes each.
+    /// A cargo command whose programs run under Wine, at most half an hour each.
     ///
     /// `setarch -R` switches address randomisation off: with it, one start in some hundreds fails in Wine.
-    fn cargo(&self, args: &[&str]) -> Command {
+    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), TARGET);
         self.enter(&mut cmd);
-        cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 300 setarch -R wine");
+        cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
+        // Processes share what of a program begins at a page. The rest Wine reads into the memory of each of them, what
+        // debuggers want as well.
+        cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
+        cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         cmd.args(args.get(1..).unwrap_or_default());
         cmd
     }
+}
+
+/// A program of ours that was built with `--release`.
+pub(crate) fn released(name: &str) -> PathBuf {
+    tree::target_dir().join(format!("cross/{TARGET}/release/{name}.exe"))
 }
 
 impl Drop for Prefix {

@@ -1,6 +1,9 @@
 //! Machines that have run out of something, and odd circumstances. What mistakes lead to is in `messages.rs`.
 
-use super::{Live, fed, file, folder, input, is_public, is_root, minder, minder_as, path};
+use super::{Live, fed, minder};
+#[cfg(unix)]
+use super::{file, folder, input, is_public, is_root, minder_as, path};
+#[cfg(unix)]
 use crate::kit::TESTKID;
 
 #[test]
@@ -11,13 +14,15 @@ fn a_column_that_is_not_there_is_named_once() {
 #[test]
 fn the_backend_is_chosen_by_the_environment_too() {
     let mut command = minder("run -j3 KID echo-args ::: 1 2 3");
-    let ended = Live::start(command.env("MINDER_BACKEND", "poll")).finish().code(0).says("");
+    let last = if cfg!(windows) { "iocp" } else { "poll" };
+    let ended = Live::start(command.env("MINDER_BACKEND", last)).finish().code(0).says("");
     assert_eq!(ended.sorted(), ["\"1\"", "\"2\"", "\"3\""]);
-    Live::start(command.env("MINDER_BACKEND", "magic")).finish().code(255).complains(&["magic", "poll"]);
-    let mut command = minder("run --backend poll KID exit ::: 0");
+    Live::start(command.env("MINDER_BACKEND", "magic")).finish().code(255).complains(&["magic", last]);
+    let mut command = minder(&format!("run --backend {last} KID exit ::: 0"));
     Live::start(command.env("MINDER_BACKEND", "magic")).finish().code(0);
 }
 
+#[cfg(unix)] // A limit of descriptors.
 #[test]
 fn few_descriptors_make_it_slower_and_nothing_else() {
     for backend in crate::kit::backends() {
@@ -32,6 +37,7 @@ fn few_descriptors_make_it_slower_and_nothing_else() {
     }
 }
 
+#[cfg(unix)] // The same.
 #[test]
 fn too_few_descriptors_for_a_single_job_are_an_error_at_once() {
     let mut kinds = 0;
@@ -53,6 +59,7 @@ fn too_few_descriptors_for_a_single_job_are_an_error_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
+#[cfg(unix)] // A limit of a user's processes.
 #[test]
 fn few_processes_make_it_slower_and_nothing_else() {
     if !is_root() || !is_public(super::MINDER) {
@@ -82,6 +89,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
     assert_eq!(ran.join("\n") + "\n", lines);
 }
 
+#[cfg(unix)] // The same.
 #[test]
 fn no_process_at_all_is_an_error_at_once() {
     if !is_root() || !is_public(super::MINDER) {
@@ -102,6 +110,7 @@ fn no_process_at_all_is_an_error_at_once() {
     }
 }
 
+#[cfg(unix)] // Signals.
 #[test]
 fn what_the_parent_ignored_or_blocked_does_no_harm() {
     // SIGCHLD ignored: the system would reap children before their status is read.

@@ -1,31 +1,58 @@
 //! `minder bench`: what it measures is shown in every form, also when somebody wants an end.
 
+#[cfg(unix)]
 use rustix::process::Signal;
 
-use super::{Live, ended, file, folder, minder, minder_as, path, pipe};
+#[cfg(windows)]
+use super::interrupted;
+#[cfg(unix)]
+use super::minder_as;
+use super::{Live, ended, file, folder, minder, path, pipe};
 
-/// A few moments of measuring.
-const LITTLE: &str = "bench wait --rounds 1 --objects 2,70";
+/// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a point takes half a second.
+const SIZES: &[u32] = if cfg!(windows) { &[64] } else { &[2, 70] };
+
+/// A mechanism that takes no more than so many objects, and how it says that it cannot have another one; or that there are not
+/// enough descriptors to try.
+const LIMITED: (&str, u32, &[&str]) = if cfg!(windows) {
+    ("bare-wfmo", 64, &["one call takes 1 to 64 objects"])
+} else {
+    ("thread-each", 4096, &["at most 4096 threads", "descriptors are needed"])
+};
 
 /// Those of this machine.
 fn mechanisms() -> Vec<&'static str> {
     minder::lab::waits().filter(|name| crate::kit::has_backend(name)).collect()
 }
 
-/// The same, with each of them asked for.
-fn with_all(line: &str) -> String {
-    mechanisms().iter().fold(line.to_owned(), |line, name| format!("{line} --mechanism {name}"))
+/// One of ours and a baseline, which are on every machine.
+fn two() -> [&'static str; 2] {
+    [mechanisms()[0], "pool"]
+}
+
+/// These words, with each of these mechanisms asked for.
+fn with(line: &str, mechanisms: &[&str]) -> String {
+    mechanisms.iter().fold(line.to_owned(), |line, name| format!("{line} --mechanism {name}"))
+}
+
+/// The names of columns: under Wine there is one more.
+pub(super) fn columns(names: &str) -> String {
+    if minder::lab::is_wine() { format!("{names},note") } else { names.to_owned() }
 }
 
 #[test]
 fn the_table_has_every_mechanism() {
-    let text = ended(&with_all(LITTLE)).code(0).says("").text();
+    let sizes: Vec<String> = SIZES.iter().map(u32::to_string).collect();
+    let line = format!("bench wait --rounds 1 --objects {}", sizes.join(","));
+    let text = ended(&with(&line, &mechanisms())).code(0).says("").text();
     let head: Vec<&str> =
         text.lines().find(|line| line.starts_with("objects ")).expect("a head").split_whitespace().collect();
     assert_eq!(head[1..], mechanisms(), "{text}");
-    let rows: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with(['2', '7'])).collect();
+    let of_size =
+        |line: &&str| line.split_whitespace().next().is_some_and(|word| sizes.iter().any(|it| it == word));
+    let rows: Vec<&str> = text.lines().filter(of_size).collect();
     // Of CPU time, and of wall time.
-    assert_eq!(rows.len(), 4, "{text}");
+    assert_eq!(rows.len(), 2 * sizes.len(), "{text}");
     for row in rows {
         let costs = row.matches(" ns").count() + row.matches(" us").count() + row.matches(" ms").count();
         assert_eq!(costs, mechanisms().len(), "{text}");
@@ -34,22 +61,20 @@ fn the_table_has_every_mechanism() {
 
 #[test]
 fn csv_has_a_row_for_each_measurement() {
-    let text = ended("bench wait --rounds 2 --objects 2,5 --mechanism poll --mechanism select --csv")
-        .code(0)
-        .says("");
-    let text = text.text();
+    let text = ended(&with("bench wait --rounds 2 --objects 2,5 --csv", &two())).code(0).says("").text();
     let mut lines = text.split("\r\n");
-    assert_eq!(lines.next(), Some("mechanism,objects,round,waits,cpu_ns,wall_ns"));
+    assert_eq!(lines.next(), Some(&*columns("mechanism,objects,round,waits,cpu_ns,wall_ns")));
     let rows: Vec<Vec<&str>> =
         lines.filter(|line| !line.is_empty()).map(|line| line.split(',').collect()).collect();
     let heads: Vec<String> = rows.iter().map(|row| row[..3].join(" ")).collect();
     // Rounds are interleaved: in each, every mechanism has its turn at every size.
-    let turns = ["poll 2", "select 2", "poll 5", "select 5"];
-    let wanted: Vec<String> = (1..=2).flat_map(|round| turns.map(|turn| format!("{turn} {round}"))).collect();
+    let turns = [2, 5].into_iter().flat_map(|size| two().map(|name| format!("{name} {size}")));
+    let wanted: Vec<String> =
+        (1..=2).flat_map(|round| turns.clone().map(move |turn| format!("{turn} {round}"))).collect();
     assert_eq!(heads, wanted);
     for row in &rows {
         assert!(row[3].parse::<u64>().is_ok_and(|waits| waits >= 50), "{row:?}");
-        assert!(row[4..].iter().all(|cost| cost.parse::<f64>().is_ok_and(|cost| cost >= 0.0)), "{row:?}");
+        assert!(row[4..6].iter().all(|cost| cost.parse::<f64>().is_ok_and(|cost| cost >= 0.0)), "{row:?}");
     }
 }
 
@@ -68,15 +93,14 @@ fn json_has_an_object_for_each_measurement() {
 fn the_chart_has_a_curve_for_each_mechanism() {
     let folder = folder();
     let svg = folder.path().join("wait.svg");
-    ended(&format!("{LITTLE} --svg {}", path(&svg))).code(0).says("");
+    let line = format!("bench wait --rounds 1 --objects 2,70 --svg {}", path(&svg));
+    let asked = if cfg!(windows) { two().to_vec() } else { mechanisms() };
+    ended(&with(&line, &asked)).code(0).says("");
     let text = file(&svg);
     assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{text}");
-    let words = [
-        "Waiting for one of many objects",
-        "objects that are waited for",
-        "CPU time of one wait, all threads",
-    ];
-    for word in mechanisms().into_iter().chain(words).chain(["2", "70"]) {
+    let cost = if cfg!(windows) { "Wall time of one wait" } else { "CPU time of one wait, all threads" };
+    let words = ["Waiting for one of many objects", "objects that are waited for", cost, "2", "70"];
+    for word in asked.into_iter().chain(words) {
         assert!(text.lines().any(|line| line == word), "{word} is missing:\n{text}");
     }
     assert!(text.contains("published: pool of waiter threads"), "{text}");
@@ -84,49 +108,79 @@ fn the_chart_has_a_curve_for_each_mechanism() {
 
 #[test]
 fn what_does_not_fit_is_named_and_the_rest_is_measured() {
+    let (name, most, said) = LIMITED;
+    let more = most + 1;
+    let text = ended(&format!("bench wait --rounds 1 --objects 2,{more} --mechanism {name}"))
+        .code(0)
+        .says("")
+        .text();
+    let row = |size: u32| text.lines().find(|line| line.trim_start().starts_with(&format!("{size} ")));
+    assert!(row(2).is_some_and(|row| !row.ends_with(" -")), "{text}");
+    assert!(row(more).is_some_and(|row| row.ends_with(" -")), "{text}");
+    let gap = text.lines().find(|line| line.starts_with(&format!("  {name}, {more} objects: ")));
+    assert!(gap.is_some_and(|gap| said.iter().any(|said| gap.contains(said))), "{text}");
+}
+
+#[cfg(unix)] // A limit of descriptors.
+#[test]
+fn too_few_descriptors_are_named_with_the_cure() {
     let poor =
-        minder_as("nofile=100", "bench wait --rounds 1 --objects 2,1000 --mechanism epoll --mechanism poll");
+        minder_as("nofile=100", "bench wait --rounds 1 --objects 2,1000 --mechanism poll --mechanism pool");
     let text = Live::start(&poor).finish().code(0).says("").text();
     assert!(text.lines().any(|line| line.starts_with("   1000 ") && line.ends_with(" -")), "{text}");
-    for name in ["epoll", "poll"] {
+    for name in ["poll", "pool"] {
         let gap = text.lines().find(|line| line.starts_with(&format!("  {name}, 1000 objects: ")));
         assert!(gap.is_some_and(|gap| gap.contains("may have 100; cure: ")), "{text}");
     }
-    let many =
-        ended("bench wait --rounds 1 --objects 2,4097 --mechanism thread-each").code(0).says("").text();
-    assert!(many.contains("at most 4096 threads") || many.contains("descriptors are needed"), "{many}");
 }
 
-/// A measurement that would take minutes, and has begun.
-fn long(flags: &str) -> (tempfile::TempDir, Live) {
+/// A measurement that would take minutes, and a chart of it.
+fn long(flags: &str) -> (tempfile::TempDir, std::path::PathBuf, String) {
     let folder = folder();
     let svg = folder.path().join("wait.svg");
     let line =
-        format!("bench wait --rounds 1000 --objects 2,4 --mechanism poll --svg {} {flags}", path(&svg));
-    let mut live = Live::start(&minder(&line));
-    // It is opened when signals are heard.
-    live.until_true("the chart's file", || svg.exists());
-    (folder, live)
+        format!("bench wait --rounds 1000 --objects 2,4 --mechanism pool --svg {} {flags}", path(&svg));
+    (folder, svg, line)
 }
 
+const INTERRUPTED: &str = "minder: interrupted; showing what was measured\n";
+
+/// Fails unless a table and a chart of at least one measurement are there.
+fn shows(table: &str, chart: &std::path::Path) {
+    assert!(table.contains("CPU time of one wait") && table.contains("\n      2  "), "{table}");
+    assert!(file(chart).contains("</svg>"));
+}
+
+#[cfg(unix)] // Signals; on Windows there is the next one.
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    const SAID: &str = "minder: interrupted; showing what was measured\n";
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let (folder, live) = long("");
+        let (_folder, svg, line) = long("");
+        let mut live = Live::start(&minder(&line));
+        // It is opened when signals are heard.
+        live.until_true("the chart's file", || svg.exists());
         live.signal(signal);
-        let text = live.finish().code(status).says(SAID).text();
-        assert!(text.starts_with("CPU time of one wait") && text.contains("\n      2  "), "{text}");
-        assert!(file(&folder.path().join("wait.svg")).contains("</svg>"));
+        shows(&live.finish().code(status).says(INTERRUPTED).text(), &svg);
     }
-    let (_folder, mut live) = long("--csv");
+    let (_folder, _svg, line) = long("--csv");
+    let mut live = Live::start(&minder(&line));
     live.until("three rows", |record| record.outs[0].iter().filter(|byte| **byte == b'\n').count() > 3);
     live.signal(Signal::INT);
-    let text = live.finish().code(130).says(SAID).text();
+    let text = live.finish().code(130).says(INTERRUPTED).text();
     assert!(text.lines().count() > 3 && text.ends_with("\r\n"), "{text}");
 }
 
-/// Whoever names a pipe that nobody reads can still end the wait for a reader.
+/// Ctrl-Break, which is what TERM is elsewhere, cannot be pressed under Wine.
+#[cfg(windows)]
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let (_folder, svg, line) = long("");
+    // It is opened when Ctrl-C is heard.
+    shows(&interrupted(0, &svg, &minder(&line), 130).says(INTERRUPTED).text(), &svg);
+}
+
+/// Whoever names a pipe that nobody reads can still end the wait for a reader. On Windows no file is a pipe, and the opening of
+/// a named one does not wait for anybody.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
@@ -134,7 +188,8 @@ fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
     let fifo = folder.path().join("chart");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("a pipe");
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let mut live = Live::start(&minder(&format!("{LITTLE} --svg {}", path(&fifo))));
+        let mut live =
+            Live::start(&minder(&format!("bench wait --rounds 1 --objects 2 --svg {}", path(&fifo))));
         // The second thread is the one that waits; signals are held before it begins.
         let threads = format!("/proc/{}/task", live.pid());
         live.until_true("the wait for a reader", || {
@@ -150,8 +205,12 @@ fn a_chart_stays_when_nothing_was_measured() {
     let folder = folder();
     let svg = folder.path().join("wait.svg");
     std::fs::write(&svg, "the chart of yesterday").expect("a file");
-    let poor = format!("bench wait --rounds 1 --objects 1000 --mechanism poll --svg {}", path(&svg));
-    Live::start(&minder_as("nofile=100", &poor)).finish().code(255);
+    let (name, most, said) = LIMITED;
+    let line =
+        format!("bench wait --rounds 1 --objects {} --mechanism {name} --svg {}", most + 1, path(&svg));
+    let ended = ended(&line).code(255);
+    assert!(said.iter().any(|said| ended.err.contains(said)), "{}", ended.err);
+    ended.complains(&["nothing was measured"]);
     assert_eq!(file(&svg), "the chart of yesterday");
 }
 
@@ -160,12 +219,13 @@ fn it_ends_quietly_when_nobody_reads() {
     for form in ["", "--csv", "--json"] {
         let (reader, writer) = pipe();
         drop(reader);
-        let mut command = minder(&format!("bench wait --rounds 1 --objects 2 --mechanism poll {form}"));
+        let mut command = minder(&format!("bench wait --rounds 1 --objects 2 --mechanism pool {form}"));
         Live::start(command.stdout(writer)).finish().code(141).says("");
     }
 }
 
-/// A pipe that is full, and that nobody reads: whoever asks for an end gets it.
+/// A pipe that is full, and that nobody reads: whoever asks for an end gets it. On Windows nothing tells when the write has
+/// begun.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stdout_that_takes_nothing_does_not_outlast_ctrl_c() {

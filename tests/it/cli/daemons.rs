@@ -1,19 +1,34 @@
 //! What jobs leave behind: it lives on after a run that ended by itself, is named, and dies with one that was killed.
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::Signal;
 
 use super::{Live, ended, minder, pids};
-use crate::kit::lives;
+use crate::kit::{end, lives};
 
-fn kill(pid: u32) {
-    let pid = Pid::from_raw(pid.cast_signed()).expect("a pid");
-    let _ = kill_process(pid, Signal::KILL);
+/// Shows what a job writes at once, where its numbers are to be had in no other way.
+const SHOWN: &str = if cfg!(windows) { "-u" } else { "" };
+
+/// How those who live on are named: on Windows nothing tells who is left of a job.
+fn named(daemon: u32) -> String {
+    match cfg!(windows) {
+        true => "left running by 1 job: they live on".to_owned(),
+        false => format!("left running: testkid ({daemon})"),
+    }
+}
+
+/// The daemon of a run of `session-stray`, which leaves the job's console when it is started.
+#[cfg(windows)]
+fn stray(live: &mut Live) -> u32 {
+    live.until("numbers", |record| record.outs[0].ends_with(b"\n"));
+    *pids(&super::text(&live.record().outs[0])).last().expect("a daemon")
 }
 
 /// The daemon of a run of `session-stray`, once it has left its job's session.
+#[cfg(target_os = "linux")]
 fn stray(live: &mut Live) -> u32 {
     let outer = live.pid();
     let find = || -> Option<u32> {
@@ -24,6 +39,15 @@ fn stray(live: &mut Live) -> u32 {
     };
     live.until_true("a daemon", || find().is_some());
     find().expect("a daemon")
+}
+
+/// The process that runs the jobs, and the one job.
+fn family(live: &Live) -> [u32; 2] {
+    #[cfg(target_os = "linux")]
+    let (runner, children) = (super::runner(live.pid()).expect("a runner"), super::children);
+    #[cfg(windows)]
+    let (runner, children) = (live.pid(), crate::kit::children_of);
+    [runner, children(runner)[0]]
 }
 
 fn gone(live: Option<&mut Live>, pid: u32) -> bool {
@@ -42,23 +66,22 @@ fn gone(live: Option<&mut Live>, pid: u32) -> bool {
 fn a_daemon_outlives_a_run_that_ends_by_itself_and_is_named() {
     let ended = ended("run -j1 KID session-stray 10 ::: 1").code(0);
     let [_, daemon] = pids(&ended.text())[..] else { panic!("{ended:?}") };
-    let alive = lives(daemon);
-    kill(daemon);
-    assert!(alive, "the daemon died with the run");
-    ended.mentions("left its output open: ").mentions(&format!("left running: testkid ({daemon})"));
+    assert!(lives(daemon), "the daemon died with the run");
+    end(daemon);
+    ended.mentions("left its output open: ").mentions(&named(daemon));
 }
 
 #[test]
 fn what_stays_in_the_group_is_named_as_well() {
     let ended = ended("run -j1 KID leave-group 60000 ::: 1").code(0);
     let [daemon] = pids(&ended.text())[..] else { panic!("{ended:?}") };
-    let alive = lives(daemon);
-    kill(daemon);
-    assert!(alive, "it died with the run");
+    assert!(lives(daemon), "it died with the run");
+    end(daemon);
     assert!(!ended.err.contains("left its output open"), "{}", ended.err);
-    ended.mentions(&format!("left running: testkid ({daemon})"));
+    ended.mentions(&named(daemon));
 }
 
+#[cfg(target_os = "linux")] // Signals; `console` has Ctrl-C.
 #[test]
 fn a_daemon_dies_with_a_run_that_is_interrupted() {
     for signal in [Signal::INT, Signal::TERM] {
@@ -73,15 +96,15 @@ fn a_daemon_dies_with_a_run_that_is_interrupted() {
 
 #[test]
 fn everything_dies_with_a_run_that_is_killed() {
-    for victim in ["outer", "runner"] {
-        let mut live = Live::start(&minder("run -j1 KID session-stray 600000 ::: 1"));
+    let victims = if cfg!(windows) { &["outer"][..] } else { &["outer", "runner"] };
+    for victim in victims.iter().copied() {
+        let mut live = Live::start(&minder(&format!("run {SHOWN} -j1 KID session-stray 600000 ::: 1")));
         let daemon = stray(&mut live);
-        let (outer, runner) = (live.pid(), super::runner(live.pid()).expect("a runner"));
-        let job = super::children(runner)[0];
-        kill(if victim == "outer" { outer } else { runner });
+        let (outer, [runner, job]) = (live.pid(), family(&live));
+        end(if victim == "outer" { outer } else { runner });
         for pid in [daemon, job, runner, outer] {
             assert!(gone(Some(&mut live), pid), "{victim}: process {pid} lives on");
         }
-        live.finish().by(Signal::KILL);
+        live.finish().killed();
     }
 }

@@ -1,13 +1,18 @@
 //! GNU parallel's command line, and that of its `sem`.
 
-use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
+#[cfg(unix)]
+use std::{fs::File, time::Duration};
 
-use minder::{Command, Stdio};
+use minder::Command;
+#[cfg(unix)]
+use minder::Stdio;
+#[cfg(unix)]
 use rustix::process::Signal;
 
-use super::{Ended, Live, MINDER, file, folder, from, input, path};
+use super::{Ended, Live, MINDER, from};
+#[cfg(unix)]
+use super::{file, folder, input, path};
 
 /// `minder` as GNU parallel or its `sem`, with no options but these.
 fn face(name: &str, words: &[&str]) -> Command {
@@ -31,10 +36,12 @@ fn sem(words: &[&str]) -> Ended {
 }
 
 /// A semaphore that no other test has.
+#[cfg(unix)]
 fn name(test: &str) -> String {
     format!("{test} {}", std::process::id())
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn words_are_one_line_for_the_shell() {
     let out = parallel(&["-k", "echo", "{}", "|", "tr", "a-z", "A-Z", ":::", "it's", "$(id)"]);
@@ -43,6 +50,7 @@ fn words_are_one_line_for_the_shell() {
     assert_eq!(parallel(&["-q", "echo", "a  ;b", ":::", "c"]).code(0).text(), "a  ;b c\n");
 }
 
+#[cfg(unix)] // Links, and a POSIX shell's line.
 #[test]
 fn a_link_named_parallel_is_parallel() {
     let folder = folder();
@@ -59,6 +67,7 @@ fn a_link_named_parallel_is_parallel() {
     Live::start(&command).finish().code(5);
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn options_come_from_profiles_and_the_environment() {
     let home = folder();
@@ -99,10 +108,16 @@ fn it_tells_of_itself() {
         let number: u32 = parallel(&[flag]).code(0).text().trim().parse().expect(flag);
         assert!((1..100_000).contains(&number), "{flag}: {number}");
     }
+}
+
+#[cfg(unix)] // A POSIX shell's line.
+#[test]
+fn limits_are_shown_before_the_jobs() {
     let limits = parallel(&["--show-limits", "echo", ":::", "on"]).code(0).text();
     assert!(limits.starts_with("Maximal size of command: ") && limits.ends_with("\non\n"), "{limits}");
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn arguments_are_quoted_for_a_shell() {
     let said = |words: &[&str]| parallel(words).code(0).text();
@@ -114,6 +129,7 @@ fn arguments_are_quoted_for_a_shell() {
     assert_eq!(Live::start(&command).finish().code(0).text(), "'a b'\nc\n");
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn a_line_of_the_input_is_a_command_where_there_is_none() {
     assert_eq!(parallel(&["-k", ":::", "echo a; echo b", "echo c"]).code(0).text(), "a\nb\nc\n");
@@ -123,6 +139,7 @@ fn a_line_of_the_input_is_a_command_where_there_is_none() {
     assert_eq!(Live::start(&command).finish().code(0).text(), "a\n2\n");
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn a_run_goes_on_in_the_manner_in_which_it_was_begun() {
     let state = folder();
@@ -134,6 +151,7 @@ fn a_run_goes_on_in_the_manner_in_which_it_was_begun() {
     run(&mut from(MINDER, "log last --failed")).code(0);
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_has_the_status_of_its_command() {
     let name = name("status");
@@ -146,6 +164,7 @@ fn sem_has_the_status_of_its_command() {
     assert_eq!(parallel(&["--semaphore", "--fg", "--id", &name, "echo", "{}", "a"]).code(0).text(), "a\n");
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_leaves_its_command_running() {
     let (folder, name) = (folder(), name("background"));
@@ -167,6 +186,7 @@ fn sem_leaves_its_command_running() {
     assert_eq!(lines, ["a", "b", "c"]);
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_waits_for_its_turn() {
     let (folder, name) = (folder(), name("turns"));
@@ -178,6 +198,7 @@ fn sem_waits_for_its_turn() {
     }
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_gives_up_or_runs_all_the_same() {
     let name = name("patience");
@@ -193,6 +214,7 @@ fn sem_gives_up_or_runs_all_the_same() {
     holder.finish().code(0);
 }
 
+#[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn a_turn_ends_with_its_holder() {
     let name = name("killed");

@@ -1,15 +1,18 @@
 //! Runs whose record meets a full disk, a folder that cannot be written, a damaged journal, another run, a clock that jumps.
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod damage;
+#[cfg(unix)] // File systems that are mounted for them.
 mod disk;
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+#[cfg(unix)]
+use super::is_root;
 use super::record::Place;
-use super::{Live, file, is_root, path};
-use crate::kit::TESTKID;
+use super::{Live, file, path, scripted};
 
 /// The words of three jobs that say their numbers, behind these flags.
 fn three(flags: &str) -> String {
@@ -41,6 +44,7 @@ fn a_state_folder_that_is_a_file_costs_the_record_only() {
     assert_eq!(file(&place.at("state")), "mine");
 }
 
+#[cfg(unix)] // Not everybody may make links on Windows.
 #[test]
 fn a_state_folder_that_leads_nowhere_costs_the_record_only() {
     let place = Place::new();
@@ -49,6 +53,7 @@ fn a_state_folder_that_leads_nowhere_costs_the_record_only() {
     assert!(!place.at("nowhere").exists(), "the link was followed");
 }
 
+#[cfg(unix)] // Modes are those of Unix.
 #[test]
 fn a_state_folder_that_cannot_be_written_costs_the_record_only() {
     let place = Place::new();
@@ -68,9 +73,8 @@ fn a_run_is_taken_up_by_one_only() {
     let place = Place::new();
     let wait = place.at("wait");
     let mut command = place.command("run -j2");
-    let line =
-        format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec {TESTKID} await {} {{}}", path(&wait));
-    Live::start(command.arg(line).args([":::", "1", "2"])).finish().code(2);
+    let line = format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec KID await {} {{}}", path(&wait));
+    Live::start(scripted(&mut command, &line).args([":::", "1", "2"])).finish().code(2);
     fs::write(place.at("go"), "").expect("a file");
     let id = place.id();
     let mut first = Live::start(&place.command(&format!("run --retry-failed {id}")));
@@ -92,7 +96,7 @@ fn two_at_once_where_only_one_can_be_first() {
         let place = Place::new();
         let mut command = place.command("run");
         let line = "echo {} >>../log; [ -e ../go ]";
-        Live::start(command.arg(line).args([":::", "1", "2", "3"])).finish().code(3);
+        Live::start(scripted(&mut command, line).args([":::", "1", "2", "3"])).finish().code(3);
         fs::write(place.at("go"), "").expect("a file");
         let again = place.command(&format!("run --retry-failed {}", place.id()));
         let both = [Live::start(&again), Live::start(&again)].map(Live::finish);

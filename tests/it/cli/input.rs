@@ -1,12 +1,10 @@
 //! Where arguments come from: lines of standard input, as they come, whatever is in them.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
-
 use minder::Stdio;
 
-use super::{Live, ended, fed, file, folder, input, minder, minder_as, pipe};
+use super::{Live, ended, fed, minder};
+#[cfg(unix)]
+use super::{file, folder, input, minder_as, pipe};
 
 #[test]
 fn a_job_starts_before_the_next_line_comes() {
@@ -22,8 +20,12 @@ fn a_job_starts_before_the_next_line_comes() {
     assert_eq!(live.finish().code(0).text(), "\"one\"\n\"two\"\n\"three\"\n\"no line end\"\n");
 }
 
+// Anonymous pipes of Windows always block.
+#[cfg(unix)]
 #[test]
 fn little_is_read_ahead() {
+    use std::time::{Duration, Instant};
+
     let (reader, mut writer) = pipe();
     rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
     let mut live = Live::start(minder("run -j1 KID await /no/such/file").stdin(reader));
@@ -46,10 +48,12 @@ fn little_is_read_ahead() {
     assert!(written >= 100 << 10, "{written} bytes were taken");
 }
 
+// As `/proc` shows it: Wine's figures of memory are not those of Windows.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_million_lines_take_no_memory() {
     use std::io::Write;
+    use std::time::Duration;
 
     // A program that writes lines for ever, without a process: a thread of ours.
     let (reader, mut writer) = pipe();
@@ -87,13 +91,15 @@ fn a_million_lines_take_no_memory() {
 
 #[test]
 fn lines_are_kept_as_they_are() {
+    // Where lines end with `\r\n`, both are their end.
+    let blank = if cfg!(windows) { "  b  " } else { "  b  \r" };
     let text = b"a\n\n  b  \r\n\tc\n'q' \"$(x)`y`\\\n--flag\n{}\n:::\nlast";
-    let expected: Vec<String> = ["a", "", "  b  \r", "\tc", "'q' \"$(x)`y`\\", "--flag", "{}", ":::", "last"]
+    let expected: Vec<String> = ["a", "", blank, "\tc", "'q' \"$(x)`y`\\", "--flag", "{}", ":::", "last"]
         .map(|v| format!("{v:?}\n"))
         .to_vec();
     assert_eq!(fed("run -j1 KID echo-args", text).code(0).text(), expected.concat());
     let mut line = minder("run -j1");
-    line.arg(format!("{} echo-args {{}}", crate::kit::TESTKID)).stdin(super::input(text));
+    super::scripted(&mut line, "KID echo-args {}").stdin(super::input(text));
     assert_eq!(Live::start(&line).finish().code(0).text(), expected.concat());
 }
 
@@ -102,12 +108,23 @@ fn nothing_is_fine() {
     fed("run -j2 KID echo-args", b"").code(0).says("");
     fed("run -j2 KID echo-args", b"\n").code(0).says("");
     assert_eq!(ended("run KID echo-args x :::").code(0).says("").text(), "");
+}
+
+// Unix starts programs without a standard input.
+#[cfg(unix)]
+#[test]
+fn no_input_is_fine() {
     let closed = Live::start(&super::minder_as("close=0", "run KID echo-args")).finish().code(0).says("");
     assert_eq!(closed.text(), "");
 }
 
+// Arguments are bytes on Unix; `windows.rs` has what is no text there.
+#[cfg(unix)]
 #[test]
 fn bytes_that_are_no_text_pass_through() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     let odd: Vec<u8> = (1..=255).filter(|byte| *byte != b'\n').collect();
     assert_eq!(fed("run -j1 KID raw", &odd).code(0).out, odd);
     let mut command = minder("run -j1 KID raw :::");
@@ -126,6 +143,8 @@ fn a_nul_in_a_line_is_refused_and_the_others_run() {
     ended.mentions("NUL").mentions("job 2").mentions("3 jobs · 1 failed");
 }
 
+// The limit is Linux's; that of Windows is in `windows.rs`.
+#[cfg(unix)]
 #[test]
 fn lines_too_long_for_an_argument_are_refused_and_the_others_run() {
     let line = |length: usize| "x".repeat(length);
@@ -142,15 +161,21 @@ fn lines_too_long_for_an_argument_are_refused_and_the_others_run() {
 #[test]
 fn long_lines_fill_the_room_and_nothing_waits() {
     // Each of these waits for all of the room while little of it is used.
-    let text: String = (0..20).map(|_| format!("{}\n{}\n", "a".repeat(20_000), "b".repeat(60_000))).collect();
+    let lens = if cfg!(windows) { [10_000, 30_000] } else { [20_000, 60_000] };
+    let pair = format!("{}\n{}\n", "a".repeat(lens[0]), "b".repeat(lens[1]));
+    let text = pair.repeat(20);
     for degree in [1, 3] {
         let ended = fed(&format!("run -j{degree} KID count-args"), text.as_bytes()).code(0);
         assert_eq!(ended.text().lines().count(), 40);
     }
 }
 
+// Anonymous pipes of Windows always block.
+#[cfg(unix)]
 #[test]
 fn input_that_does_not_block_is_waited_for() {
+    use std::time::Duration;
+
     let (reader, writer) = pipe();
     rustix::io::ioctl_fionbio(&reader, true).expect("a pipe that does not block");
     let mut command = minder("run -j1 KID echo-args");
@@ -161,6 +186,8 @@ fn input_that_does_not_block_is_waited_for() {
     assert_eq!(live.finish().code(0).says("").text(), "\"x\"\n");
 }
 
+// Windows opens no folder as a file.
+#[cfg(unix)]
 #[test]
 fn an_input_that_cannot_be_read_is_one_line() {
     let folder = folder();
@@ -169,6 +196,8 @@ fn an_input_that_cannot_be_read_is_one_line() {
     Live::start(command.stdin(directory)).finish().code(255).complains(&["standard input", "directory"]);
 }
 
+// An endless device.
+#[cfg(unix)]
 #[test]
 fn whoever_reads_one_command_ends_the_rest() {
     let (reader, writer) = pipe();
@@ -179,12 +208,16 @@ fn whoever_reads_one_command_ends_the_rest() {
     Live::start(command.stdin(endless).stdout(writer)).finish().code(141).says("");
 }
 
+// A limit of descriptors.
+#[cfg(unix)]
 #[test]
 fn all_jobs_of_a_tee_need_room() {
     let mut command = minder_as("nofile=64", "run --no-record --pipe --tee cat ::: 1 2 3 4 5 6 7 8");
     Live::start(command.stdin(input(b"1\n"))).finish().code(255).mentions("runs 8 jobs at once");
 }
 
+// `--fifo`: Windows has no pipes among its files.
+#[cfg(unix)]
 #[test]
 fn a_named_pipe_never_takes_the_place_of_an_argument() {
     let folder = folder();
@@ -193,4 +226,34 @@ fn a_named_pipe_never_takes_the_place_of_an_argument() {
     let line = format!("run --no-record --pipe --tee --fifo cat ::: {}", precious.display());
     assert_eq!(fed(&line, b"1\n2\n").code(0).text(), "1\n2\n");
     assert_eq!(file(&precious), "kept");
+}
+
+/// What the jobs of this run got, a line each, and how many there were.
+fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
+    let input =
+        arguments.iter().flat_map(|argument| [argument.as_bytes(), b"\0"].concat()).collect::<Vec<_>>();
+    let ended = fed(&format!("run -0 -k --tagstring {{#}} {flags}"), &input).code(0).says("");
+    let text = ended.text();
+    let lines = text.lines().map(|line| line.split_once('\t').expect("a tag"));
+    let (jobs, lines): (std::collections::BTreeSet<_>, Vec<_>) =
+        lines.map(|(job, line)| (job.to_owned(), line.to_owned())).unzip();
+    (lines, jobs.len())
+}
+
+#[test]
+fn as_many_arguments_as_fit_go_into_one_job() {
+    let plain = (1..=30_000).map(|number| number.to_string()).collect::<Vec<_>>();
+    let hard = (1..=6000).map(|number| format!("{number} \"\\")).collect::<Vec<_>>();
+    let wide = (1..=6000).map(|number| format!("{number} 🦀ü")).collect::<Vec<_>>();
+    for (arguments, most) in [(&plain, 6), (&hard, 3), (&wide, 2)] {
+        let expected = arguments.iter().map(|argument| format!("{argument:?}")).collect::<Vec<_>>();
+        let (found, jobs) = gathered("--xargs KID echo-args", arguments);
+        assert!(found == expected, "{} of {} came", found.len(), expected.len());
+        // With quotes and escapes a line of 32,766 units holds so much of them.
+        assert_eq!(jobs, if cfg!(windows) { most } else { arguments.concat().len().div_ceil(120_000) });
+    }
+    let (found, _) = gathered("-j2 -X KID echo-args a{}\\\"b{#}", &hard);
+    assert_eq!(found.len(), hard.len());
+    let (found, _) = gathered("-j2 -m KID echo-args", &hard);
+    assert_eq!(found.len(), hard.len());
 }

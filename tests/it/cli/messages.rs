@@ -9,22 +9,38 @@
 //! exit 255
 //! ```
 //!
-//! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\t`, `\0`, `\\` and `\xff`. The lines are all of stderr;
+//! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`. The lines are all of stderr;
 //! `***` in them stands for anything. `exit 255` is left out; with `exit *` the run is killed when it has said the lines.
-//! `DIR` is the folder of the case, in which it runs, `ID` the run that was given, `KID` testkid, and `X3000` a word of so
-//! many letters. What `given` knows is in [`Scene::give`].
+//! `DIR` is the folder of the case, in which it runs, `ID` the run that was given, `KID` testkid, `TMPDIR` the system's variable
+//! for temporary files, and `X3000` a word of so many letters. What `given` knows is in [`Scene::give`].
+//!
+//! All of it holds on Linux and on Windows, where both slashes are one, `\xff` in a word is half of a pair of surrogates,
+//! and the words for an error of the system are its own: see [`ERRORS`]. What holds on one of them alone has a line more, with
+//! the reason:
+//!
+//! ```text
+//! only linux # signals
+//! ```
+//!
+//! The table `windows` is of Windows alone.
 //!
 //! Whoever adds a message adds a case: `every_message_is_in_a_table` reads the sources for those that have none.
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
+#[cfg(target_os = "linux")] // The sources are the same everywhere.
 mod sources;
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::io;
+#[cfg(target_os = "linux")]
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
+use minder::os::TEMP_VARIABLE;
 use minder::{Command, Status};
 
 use super::{Live, MINDER, input, text};
@@ -38,37 +54,65 @@ const TABLES: &[(&str, &str)] = &[
     ("record", include_str!("messages/record.txt")),
     ("run", include_str!("messages/run.txt")),
     ("bench_children", include_str!("messages/bench_children.txt")),
+    ("windows", include_str!("messages/windows.txt")),
+];
+
+/// The system that these tests run on, as `only` names it.
+const HERE: &str = std::env::consts::OS;
+
+/// How many cases run at once: they wait for processes more than they work.
+const AT_ONCE: usize = 4;
+
+/// Errors of the system as the tables have them, and their numbers on Windows ("System Error Codes"), whose words for them
+/// differ between versions and languages.
+const ERRORS: &[(&str, &[i32])] = &[
+    // ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND.
+    ("no such file or directory", &[2, 3]),
+    // ERROR_ACCESS_DENIED: so it calls a folder where a file is wanted.
+    ("is a directory", &[5]),
+    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the folder above is made, which is a file.
+    ("not a directory", &[3, 267, 183]),
+    // ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS.
+    ("file exists", &[80, 183]),
+    // ERROR_ACCESS_DENIED.
+    ("bad file descriptor", &[5]),
 ];
 
 /// Variables of whoever runs the tests that would be heard.
 const HEARD: &[&str] = &[
     "MINDER_BACKEND",
     "XDG_STATE_HOME",
-    "TMPDIR",
+    TEMP_VARIABLE,
     "MAKEFLAGS",
     "PARALLEL",
     "PARALLEL_HOME",
     "PARALLEL_SHELL",
     "NO_COLOR",
+    // Of a system around Wine.
+    "SHELL",
 ];
 
 /// One paragraph of a table.
 #[derive(Debug, Default)]
 struct Case {
     given: Vec<&'static str>,
-    words: Vec<OsString>,
+    words: Vec<Vec<u8>>,
     line: &'static str,
     says: Vec<&'static str>,
     /// None: it goes on, and is killed.
     code: Option<i32>,
 }
 
+/// The cases of this system.
 fn cases(table: &'static str) -> Vec<Case> {
     let mut cases = Vec::new();
     for paragraph in table.split("\n\n") {
         let mut case = Case { code: Some(255), ..Case::default() };
+        let mut holds = true;
         for line in paragraph.lines().filter(|line| !line.starts_with('#')) {
-            if let Some(given) = line.strip_prefix("given ") {
+            if let Some(only) = line.strip_prefix("only ") {
+                holds = only_system(only) == HERE;
+            } else if let Some(given) = line.strip_prefix("given ") {
                 case.given.push(given);
             } else if let Some(words) = line.strip_prefix("$ minder") {
                 (case.line, case.words) = (line, split(words));
@@ -78,15 +122,22 @@ fn cases(table: &'static str) -> Vec<Case> {
                 case.says.push(line);
             }
         }
-        if !case.line.is_empty() {
+        if holds && !case.line.is_empty() {
             cases.push(case);
         }
     }
     cases
 }
 
+/// The system that `only` names, with a reason behind it.
+fn only_system(text: &'static str) -> &'static str {
+    let (system, why) = text.split_once(" # ").unwrap_or((text, ""));
+    assert!(["linux", "windows"].contains(&system) && !why.is_empty(), "only {text}: which system, and why?");
+    system
+}
+
 /// The words of a line.
-fn split(line: &str) -> Vec<OsString> {
+fn split(line: &str) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
     let mut rest = line;
@@ -118,7 +169,21 @@ fn split(line: &str) -> Vec<OsString> {
         }
     }
     words.extend(word);
-    words.into_iter().map(OsString::from_vec).collect()
+    words
+}
+
+/// A word of a command line.
+#[cfg(unix)]
+fn os(word: Vec<u8>) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(word)
+}
+
+/// A word of a command line; what is no UTF-8 is half of a pair of surrogates.
+#[cfg(windows)]
+fn os(word: Vec<u8>) -> OsString {
+    let text = String::from_utf8_lossy(&word);
+    let units = text.encode_utf16().map(|unit| if unit == 0xfffd { 0xd800 } else { unit });
+    std::os::windows::ffi::OsStringExt::from_wide(&units.collect::<Vec<u16>>())
 }
 
 fn unescape(text: &str) -> Vec<u8> {
@@ -128,7 +193,11 @@ fn unescape(text: &str) -> Vec<u8> {
             (b'\\', [b'n', ..]) => (b'\n', 2),
             (b'\\', [b't', ..]) => (b'\t', 2),
             (b'\\', [b'0', ..]) => (0, 2),
-            (b'\\', [b'x', b'f', b'f', ..]) => (0xff, 4),
+            (b'\\', [b'r', ..]) => (b'\r', 2),
+            (b'\\', [b'x', high, low, ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16).expect("a digit") as u8;
+                (16 * digit(high) + digit(low), 4)
+            }
             (b'\\', [other, ..]) => (*other, 2),
             _ => (byte, 1),
         };
@@ -146,14 +215,19 @@ struct Scene {
     command: Vec<OsString>,
     input: Vec<u8>,
     variables: Vec<(String, Option<String>)>,
-    stdout: Option<PathBuf>,
+    stdout: Option<fs::File>,
     locked: Vec<fs::File>,
 }
 
 impl Scene {
     fn new(case: &Case) -> Self {
         let folder = super::folder();
-        let dir = fs::canonicalize(folder.path()).expect("our folder");
+        let dir = match cfg!(windows) {
+            // Canonical paths have a form there that nobody types.
+            true => std::path::absolute(folder.path()),
+            false => fs::canonicalize(folder.path()),
+        };
+        let dir = dir.expect("our folder");
         let (command, variables) = (vec![MINDER.into()], Vec::new());
         let mut scene = Self {
             _folder: folder,
@@ -178,6 +252,7 @@ impl Scene {
         match what {
             "file" => fs::write(path, self.filled(unescape(text))).expect("a file"),
             "folder" => fs::create_dir_all(path).expect("a folder"),
+            #[cfg(unix)]
             "link" => std::os::unix::fs::symlink(text, path).expect("a link"),
             "input" => self.input = self.filled(unescape(rest)),
             // So many lines as input.
@@ -186,16 +261,15 @@ impl Scene {
             }
             "set" => self.variables.push((name.to_owned(), Some(text.to_owned()))),
             "unset" => self.variables.push((name.to_owned(), None)),
-            "stdout" => self.stdout = Some(name.into()),
+            "stdout" => self.stdout = fs::OpenOptions::new().write(true).open(name).ok(),
+            // Standard output is this file, and open for reading only.
+            "unwritable" => self.stdout = fs::File::open(path).ok(),
             // The circumstances of testkid's `as`.
             "as" => self.command = vec![TESTKID.into(), "as".into(), name.into(), MINDER.into()],
             // An earlier run.
             "run" => {
-                let words = split(rest);
                 let mut command = Command::new(MINDER);
-                command.arg("run").args(
-                    words.iter().map(|word| self.filled(word.as_bytes().to_vec())).map(OsString::from_vec),
-                );
+                command.arg("run").args(split(rest).into_iter().map(|word| os(self.filled(word))));
                 Live::start(self.dressed(&mut command)).finish();
             }
             // A change in the record of that run, or the end of one of its files.
@@ -256,7 +330,10 @@ impl Scene {
 
     /// A text with what its placeholders stand for.
     fn filled(&self, text: Vec<u8>) -> Vec<u8> {
-        let Ok(text) = String::from_utf8(text) else { return b"\xff".to_vec() };
+        let text = match String::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => return error.into_bytes(),
+        };
         let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", TESTKID);
         if let Some(id) = self.ids().first() {
             text = text.replace("ID", id);
@@ -269,7 +346,9 @@ impl Scene {
 
     /// The same the other way round.
     fn plain(&self, text: &str) -> String {
-        let mut text = text.replace(&*self.dir.to_string_lossy(), "DIR").replace(TESTKID, "KID");
+        let slashes = |text: &str| if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
+        let mut text = slashes(text).replace(&slashes(&self.dir.to_string_lossy()), "DIR");
+        text = text.replace(&slashes(TESTKID), "KID");
         for id in self.ids() {
             text = text.replace(&id, "ID");
         }
@@ -283,9 +362,13 @@ impl Scene {
         for name in HEARD {
             command.env_remove(name);
         }
-        command.env("LC_ALL", "C.UTF-8").env("SHELL", "/bin/sh").env("HOME", &self.dir);
+        if cfg!(unix) {
+            command.env("SHELL", "/bin/sh");
+        }
+        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir);
         command.env("MINDER_STATE_DIR", self.dir.join("state")).current_dir(&self.dir);
         for (name, value) in &self.variables {
+            let name = if name == "TMPDIR" { TEMP_VARIABLE } else { name };
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -298,10 +381,10 @@ impl Scene {
     fn play(&self, case: &Case) -> Result<(), String> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
-        command.args(case.words.iter().map(|word| OsString::from_vec(self.filled(word.as_bytes().to_vec()))));
+        command.args(case.words.iter().map(|word| os(self.filled(word.clone()))));
         self.dressed(&mut command);
-        if let Some(path) = &self.stdout {
-            command.stdout(fs::OpenOptions::new().write(true).open(path).expect("an output"));
+        if let Some(file) = &self.stdout {
+            command.stdout(file.try_clone().expect("an output"));
         }
         let mut live = Live::start(&command);
         let (code, err) = match case.code {
@@ -322,13 +405,32 @@ impl Scene {
         let wanted = case.code.map_or("*".to_owned(), |code| code.to_string());
         let lines: Vec<&str> = said.lines().collect();
         let same = lines.len() == case.says.len()
-            && lines.iter().zip(&case.says).all(|(line, pattern)| matches(line, pattern));
+            && lines.iter().zip(&case.says).all(|(line, pattern)| says(line, pattern));
         if same && code == wanted {
             return Ok(());
         }
         let given: String = case.given.iter().map(|line| format!("given {line}\n")).collect();
         Err(format!("{given}{}\n{said}exit {code}\n", case.line))
     }
+}
+
+/// Whether a line is as a pattern has it, in the words of this system.
+fn says(line: &str, pattern: &str) -> bool {
+    if cfg!(unix) {
+        return matches(line, pattern);
+    }
+    let pattern = pattern.replace("TMPDIR", TEMP_VARIABLE).replace('\\', "/");
+    let known = ERRORS.iter().filter(|(words, _)| pattern.contains(words));
+    let mut told = known.flat_map(|(words, numbers)| numbers.iter().map(|number| (*words, spoken(*number))));
+    matches(line, &pattern) || told.any(|(words, told)| matches(line, &pattern.replace(words, &told)))
+}
+
+/// The system's words for an error, as a part of a sentence.
+fn spoken(number: i32) -> String {
+    let text = io::Error::from_raw_os_error(number).to_string();
+    let text = text.split(" (os error").next().unwrap_or_default().trim_end_matches('.');
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Whether a line is as a pattern has it, where `***` is anything.
@@ -346,13 +448,22 @@ fn matches(line: &str, pattern: &str) -> bool {
 
 fn play(table: &str) {
     let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("a table");
-    let mut wrong = String::new();
-    for case in cases(text) {
-        if let Err(said) = Scene::new(&case).play(&case) {
-            wrong += &format!("{said}\n");
+    let cases = cases(text);
+    let (next, wrong) = (Mutex::new(cases.iter().enumerate()), Mutex::new(Vec::new()));
+    let take = || next.lock().expect("a list").next();
+    let work = || {
+        while let Some((at, case)) = take() {
+            if let Err(said) = Scene::new(case).play(case) {
+                wrong.lock().expect("a list").push((at, said));
+            }
         }
-    }
+    };
+    thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    let mut wrong = wrong.into_inner().expect("a list");
+    wrong.sort();
+    let wrong: String = wrong.into_iter().map(|(_, said)| format!("{said}\n")).collect();
     assert!(wrong.is_empty(), "said otherwise:\n\n{wrong}");
+    eprintln!("{table}: {} cases", cases.len());
 }
 
 #[test]
@@ -385,6 +496,12 @@ fn of_benches_with_children() {
     play("bench_children");
 }
 
+#[cfg(windows)]
+#[test]
+fn of_windows() {
+    play("windows");
+}
+
 #[test]
 fn without_a_word_help_is_shown_as_an_error() {
     let ended = super::ended("").code(255);
@@ -406,6 +523,7 @@ fn each_message_is_one_line_in_our_manner() {
     }
 }
 
+#[cfg(target_os = "linux")] // The sources are the same everywhere.
 #[test]
 fn every_message_is_in_a_table() {
     let lines: Vec<&str> = TABLES.iter().flat_map(|(_, text)| text.lines()).collect();

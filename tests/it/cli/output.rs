@@ -6,17 +6,31 @@ use std::time::Duration;
 
 use minder::Stdio;
 
-use super::{Live, ended, fed, folder, input, is_root, jobs_in, minder, path, pipe};
+#[cfg(target_os = "linux")]
+use super::is_root;
+use super::{Live, ended, fed, folder, input, jobs_in, minder, path, pipe, scripted};
 use crate::kit::patterned;
 
 const MIB: usize = 1 << 20;
+
+/// The variable that names the folder for temporary files.
+const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+
+/// A folder that is not there, and how its name ends when it is told.
+const NOWHERE: &str = "/no/such/folder";
+const NOWHERE_TOLD: &str = if cfg!(windows) { r":\no\such\folder\`" } else { "`/no/such/folder`" };
+
+/// The command, with this folder for temporary files.
+fn temporary<'a>(command: &'a mut minder::Command, folder: &str) -> &'a mut minder::Command {
+    command.env(TEMPORARY, folder)
+}
 
 #[test]
 fn large_outputs_come_job_by_job_and_whole() {
     let folder = folder();
     let jobs: String = (0..8).map(|id| format!("{id},{},{},0\n", 5 * MIB + id, MIB / 2 + id)).collect();
     let mut command = minder("run -j8 KID job");
-    command.env("TMPDIR", folder.path()).stdin(input(jobs.as_bytes()));
+    temporary(&mut command, path(folder.path())).stdin(input(jobs.as_bytes()));
     let ended = Live::start(&command).finish().code(0);
     for stream in [&ended.out, &ended.errors] {
         let mut ids = jobs_in(stream);
@@ -26,6 +40,7 @@ fn large_outputs_come_job_by_job_and_whole() {
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "spill files are left");
 }
 
+// Modes, and files without a name.
 #[cfg(target_os = "linux")]
 #[test]
 fn spill_files_are_private_and_vanish() {
@@ -80,7 +95,9 @@ fn bytes_are_not_touched() {
 #[test]
 fn stdout_and_stderr_stay_apart_and_in_step() {
     let (mut reader, writer) = pipe();
-    let mut command = minder("run -j1 KID both 9 ::: 1");
+    // Byte by byte, which a slow machine shows as it comes.
+    let verb = if cfg!(windows) { "script 9 9 0 ::: 0" } else { "both 9 ::: 1" };
+    let mut command = minder(&format!("run -j1 KID {verb}"));
     let both = Stdio::from(writer);
     let live = Live::start(command.stdout(both.clone()).stderr(both.clone()));
     drop((command, both));
@@ -91,6 +108,8 @@ fn stdout_and_stderr_stay_apart_and_in_step() {
     assert_eq!(all, once.repeat(2), "through one pipe a job's stdout comes first, then its stderr");
 }
 
+// Windows has no device that is always full.
+#[cfg(unix)]
 #[test]
 fn a_full_device_is_one_line() {
     for line in ["run -j2 KID spew 10 ::: 1 2", "run -j2 KID spew 100000 ::: 1 2 3 4", "doctor"] {
@@ -103,9 +122,10 @@ fn a_full_device_is_one_line() {
 #[test]
 fn a_reader_that_goes_ends_the_run() {
     let (mut reader, writer) = pipe();
-    let mut command = minder("run -j2 KID spew 70000 :::");
-    command.args(std::iter::repeat_n("1", 20_000));
-    let mut live = Live::start(command.stdout(writer));
+    let mut command = minder("run -j2 KID spew 70000");
+    // So many bytes at once: few of them take long under Wine.
+    let line: &[u8] = if cfg!(windows) { b"4000\n" } else { b"1\n" };
+    let mut live = Live::start(command.stdin(input(&line.repeat(20_000))).stdout(writer));
     drop(command);
     let mut first = [0; 10];
     reader.read_exact(&mut first).expect("output");
@@ -119,11 +139,8 @@ fn a_reader_that_goes_ends_the_run() {
 fn jobs_are_told_when_the_reader_is_gone() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j3 --grace 60");
-    let line = format!(
-        "case {{}} in a) echo a; exit;; b) exec {0} sleep-ms 600000;; esac; echo c",
-        crate::kit::TESTKID
-    );
-    command.arg(line).args([":::", "b", "a"]).args(["c"; 500]);
+    let line = "case {} in a) echo a; exit;; b) exec KID sleep-ms 600000;; esac; echo c";
+    scripted(&mut command, line).args([":::", "b", "a"]).args(["c"; 500]);
     let live = Live::start(command.stdout(writer));
     drop(command);
     let mut first = [0; 1];
@@ -133,6 +150,8 @@ fn jobs_are_told_when_the_reader_is_gone() {
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
 }
 
+// Anonymous pipes of Windows always block.
+#[cfg(unix)]
 #[test]
 fn output_that_does_not_block_is_waited_for() {
     let (mut reader, writer) = pipe();
@@ -152,12 +171,12 @@ fn output_that_does_not_block_is_waited_for() {
 #[test]
 fn no_folder_for_temporary_files_is_one_line() {
     let mut command = minder("run -j2 --no-record KID job");
-    command.env("TMPDIR", "/no/such/folder").stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
-    let ended = Live::start(&command).finish().code(255).mentions("`/no/such/folder`").mentions("TMPDIR");
+    temporary(&mut command, NOWHERE).stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
+    let ended = Live::start(&command).finish().code(255).mentions(NOWHERE_TOLD).mentions(TEMPORARY);
     jobs_in(&ended.out);
     // Small outputs need none.
     let mut command = minder("run -j2 --no-record KID job");
-    command.env("TMPDIR", "/no/such/folder").stdin(input(b"0,100000,0,0\n1,0,100000,0\n"));
+    temporary(&mut command, NOWHERE).stdin(input(b"0,100000,0,0\n1,0,100000,0\n"));
     assert_eq!(jobs_in(&Live::start(&command).finish().code(0).out).len(), 2);
 }
 
@@ -166,15 +185,16 @@ fn pieces_of_jobs_that_a_failure_of_ours_killed_are_not_shown() {
     let folder = folder();
     let mark = folder.path().join("mark");
     let mut command = minder("run -j2 --no-record");
-    let kid = crate::kit::TESTKID;
-    let piece = format!("{kid} spew 1000; exec {kid} touch {} 600000", path(&mark));
-    let large = format!("{kid} await {} x; exec {kid} spew 9000000", path(&mark));
-    command.arg(format!("case {{}} in piece) {piece};; *) {large};; esac")).args([":::", "piece", "large"]);
-    let ended = Live::start(command.env("TMPDIR", "/no/such/folder")).finish().code(255);
+    let piece = format!("KID spew 1000; exec KID touch {} 600000", path(&mark));
+    let large = format!("KID await {} x; exec KID spew 9000000", path(&mark));
+    let line = format!("case {{}} in piece) {piece};; *) {large};; esac");
+    scripted(&mut command, &line).args([":::", "piece", "large"]);
+    let ended = Live::start(temporary(&mut command, NOWHERE)).finish().code(255);
     assert_eq!(ended.out.len(), 0, "a piece is shown as if it were whole");
-    ended.complains(&["`/no/such/folder`", "TMPDIR"]);
+    ended.complains(&[NOWHERE_TOLD, TEMPORARY]);
 }
 
+// A file system that is mounted for it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_one_line_and_nothing_is_torn() {
@@ -199,6 +219,8 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
     jobs_in(&ended.out);
 }
 
+// Unix starts programs without a standard stream; a full device is there only.
+#[cfg(unix)]
 #[test]
 fn a_closed_output_is_no_error() {
     for stream in [1, 2] {
@@ -211,6 +233,10 @@ fn a_closed_output_is_no_error() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
     // Bytes that found no place are an error, on either stream.
     Live::start(minder("run -j1 KID both 5 ::: 1 2").stderr(full)).finish().code(255);
+}
+
+#[test]
+fn a_reader_of_errors_that_went_is_no_error() {
     let (reader, writer) = pipe();
     drop(reader);
     let ended = Live::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).finish().code(2);
@@ -223,11 +249,8 @@ fn quick_jobs_are_seen_at_once() {
     let folder = folder();
     let wait = folder.path().join("wait");
     let mut command = minder("run -j2");
-    command.arg(format!(
-        "case {{}} in slow) {} await {} slow;; *) echo {{}};; esac",
-        crate::kit::TESTKID,
-        path(&wait)
-    ));
+    let line = format!("case {{}} in slow) KID await {} slow;; *) echo {{}};; esac", path(&wait));
+    scripted(&mut command, &line);
     let mut live = Live::start(command.args([":::", "slow", "quick"]));
     live.until("output of the quick job", |record| record.outs[0] == b"quick\n");
     fs::write(&wait, "").expect("a file");
@@ -251,6 +274,8 @@ fn an_output_that_is_left_open_is_closed_and_reported() {
     assert!(waited.wall >= Duration::from_millis(700), "{:?}", waited.wall);
 }
 
+// A script of a POSIX shell.
+#[cfg(unix)]
 #[test]
 fn a_line_without_an_end_does_not_hold_up_others_until_a_retry() {
     let folder = folder();

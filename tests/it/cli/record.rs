@@ -3,13 +3,14 @@
 mod joblog;
 
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+#[cfg(unix)]
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use minder::{Command, Stdio};
 
-use super::{Ended, Live, file, folder, input, minder, path};
+use super::{Ended, Live, file, folder, input, minder, path, scripted};
+#[cfg(unix)]
 use crate::kit::TESTKID;
 
 /// A state folder of its own, and a folder to work in.
@@ -84,7 +85,7 @@ fn what_failed_is_run_once_more() {
     for (flag, again) in [("--resume-failed", "b2\nb4\n"), ("--retry-failed", "b2\nb4\n"), ("--resume", "")] {
         let place = Place::new();
         let mut command = place.command("run -k -j1");
-        Live::start(command.arg(fails_first(&place)).args(INPUT)).finish().code(2);
+        Live::start(scripted(&mut command, &fails_first(&place)).args(INPUT)).finish().code(2);
         fs::write(place.at("fixed"), "").expect("a file");
         fs::remove_file(place.at("log")).expect("a log");
         let ended = place.ended(&format!("run {flag} {}", place.id())).code(0);
@@ -115,7 +116,14 @@ fn a_run_is_known_by_the_beginning_of_its_id_and_by_nothing_else() {
     }
     let none = if id.starts_with('0') { "1" } else { "0" };
     place.ended(&format!("run --resume {none}")).code(255).complains(&["there is no run"]);
-    // A name that looks like a run, and leads elsewhere.
+}
+
+#[cfg(unix)] // Not everybody may make links on Windows.
+#[test]
+fn a_name_that_looks_like_a_run_and_leads_elsewhere_is_left_alone() {
+    let place = Place::new();
+    place.ended("run KID echo-args ::: 1 2").code(0);
+    let id = place.id();
     let elsewhere = place.at("elsewhere");
     fs::rename(place.run(), &elsewhere).expect("a folder to move");
     let before = below(&elsewhere).len();
@@ -126,6 +134,7 @@ fn a_run_is_known_by_the_beginning_of_its_id_and_by_nothing_else() {
     assert_eq!(below(&elsewhere).len(), before, "something was written behind the link");
 }
 
+#[cfg(unix)] // Not everybody may make links on Windows.
 #[test]
 fn what_is_linked_inside_a_run_is_not_followed() {
     for name in ["manifest.json", "arguments", "attempt-1.jsonl", "lock"] {
@@ -147,8 +156,11 @@ fn what_is_linked_inside_a_run_is_not_followed() {
     assert!(!place.at("planted").exists(), "a link was followed: {}", ended.err);
 }
 
+#[cfg(unix)] // Modes are those of Unix.
 #[test]
 fn the_record_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+
     let place = Place::new();
     place.ended("run KID echo-args ::: 1 2").code(0);
     for entry in below(&place.at("state")) {
@@ -158,8 +170,12 @@ fn the_record_is_private() {
     }
 }
 
+// Arguments are bytes on Unix; `windows.rs` has what is no text there.
+#[cfg(unix)]
 #[test]
 fn arguments_that_are_no_text_are_kept_exactly() {
+    use std::os::unix::ffi::OsStringExt;
+
     let words = [
         b"\xff\xfe\x80".to_vec(),
         b"a\nb".to_vec(),
@@ -182,7 +198,7 @@ fn an_input_that_came_through_a_pipe_is_given_again() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
     let line = fails_first(&place);
-    let mut live = Live::start(command.arg(&line).stdin(Stdio::Piped));
+    let mut live = Live::start(scripted(&mut command, &line).stdin(Stdio::Piped));
     live.write(b"a1\nb2\na3\nb4\n");
     live.close();
     live.finish().code(2);
@@ -203,13 +219,15 @@ fn an_input_that_came_through_a_pipe_is_given_again() {
     assert_eq!(again("--resume", b"a1\nb2\na3\nb4\na5\n").code(0).text(), "out a5\n");
 }
 
+// Where the input came from is not known on Windows: it is given again.
+#[cfg(unix)]
 #[test]
 fn an_input_file_that_changed_is_refused() {
     let place = Place::new();
     let list = place.at("list");
     fs::write(&list, "a1\nb2\n").expect("a file");
     let mut command = place.command("run -k -j1");
-    command.arg(fails_first(&place)).stdin(fs::File::open(&list).expect("a file"));
+    scripted(&mut command, &fails_first(&place)).stdin(fs::File::open(&list).expect("a file"));
     Live::start(&command).finish().code(1);
     fs::write(place.at("fixed"), "").expect("a file");
     let again = format!("run --resume-failed {}", place.id());
@@ -237,7 +255,7 @@ fn a_folder_that_is_gone_is_one_line() {
 fn a_run_goes_on_in_its_own_folder() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
-    Live::start(command.arg(fails_first(&place)).args(INPUT)).finish().code(2);
+    Live::start(scripted(&mut command, &fails_first(&place)).args(INPUT)).finish().code(2);
     fs::write(place.at("fixed"), "").expect("a file");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
     Live::start(command.current_dir("/")).finish().code(0);
@@ -250,7 +268,7 @@ fn a_secret_is_nowhere_in_the_record() {
     let secret = "hunter2-correct-horse";
     let mut command = place.command("run -k --redact-args --joblog ../joblog");
     command
-        .arg(format!("echo {{}} >&2; {TESTKID} raw x; [ -e {} ]", path(&place.at("go"))))
+        .args(super::script(&format!("echo {{}} >&2; KID raw x; [ -e {} ]", path(&place.at("go")))))
         .args([":::", secret, "other"]);
     // Output may name it: once it was shown, nothing of that is kept either.
     Live::start(&command).finish().code(2);
@@ -281,31 +299,31 @@ fn without_a_record_nothing_is_left() {
     for flags in ["", "-k", "--lb", "--spool", "-k --buffer 64k", "--tag"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("a folder");
-        let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: 1 2 3 4 5 6");
+        // So many bytes at once, from 1 on, which takes long under Wine.
+        let chunks = if cfg!(windows) { "4001 4002 4003 4004 4005 4006" } else { "1 2 3 4 5 6" };
+        let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: {chunks}");
         let mut command = place.command(&line);
-        Live::start(command.env("TMPDIR", place.at("tmp"))).finish().code(0);
+        Live::start(command.env(minder::os::TEMP_VARIABLE, place.at("tmp"))).finish().code(0);
         assert!(!place.at("state").exists(), "{flags}: a record");
         assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));
     }
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn a_killed_run_without_a_record_leaves_nothing_either() {
     for flags in ["-k", "--spool", "-k --buffer 64k"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("a folder");
         let wait = place.at("wait");
-        let line = format!(
-            "case {{}} in 1) {TESTKID} await {} 1;; *) {TESTKID} spew 300000; echo >>../log;; esac",
-            path(&wait)
-        );
+        let line =
+            format!("case {{}} in 1) KID await {} 1;; *) KID spew 300000; echo >>../log;; esac", path(&wait));
         let mut command = place.command(&format!("run -j2 --no-record {flags}"));
-        command.arg(line).args([":::", "1", "2", "3", "4", "5", "6"]).env("TMPDIR", place.at("tmp"));
+        scripted(&mut command, &line).args([":::", "1", "2", "3", "4", "5", "6"]);
+        command.env(minder::os::TEMP_VARIABLE, place.at("tmp"));
         let mut live = Live::start(&command);
         live.until_true("the others", || file(&place.at("log")).lines().count() == 5);
         let outer = live.pid();
-        live.signal(rustix::process::Signal::KILL);
+        live.kill();
         live.until("its end", |record| record.done.is_some());
         live.until_true("its end", || !crate::kit::lives(outer));
         drop(live);
@@ -314,8 +332,11 @@ fn a_killed_run_without_a_record_leaves_nothing_either() {
     }
 }
 
+#[cfg(unix)] // Owners by number.
 #[test]
 fn files_of_a_run_are_its_owners() {
+    use std::os::unix::fs::MetadataExt;
+
     let place = Place::new();
     place.ended("run KID echo-args ::: 1").code(0);
     let own = fs::metadata(place.0.path()).expect("a folder").uid();
@@ -329,10 +350,8 @@ fn a_job_is_in_the_record_before_it_is_seen() {
     let place = Place::new();
     // The last one keeps the others from being alone, and waits.
     let mut command = place.command("run -j2");
-    command.arg(format!(
-        "case {{}} in last) {TESTKID} await {} x;; *) echo {{}};; esac",
-        path(&place.at("wait"))
-    ));
+    let line = format!("case {{}} in last) KID await {} x;; *) echo {{}};; esac", path(&place.at("wait")));
+    scripted(&mut command, &line);
     command.args([":::", "last"]).args((1..=30).map(|job| job.to_string()));
     let mut live = Live::start(&command);
     live.until("the output of all others", |record| {

@@ -2,9 +2,10 @@
 //!
 //! `MINDER_KILLS` says how many runs of each mode are killed, each at another moment; `MINDER_SEED` repeats one choice of
 //! moments and outputs.
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 mod seen;
+#[cfg(unix)] // Signals ask for the end.
 mod wishes;
 mod order;
 
@@ -16,6 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use minder::{Child, Status, Stdio};
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use self::seen::{Look, Shown, check, work};
@@ -28,16 +30,29 @@ enum Victim {
     /// The process that runs the jobs.
     Runner,
     /// The process that the user started.
+    #[cfg(unix)]
     Outer,
     /// All processes of the command.
+    #[cfg(unix)]
     Group,
 }
 
+#[cfg(unix)]
 const VICTIMS: [Victim; 3] = [Victim::Runner, Victim::Outer, Victim::Group];
+/// There is one process only.
+#[cfg(windows)]
+const VICTIMS: [Victim; 1] = [Victim::Runner];
+
+/// Whether [`Running::kill`] ended a run.
+fn is_killed(status: Status) -> bool {
+    matches!(status, Status::Signaled { .. }) || (cfg!(windows) && status == Status::Exited(9))
+}
 
 /// How many runs of each mode are killed.
 fn kills() -> usize {
-    std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+    // Where Wine stands for Windows, a start takes many times as long.
+    let few = if cfg!(windows) { 1 } else { 3 };
+    std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
 
 /// Numbers that are as good as random, and can be had again.
@@ -144,7 +159,7 @@ impl Trial {
             running.kill(victim);
         }
         let (status, out, err) = running.finish();
-        let killed = matches!(status, Status::Signaled { .. });
+        let killed = is_killed(status);
         if !killed {
             assert_eq!(status, Status::Exited(0), "{err}");
             let own = |line: &str| line.contains("err 0") || line.ends_with("torn");
@@ -233,6 +248,12 @@ fn numbers(log: &str, mark: char) -> Vec<usize> {
     log.lines().filter_map(|line| line.strip_prefix(mark)?.parse().ok()).collect()
 }
 
+/// The folder in which all of a run works, as the system names it.
+fn home(trial: &Path) -> PathBuf {
+    let here = trial.join("here");
+    if cfg!(windows) { here } else { fs::canonicalize(here).expect("a folder") }
+}
+
 /// Where a run writes to.
 enum Sink {
     Pipe(JoinHandle<Vec<u8>>),
@@ -277,10 +298,11 @@ impl Running {
         let (out, shown) = if piped { Sink::pipe() } else { Sink::file(trial.join("out")) };
         let (err, said) = Sink::pipe();
         let child = command.stdout(out).stderr(err).spawn().expect("the command starts");
-        let here = fs::canonicalize(trial.join("here")).expect("a folder");
+        let here = home(trial);
         Self { child, sinks: Some((shown, said)), here }
     }
 
+    #[cfg(unix)]
     fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed()).expect("a pid")
     }
@@ -298,10 +320,19 @@ impl Running {
         }
     }
 
+    #[cfg(unix)]
     fn signal(&self, signal: Signal) {
         let _ = kill_process(self.pid(), signal);
     }
 
+    #[cfg(windows)]
+    fn kill(&mut self, _victim: Victim) {
+        if !self.is_over() {
+            crate::kit::end(self.child.id());
+        }
+    }
+
+    #[cfg(unix)]
     fn kill(&mut self, victim: Victim) {
         let runner = super::runner(self.child.id()).unwrap_or(self.child.id());
         let _ = match victim {
@@ -312,6 +343,12 @@ impl Running {
     }
 
     /// The processes that work in the run's folder.
+    #[cfg(windows)]
+    fn inhabitants(&self) -> Vec<u32> {
+        crate::kit::children_of(self.child.id())
+    }
+
+    #[cfg(unix)]
     fn inhabitants(&self) -> Vec<u32> {
         let processes = fs::read_dir("/proc").expect("processes").flatten();
         let here = |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.here);
@@ -349,6 +386,11 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         for pid in self.inhabitants() {
+            #[cfg(windows)]
+            if crate::kit::lives(pid) {
+                crate::kit::end(pid);
+            }
+            #[cfg(unix)]
             let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), Signal::KILL);
         }
     }
@@ -365,7 +407,7 @@ fn survives(flags: &str) {
             let lines = trial.log().lines().count();
             let at = lines + random.below((2 * jobs).saturating_sub(lines).max(2));
             let (_, status) = trial.attempt(Some((victim, at, random.below(1 << 18))));
-            if !matches!(status, Status::Signaled { .. }) {
+            if !is_killed(status) {
                 break;
             }
         }
@@ -375,7 +417,8 @@ fn survives(flags: &str) {
 }
 
 macro_rules! modes {
-    ($($name:ident: $flags:literal;)*) => { $(
+    ($($(#[$on:meta])* $name:ident: $flags:literal;)*) => { $(
+        $(#[$on])*
         #[test]
         fn $name() {
             survives($flags);
@@ -391,6 +434,7 @@ modes! {
     a_killed_run_that_spools_in_order_is_taken_up: "-k --spool";
     a_killed_run_with_tags_is_taken_up: "--tag";
     a_killed_run_by_tagged_lines_is_taken_up: "--lb --tag";
+    #[cfg(unix)] // No pseudo console is made on Windows as yet.
     a_killed_run_on_terminals_is_taken_up: "--pty";
     a_killed_run_with_results_is_taken_up: "--results DIR/results";
     a_killed_run_of_one_at_a_time_is_taken_up: "-j1";

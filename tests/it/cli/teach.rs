@@ -8,6 +8,10 @@ use super::{Live, ended, file, folder, minder, path, pipe};
 
 /// Where a program of this name is, or a word about its absence.
 fn find(name: &str) -> Option<PathBuf> {
+    if cfg!(windows) {
+        // Those that read what is made are programs of Unix.
+        return None;
+    }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file());
     if found.is_none() {

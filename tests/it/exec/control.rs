@@ -135,7 +135,7 @@ fn a_halt_ends_the_jobs_and_says_why() {
     assert_eq!((by.on, by.now), (HaltOn::Failed, true));
 }
 
-#[cfg(unix)]
+#[cfg(unix)] // Nobody can be asked on Windows: the first word ends.
 #[test]
 fn jobs_are_asked_as_the_crew_was_told() {
     let mut site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));

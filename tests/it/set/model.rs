@@ -96,7 +96,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(windows) { 5 } else { 16 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn tells_what_random_children_do(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {

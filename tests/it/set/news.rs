@@ -1,11 +1,14 @@
-//! Wakes, and the one descriptor that a foreign loop watches.
+//! Wakes, and the one descriptor or handle that a foreign loop watches.
 
-use std::os::fd::{AsFd, AsRawFd};
+#[cfg(unix)]
+use std::os::fd::AsFd as _;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as _;
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Event, Kill, SpawnOptions};
 
-use crate::kit::{Ledger, each_backend, kid, limits, patience, readable, silent};
+use crate::kit::{Ledger, each_backend, end_rest_of, kid, limits, patience, readable, silent};
 
 fn watched(backend: &'static str) -> ChildSet {
     ChildSet::new(limits(backend)).expect("a set")
@@ -57,8 +60,8 @@ fn a_wake_ends_a_wait_on_another_thread() {
     });
 }
 
-#[cfg(unix)]
 #[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn the_descriptor_is_readable_exactly_while_there_is_news() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
@@ -91,8 +94,8 @@ fn the_descriptor_is_readable_exactly_while_there_is_news() {
 }
 
 /// The foreign loop takes one event a turn: those that wait in the set count as news.
-#[cfg(unix)]
 #[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn queued_events_are_news() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
@@ -109,20 +112,30 @@ fn queued_events_are_news() {
     });
 }
 
-/// A loop that asked for the descriptor once, as most loops do.
+/// What a loop waits for, here.
 #[cfg(unix)]
+fn borrowed(news: &std::os::fd::OwnedFd) -> std::os::fd::BorrowedFd<'_> {
+    news.as_fd()
+}
+
+/// What a loop waits for, here.
+#[cfg(windows)]
+fn borrowed(news: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::BorrowedHandle<'_> {
+    news.as_handle()
+}
+
+/// A loop that asked for the descriptor once, as most loops do.
 fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
     // A copy names the same descriptor, and needs no borrow of the set.
     let fd = set.news().expect("a descriptor").try_clone_to_owned().expect("a copy");
-    assert!(fd.as_raw_fd() >= 0);
     while !set.is_empty() {
-        assert!(readable(fd.as_fd(), LONG), "news was not announced; {} children left", set.len());
+        assert!(readable(borrowed(&fd), LONG), "news was not announced; {} children left", set.len());
         take_all(set, ledger);
     }
 }
 
-#[cfg(unix)]
 #[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn a_silent_grandchild_is_given_up_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
@@ -130,13 +143,12 @@ fn a_silent_grandchild_is_given_up_in_a_foreign_loop() {
         let pid = set.id(token).expect("a child");
         foreign_loop(&mut set, &mut ledger);
         assert!(ledger.outcome(token).leaked);
-        let group = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a group");
-        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("the grandchild");
+        end_rest_of(pid);
     });
 }
 
-#[cfg(unix)]
 #[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn a_deadline_is_kept_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
@@ -148,6 +160,7 @@ fn a_deadline_is_kept_in_a_foreign_loop() {
     });
 }
 
+// Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
 fn an_order_to_insist_is_kept_in_a_foreign_loop() {
@@ -159,7 +172,7 @@ fn an_order_to_insist_is_kept_in_a_foreign_loop() {
         take_all(&mut set, &mut ledger);
         set.kill(token, Kill::after(Duration::from_millis(100))).expect("a child");
         while !set.is_empty() {
-            assert!(readable(fd.as_fd(), LONG), "the time to insist was not announced");
+            assert!(readable(borrowed(&fd), LONG), "the time to insist was not announced");
             take_all(&mut set, &mut ledger);
         }
         assert!(!ledger.outcome(token).exit.status.success());
@@ -167,8 +180,8 @@ fn an_order_to_insist_is_kept_in_a_foreign_loop() {
 }
 
 /// Room that somebody makes is news to the set, which then reads on.
-#[cfg(unix)]
 #[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn room_is_announced_in_a_foreign_loop() {
     each_backend(|backend| {
         let mut limits = limits(backend);

@@ -6,7 +6,9 @@ use minder::{
     ChildSet, Chunk, Delivery, Event, Kill, Limits, SpawnOptions, Status, Stdio, Stream, Token, WhenFull,
 };
 
-use crate::kit::{Ledger, each_backend, kid, limits, nameless_files, patience, patterned};
+use crate::kit::{
+    Ledger, each_backend, end_rest_of, kid, killed, limits, nameless_files, patience, patterned,
+};
 
 /// Small bounds: a piece of 4 KiB, 16 KiB a child, 64 KiB in all.
 fn tight(backend: &'static str) -> Limits {
@@ -15,9 +17,9 @@ fn tight(backend: &'static str) -> Limits {
     limits
 }
 
-/// Keeps what the set tells until it has nothing to tell for a while.
+/// Keeps what the set tells until it has nothing to tell for a while. Before the first word a child may start slowly.
 fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
-    let mut kept = Vec::new();
+    let mut kept: Vec<Event> = set.next(Some(patience())).expect("an event").into_iter().collect();
     while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("an event") {
         kept.push(event);
     }
@@ -158,7 +160,8 @@ fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
         }
         assert!(set.bytes_held() <= 16 << 10, "{} bytes are held", set.bytes_held());
         assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0, "the file has a name");
+        let names = std::fs::read_dir(folder.path()).expect("the folder").count();
+        assert!(names == 0 || cfg!(windows), "the file has a name");
         kept.into_iter().for_each(|event| ledger.take(event));
         ledger.finish(&mut set);
         let outs = &ledger.of(token).outs;
@@ -285,8 +288,7 @@ fn a_silent_grandchild_is_given_up_after_a_while() {
         let outcome = ledger.outcome(token);
         assert!(outcome.leaked && outcome.left_running, "{outcome:?}");
         assert!(begun.elapsed() >= Duration::from_millis(100), "given up early");
-        let group = rustix::process::Pid::from_raw(id.cast_signed()).expect("a group");
-        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("the grandchild");
+        end_rest_of(id);
         assert!(exited.is_some());
         assert_eq!(ledger.of(token).outs[0], patterned(50_000), "what was written before is kept");
         assert_eq!(ledger.of(token).eofs, [1, 1]);
@@ -368,7 +370,7 @@ fn a_child_that_is_killed_while_it_is_held_ends() {
         let mut ledger = Ledger::default();
         kept.into_iter().for_each(|event| ledger.take(event));
         ledger.finish(&mut set);
-        assert!(matches!(ledger.outcome(token).exit.status, Status::Signaled { signal: 9, .. }));
+        assert!(killed(ledger.outcome(token).exit.status, 9));
         let told = &ledger.of(token).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing between");
     });

@@ -8,13 +8,13 @@
 use std::fs::File;
 use std::io::{ErrorKind as IoKind, Read, Write, pipe};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use minder::{Interest, Stdio, Token};
 
-use super::{counter, hear, look, lower, modify_or_add, names, open, raise, tokens};
+use super::holding::{hung_up, soon};
+use super::{counter, hear, look, lower, modify_or_add, names, open, pair, raise, tokens};
 use crate::kit::{alone, each_backend, kid, patience};
 
 /// A number that was open and is not.
@@ -27,28 +27,6 @@ fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
 
 fn is_not_open(error: &minder::Error) -> bool {
     error.io().raw_os_error() == Some(libc::EBADF)
-}
-
-/// Whether our side sees that the other one has no copy left.
-fn hung_up(mut ours: &UnixStream) -> bool {
-    ours.set_nonblocking(true).expect("a pair");
-    match ours.read(&mut [0]) {
-        Ok(count) => count == 0,
-        Err(error) if error.kind() == IoKind::WouldBlock => false,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Whether `enough` comes to be so.
-fn soon(enough: impl Fn() -> bool) -> bool {
-    let until = patience();
-    while !enough() {
-        if Instant::now() > until {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-    true
 }
 
 #[test]
@@ -193,127 +171,13 @@ fn numbers_change_hands_and_no_report_goes_astray() {
     });
 }
 
-/// What was deleted is not held: the other side sees at once that we closed it.
-#[test]
-fn delete_lets_go_of_the_file() {
-    alone("wait::closing::delete_lets_go_of_the_file", || {
-        each_backend(|name| {
-            for interest in [Interest::READABLE, Interest::READABLE.oneshot(), Interest::READABLE.edge()] {
-                if name == "poll" && interest.is_edge() {
-                    continue;
-                }
-                for looked in [false, true] {
-                    for told in [false, true] {
-                        let poller = open(name);
-                        let (ours, theirs) = UnixStream::pair().expect("a pair");
-                        poller.add(&ours, Token(1), interest).expect("a source");
-                        if looked {
-                            assert_eq!(tokens(&poller), [0; 0]);
-                        }
-                        if told {
-                            (&theirs).write_all(b"x").expect("a pair");
-                            assert_eq!(tokens(&poller), [1]);
-                            (&ours).read_exact(&mut [0]).expect("a byte");
-                        }
-                        poller.delete(&ours).expect("a source");
-                        drop(ours);
-                        assert!(
-                            hung_up(&theirs),
-                            "{interest:?}, looked {looked}, told {told}: it is held open"
-                        );
-                        assert_eq!(tokens(&poller), [0; 0]);
-                    }
-                }
-            }
-        });
-    });
-}
-
-/// The same when another thread watched it, which waits, computes, or is no more.
-#[test]
-fn delete_lets_go_of_a_file_that_another_thread_watched() {
-    alone("wait::closing::delete_lets_go_of_a_file_that_another_thread_watched", || {
-        each_backend(|name| {
-            let poller = open(name);
-            let (ours, theirs) = UnixStream::pair().expect("a pair");
-            poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
-            std::thread::scope(|scope| {
-                let waiting = scope.spawn(|| hear(&poller, patience()));
-                super::settle();
-                poller.delete(&ours).expect("a source");
-                drop(ours);
-                assert!(soon(|| hung_up(&theirs)), "a waiting thread holds it");
-                poller.notify().expect("a wake");
-                assert_eq!(waiting.join().expect("the waiter"), []);
-            });
-            let (ours, theirs) = UnixStream::pair().expect("a pair");
-            std::thread::scope(|scope| {
-                let add = || {
-                    poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
-                    tokens(&poller)
-                };
-                assert_eq!(scope.spawn(add).join().expect("a thread"), [0; 0]);
-            });
-            poller.delete(&ours).expect("a source");
-            drop(ours);
-            assert!(soon(|| hung_up(&theirs)), "a thread that ended holds it");
-            let (ours, theirs) = UnixStream::pair().expect("a pair");
-            std::thread::scope(|scope| {
-                let (send, receive) = std::sync::mpsc::channel::<()>();
-                let (added, wait) = std::sync::mpsc::channel();
-                let ours = &ours;
-                let poller = &poller;
-                scope.spawn(move || {
-                    poller.add(ours, Token(3), Interest::READABLE).expect("a source");
-                    assert_eq!(tokens(poller), [0; 0]);
-                    added.send(()).expect("a listener");
-                    // It sleeps for something else.
-                    receive.recv().expect("a word");
-                });
-                wait.recv().expect("a word");
-                poller.delete(ours).expect("a source");
-                rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).expect("a pair");
-                send.send(()).expect("a listener");
-            });
-            drop(ours);
-            assert!(soon(|| hung_up(&theirs)));
-        });
-    });
-}
-
-/// A poller that goes lets go of all that it watched.
-#[test]
-fn a_poller_that_is_dropped_holds_nothing() {
-    alone("wait::closing::a_poller_that_is_dropped_holds_nothing", || {
-        each_backend(|name| {
-            let before = crate::kit::open_descriptors();
-            for news in [false, true] {
-                let (ours, theirs) = UnixStream::pair().expect("a pair");
-                let poller = open(name);
-                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
-                poller
-                    .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
-                    .expect("one");
-                assert_eq!(tokens(&poller), [0; 0]);
-                if news {
-                    poller.news().expect("a descriptor");
-                }
-                drop(poller);
-                drop(ours);
-                assert!(soon(|| hung_up(&theirs)), "it is held open");
-            }
-            assert_eq!(crate::kit::open_descriptors(), before, "descriptors are left");
-        });
-    });
-}
-
 /// A copy of the source lives on in a child: it is the child's, and nothing of it is told here any more.
 #[test]
 fn a_copy_in_a_child_is_not_told_after_delete() {
     alone("wait::closing::a_copy_in_a_child_is_not_told_after_delete", || {
         each_backend(|name| {
             let poller = open(name);
-            let (ours, theirs) = UnixStream::pair().expect("a pair");
+            let (ours, theirs) = pair().expect("a pair");
             poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
             assert_eq!(tokens(&poller), [0; 0]);
             let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
@@ -341,7 +205,7 @@ fn a_copy_in_a_child_is_not_told_after_delete() {
 fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
     alone("wait::closing::a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted", || {
         let poller = open("epoll");
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (ours, theirs) = pair().expect("a pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
         let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
         let mut child = kid("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("a child");
@@ -372,34 +236,6 @@ fn the_end_comes_when_the_child_closes_its_copy() {
             let ready = hear(&poller, patience());
             assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
             child.wait().expect("its end");
-        });
-    });
-}
-
-/// The same when the wait that goes on ends for something else in that moment, and no other follows.
-#[test]
-fn delete_lets_go_of_a_file_though_the_wait_ends_for_another_source() {
-    alone("wait::closing::delete_lets_go_of_a_file_though_the_wait_ends_for_another_source", || {
-        each_backend(|name| {
-            for round in 0..200 {
-                let (poller, other) = (open(name), counter());
-                let (ours, theirs) = UnixStream::pair().expect("a pair");
-                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
-                poller.add(&other, Token(2), Interest::READABLE).expect("a source");
-                std::thread::scope(|scope| {
-                    let waiting = scope.spawn(|| {
-                        let told = names(&hear(&poller, patience()));
-                        // It lives on, and does not come back.
-                        assert!(soon(|| hung_up(&theirs)), "it is held open, round {round}");
-                        told
-                    });
-                    crate::kit::nap(Duration::from_micros(500));
-                    raise(&other);
-                    poller.delete(&ours).expect("a source");
-                    drop(ours);
-                    assert_eq!(waiting.join().expect("the waiter"), [2]);
-                });
-            }
         });
     });
 }

@@ -1,11 +1,11 @@
 //! Deadlines: never early, each wait's own, and none that is so far or so long ago that it does harm.
 
-use std::io::{Read, Write, pipe};
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Token};
 
-use super::{counter, hear, names, open, raise};
+use super::{computed, counter, each_source, expect, hear, names, open, pipe, raise};
 use crate::kit::{each_backend, patience};
 
 #[test]
@@ -102,7 +102,7 @@ fn each_of_two_waits_keeps_its_own_deadline() {
 
 #[test]
 fn a_deadline_in_the_past_looks_once() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("a source");
@@ -111,6 +111,7 @@ fn a_deadline_in_the_past_looks_once() {
             assert_eq!(hear(&poller, past), []);
         }
         raise(&source);
+        expect(&poller, &[1]);
         for _ in 0..100 {
             assert_eq!(names(&hear(&poller, past)), [1]);
         }
@@ -120,13 +121,14 @@ fn a_deadline_in_the_past_looks_once() {
 /// Whoever serves nothing still gets out of every wait, and sees the time pass.
 #[test]
 fn a_busy_source_ends_every_wait_at_once_and_hides_no_deadline() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         raise(&source);
         poller.add(&source, Token(1), Interest::READABLE).expect("a source");
         let (start, mut waits) = (Instant::now(), 0);
-        let deadline = start + Duration::from_millis(30);
+        // The first look at a socket under Wine takes its time.
+        let deadline = start + Duration::from_millis(if cfg!(windows) { 500 } else { 30 });
         while Instant::now() < deadline {
             assert_eq!(names(&hear(&poller, deadline)), [1]);
             waits += 1;
@@ -147,12 +149,6 @@ fn a_busy_source_ends_every_wait_at_once_and_hides_no_deadline() {
 fn end_of_time() -> Instant {
     let now = Instant::now();
     (0..63).rev().fold(now, |latest, bit| latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest))
-}
-
-/// The time that this thread has computed.
-fn computed() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 #[test]

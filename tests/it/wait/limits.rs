@@ -1,15 +1,14 @@
 //! Many sources, fairness among them, and what is refused.
 
-use std::io::{Write, pipe};
-use std::os::fd::OwnedFd;
-
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use minder::{ErrorKind, Interest, Poller, Token, Waker};
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{counter, lower, open, raise, tokens};
+use super::{
+    CHANGES, Counter, counter, each_exact, each_source, expect, expect_since, is_prompt, lower, names, open,
+    pipe, raise, served, soon, tokens, try_counter,
+};
 use crate::kit::{alone, each_backend, patience};
 
 #[test]
@@ -37,7 +36,7 @@ fn refuses_a_second_registration_and_unknown_sources() {
 
 #[test]
 fn deleting_one_of_many_leaves_the_others() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let pipes: Vec<_> = (0..20).map(|_| pipe().expect("a pipe")).collect();
         for (number, (reader, writer)) in pipes.iter().enumerate() {
@@ -49,18 +48,17 @@ fn deleting_one_of_many_leaves_the_others() {
         for number in [10, 19, 0, 11, 18, 1, 5] {
             poller.delete(&pipes[number].0).expect("a source");
             left.retain(|token| *token != number as u64);
-            assert_eq!(tokens(&poller), left, "after {number}");
+            expect_since(&poller, &left, &format!("after {number}"));
         }
         poller.add(&pipes[19].0, Token(99), Interest::READABLE).expect("free again");
         left.push(99);
-        assert_eq!(tokens(&poller), left);
+        expect(&poller, &left);
     });
 }
 
 /// So many sources, or a word on why there are fewer.
-fn sources(count: usize) -> Option<Vec<OwnedFd>> {
-    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-    let sources: Vec<_> = (0..count).map_while(|_| eventfd(0, flags).ok()).collect();
+fn sources(count: usize) -> Option<Vec<Counter>> {
+    let sources: Vec<_> = (0..count).map_while(|_| try_counter().ok()).collect();
     if sources.len() < count {
         eprintln!("{count} sources: skipped, since only {} descriptors are free", sources.len());
         return None;
@@ -69,17 +67,18 @@ fn sources(count: usize) -> Option<Vec<OwnedFd>> {
 }
 
 /// Watches them, makes some ready and then all; each is told, and nobody starves.
-fn crowd(name: &str, sources: &[OwnedFd]) {
+fn crowd(name: &str, sources: &[Counter]) {
     let poller = open(name);
     let count = sources.len();
     for (token, source) in (0..).zip(sources) {
         poller.add(source, Token(token), Interest::READABLE).expect("a source");
     }
-    assert_eq!(tokens(&poller), [0; 0]);
+    expect(&poller, &[]);
     for number in [0, 1, count / 2, count - 2, count - 1] {
         raise(&sources[number]);
-        assert_eq!(tokens(&poller), [number as u64]);
+        expect(&poller, &[number as u64]);
         lower(&sources[number]);
+        served(&poller, "it was served");
     }
     sources.iter().for_each(raise);
     // All are told, none twice as often as another is told once.
@@ -87,20 +86,21 @@ fn crowd(name: &str, sources: &[OwnedFd]) {
     let mut looks = 0;
     while seen.contains(&0) {
         looks += 1;
-        assert!(looks <= count / 64 + 2, "after {looks} looks some of {count} were not told");
-        tokens(&poller).into_iter().for_each(|token| seen[token as usize] += 1);
+        assert!(looks <= count / 64 + 2 || !is_prompt(), "after {looks} looks some of {count} were not told");
+        names(&soon(&poller)).into_iter().for_each(|token| seen[token as usize] += 1);
     }
+    // What is told later than it became ready is told less often.
     let most = seen.iter().max().copied().unwrap_or(0);
-    assert!(most <= 2, "one of {count} was told {most} times before another was told once");
+    assert!(most <= 2 || !is_prompt(), "one of {count} was told {most} times before another was told once");
     // What was told, or lies in some queue, and is served now is not told.
     sources.iter().for_each(lower);
-    assert_eq!(tokens(&poller), [0; 0], "all of {count} were served");
+    served(&poller, &format!("all of {count} were served"));
     raise(&sources[count / 2]);
-    assert_eq!(tokens(&poller), [count as u64 / 2]);
+    expect(&poller, &[count as u64 / 2]);
     lower(&sources[count / 2]);
     sources.iter().for_each(|source| poller.delete(source).expect("a source"));
     sources.iter().for_each(raise);
-    assert_eq!(tokens(&poller), [0; 0], "all of {count} were deleted");
+    expect_since(&poller, &[], &format!("all of {count} were deleted"));
     sources.iter().for_each(lower);
 }
 
@@ -108,42 +108,66 @@ fn crowd(name: &str, sources: &[OwnedFd]) {
 fn watches_1025_and_4096_sources() {
     alone("wait::limits::watches_1025_and_4096_sources", || {
         raise_limit();
-        for count in [1000, 1025, 4096] {
-            if let Some(sources) = sources(count) {
-                each_backend(|name| crowd(name, &sources));
-            }
+        for count in [1025, 4096] {
+            watch(count);
         }
     });
 }
 
+// Under Wine, so many handles do not fit into one process.
+#[cfg(unix)]
 #[test]
 fn watches_16384_sources() {
     alone("wait::limits::watches_16384_sources", || {
         raise_limit();
-        if let Some(sources) = sources(16_384) {
-            each_backend(|name| crowd(name, &sources));
-        }
+        watch(16_384);
     });
 }
 
+/// Without a new set of sources for each backend, where they are of one kind.
+#[cfg(unix)]
+fn watch(count: usize) {
+    if let Some(sources) = sources(count) {
+        each_backend(|name| crowd(name, &sources));
+    }
+}
+
+#[cfg(windows)]
+fn watch(count: usize) {
+    super::each_handle(|name| crowd(name, &sources(count).expect("events")));
+    // A connection has two ends, each of which costs much more than an event.
+    if count <= 1025 {
+        each_exact(|name| crowd(name, &sources(count).expect("connections")));
+    }
+}
+
+#[cfg(unix)]
 fn raise_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("one's own limit");
 }
 
+/// There is no such limit.
+#[cfg(windows)]
+fn raise_limit() {}
+
 /// A source that is always ready, and never served, hides no other.
 #[test]
 fn a_busy_source_does_not_hide_a_quiet_one() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let (busy, quiet) = (counter(), counter());
         raise(&busy);
         poller.add(&quiet, Token(1), Interest::READABLE).expect("a source");
         poller.add(&busy, Token(2), Interest::READABLE).expect("a source");
         for _ in 0..50 {
-            assert_eq!([tokens(&poller), tokens(&poller)], [[2], [2]]);
+            (0..2).for_each(|_| expect(&poller, &[2]));
             raise(&quiet);
-            let told = [tokens(&poller), tokens(&poller)].concat();
+            let (mut told, until) = ([tokens(&poller), tokens(&poller)].concat(), patience());
+            while !is_prompt() && !told.contains(&1) && Instant::now() < until {
+                told.extend(tokens(&poller));
+            }
             assert!(told.contains(&1) && told.contains(&2), "{told:?}");
             lower(&quiet);
         }
@@ -153,7 +177,7 @@ fn a_busy_source_does_not_hide_a_quiet_one() {
 /// More sources are ready than one wait tells, none of them is ever served, and the bell is among them.
 #[test]
 fn six_hundred_busy_sources_take_turns_with_one_more_and_with_a_wake() {
-    each_backend(|name| {
+    each_exact(|name| {
         let poller = open(name);
         let Some(sources) = sources(601) else { return };
         for (token, source) in (0..).zip(&sources) {
@@ -187,22 +211,22 @@ fn six_hundred_busy_sources_take_turns_with_one_more_and_with_a_wake() {
 /// Sources that come and go while nobody waits leave nothing behind.
 #[test]
 fn a_hundred_thousand_changes_without_a_wait_are_forgotten() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let (source, other) = (counter(), counter());
         raise(&source);
         poller.add(&other, Token(1), Interest::READABLE).expect("a source");
         let before = Instant::now();
-        for round in 0..100_000 {
+        for round in 0..CHANGES {
             poller.add(&source, Token(round), Interest::READABLE).expect("a source");
             poller.delete(&source).expect("a source");
         }
-        assert_eq!(tokens(&poller), [0; 0]);
-        for round in 0..100_000 {
+        expect(&poller, &[]);
+        for round in 0..CHANGES {
             poller.modify(&other, Token(round), Interest::READABLE).expect("a source");
         }
         raise(&other);
-        assert_eq!(tokens(&poller), [99_999]);
+        expect(&poller, &[CHANGES - 1]);
         assert!(before.elapsed() < Duration::from_secs(15), "changes became slow: {:?}", before.elapsed());
     });
 }
@@ -216,7 +240,7 @@ fn a_backend_that_is_not_there_is_refused_by_its_name() {
 
 #[test]
 fn the_highest_sixteen_tokens_are_taken() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         raise(&source);
@@ -228,12 +252,12 @@ fn the_highest_sixteen_tokens_are_taken() {
         let error = poller.modify(&source, highest, Interest::READABLE).expect_err("not registered");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         poller.add(&source, highest, Interest::READABLE).expect("the highest that is free");
-        assert_eq!(tokens(&poller), [u64::MAX - 16]);
+        expect(&poller, &[u64::MAX - 16]);
         let error = poller.modify(&source, Token(u64::MAX - 15), Interest::READABLE).expect_err("taken");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         let error = poller.add_timer(Token(u64::MAX), Instant::now(), Duration::ZERO).expect_err("taken");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        assert_eq!(tokens(&poller), [u64::MAX - 16]);
+        expect(&poller, &[u64::MAX - 16]);
     });
 }
 
@@ -263,7 +287,7 @@ fn a_backend_that_is_forbidden_says_why_and_the_default_works() {
     let source = counter();
     poller.add(&source, Token(1), Interest::READABLE).expect("a source");
     raise(&source);
-    assert_eq!(tokens(&poller), [1]);
+    expect(&poller, &[1]);
     let mut limits = minder::Limits::default();
     limits.backend = Some("io_uring");
     minder::ChildSet::new(limits).expect_err("no mechanism");

@@ -311,7 +311,11 @@ fn whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller() {
                         assert!(Instant::now() < until, "{} threads", heralds());
                     }
                     drop(poller);
-                    assert_eq!(heralds(), 0, "the thread lives on");
+                    // The system lists a thread for a moment after it was joined.
+                    let until = patience();
+                    while heralds() != 0 {
+                        assert!(Instant::now() < until, "the thread lives on");
+                    }
                 }
             }
             assert_eq!(crate::kit::open_descriptors(), before, "descriptors are left");

@@ -1,15 +1,26 @@
 //! What is told as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and errors.
 
-use std::io::{Read, Write, pipe};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::net::SocketAddr;
+use std::net::{Shutdown, TcpListener, TcpStream};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(unix)]
+use std::time::Duration;
+use std::time::Instant;
 
-use minder::{Interest, Poller, Readiness, Token};
+use minder::{Interest, Poller, Readiness, Source, Token};
 
-use super::{counter, full, hear, look, lower, open, raise, tokens};
-use crate::kit::{backends, each_backend, patience};
+#[cfg(windows)]
+use super::begin;
+use super::{
+    copy, counter, each_exact, each_source, expect, expect_since, full, hear, look, lower, open, pair, pipe,
+    raise, tokens,
+};
+#[cfg(unix)]
+use crate::kit::backends;
+use crate::kit::{each_backend, patience};
 
 #[test]
 fn tells_a_readable_source_until_it_is_served() {
@@ -17,18 +28,18 @@ fn tells_a_readable_source_until_it_is_served() {
         let poller = open(name);
         let (mut reader, mut writer) = pipe().expect("a pipe");
         poller.add(&reader, Token(7), Interest::READABLE).expect("a source");
-        assert_eq!(tokens(&poller), [0; 0], "an empty pipe is ready");
+        expect_since(&poller, &[], "an empty pipe is ready");
         writer.write_all(b"ab").expect("a pipe");
         for _ in 0..3 {
-            let ready = look(&poller);
+            let ready = super::soon(&poller);
             assert_eq!(ready.len(), 1);
             assert_eq!(ready[0].token, Token(7));
             assert!(ready[0].readable && !ready[0].writable && !ready[0].closed, "{ready:?}");
         }
         reader.read_exact(&mut [0]).expect("a byte");
-        assert_eq!(tokens(&poller), [7], "one byte is left");
+        expect_since(&poller, &[7], "one byte is left");
         reader.read_exact(&mut [0]).expect("a byte");
-        assert_eq!(tokens(&poller), [0; 0]);
+        expect(&poller, &[]);
         drop(writer);
         let ready = hear(&poller, patience());
         assert!(
@@ -36,7 +47,7 @@ fn tells_a_readable_source_until_it_is_served() {
             "the other side is gone: {ready:?}"
         );
         poller.delete(&reader).expect("a source");
-        assert_eq!(tokens(&poller), [0; 0], "told after it was deleted");
+        expect_since(&poller, &[], "told after it was deleted");
     });
 }
 
@@ -46,13 +57,13 @@ fn tells_a_writable_source_and_a_reader_that_is_gone() {
         let poller = open(name);
         let (mut reader, mut writer) = pipe().expect("a pipe");
         poller.add(&writer, Token(1), Interest::WRITABLE).expect("a source");
-        let ready = look(&poller);
+        let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && !ready[0].closed, "{ready:?}");
         let written = full(&mut writer);
-        assert_eq!(tokens(&poller), [0; 0], "a full pipe is writable");
+        expect_since(&poller, &[], "a full pipe is writable");
         reader.read_exact(&mut vec![0; written]).expect("all of it");
-        assert_eq!(tokens(&poller), [1]);
-        full(&mut writer);
+        expect(&poller, &[1]);
+        let _ = full(&mut writer);
         drop(reader);
         let ready = hear(&poller, patience());
         assert!(ready.len() == 1 && ready[0].writable && ready[0].closed, "{ready:?}");
@@ -64,37 +75,40 @@ fn tells_a_writable_source_and_a_reader_that_is_gone() {
 fn tells_both_of_one_source() {
     each_backend(|name| {
         let poller = open(name);
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (ours, theirs) = pair().expect("a pair");
         poller.add(&ours, Token(5), Interest::BOTH).expect("a source");
-        let ready = look(&poller);
+        let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && !ready[0].readable, "{ready:?}");
         (&theirs).write_all(b"x").expect("a pair");
-        let ready = look(&poller);
+        let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && ready[0].readable, "{ready:?}");
         poller.modify(&ours, Token(6), Interest::READABLE).expect("a source");
-        let ready = look(&poller);
+        let ready = super::soon(&poller);
         assert!(ready.len() == 1 && !ready[0].writable && ready[0].readable, "{ready:?}");
         assert_eq!(ready[0].token, Token(6), "the new token");
     });
 }
 
 #[test]
-fn two_descriptors_of_one_pipe_are_two_sources() {
-    each_backend(|name| {
+fn two_names_of_one_object_are_two_sources() {
+    each_source(|name| {
         let poller = open(name);
-        let (reader, writer) = pipe().expect("a pipe");
-        let copy = reader.as_fd().try_clone_to_owned().expect("a copy");
-        poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
-        poller.add(&copy, Token(2), Interest::READABLE).expect("two descriptors of one pipe are two sources");
-        (&writer).write_all(b"x").expect("a pipe");
-        assert_eq!(tokens(&poller), [1, 2]);
-        poller.delete(&reader).expect("a source");
-        drop(reader);
-        assert_eq!(tokens(&poller), [2]);
-        poller.delete(&copy).expect("a source");
+        let source = counter();
+        let other = copy(&source);
+        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&other, Token(2), Interest::READABLE).expect("two names of one object are two sources");
+        raise(&source);
+        expect(&poller, &[1, 2]);
+        poller.delete(&source).expect("a source");
+        drop(source);
+        expect(&poller, &[2]);
+        poller.delete(&other).expect("a source");
+        expect(&poller, &[]);
     });
 }
 
+// The handle of a file is signalled by what was done with it, whatever that was.
+#[cfg(unix)]
 #[test]
 fn a_plain_file_is_refused_or_always_ready() {
     each_backend(|name| {
@@ -151,7 +165,7 @@ const NONE: [bool; 3] = [false; 3];
 /// Whatever was ready and was served before a wait began is not told by it, however it was watched meanwhile.
 #[test]
 fn what_was_served_before_a_wait_is_not_told() {
-    each_backend(|name| {
+    each_exact(|name| {
         let poller = open(name);
         let sources: Vec<_> = (0..40).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
@@ -159,7 +173,7 @@ fn what_was_served_before_a_wait_is_not_told() {
         }
         for round in 0..50 {
             // All are watched and silent; then they become ready, while nobody waits.
-            assert_eq!(tokens(&poller), [0; 0], "round {round}");
+            expect_since(&poller, &[], &format!("round {round}"));
             sources.iter().for_each(raise);
             // Some rounds see a wait that tells them.
             if round % 3 == 1 {
@@ -168,7 +182,7 @@ fn what_was_served_before_a_wait_is_not_told() {
             // One is left.
             let left = round % sources.len();
             sources.iter().enumerate().filter(|(at, _)| *at != left).for_each(|(_, source)| lower(source));
-            assert_eq!(tokens(&poller), [left as u64], "round {round}");
+            expect_since(&poller, &[left as u64], &format!("round {round}"));
             lower(&sources[left]);
         }
     });
@@ -178,7 +192,7 @@ fn what_was_served_before_a_wait_is_not_told() {
 fn interest_in_nothing_else_is_told() {
     each_backend(|name| {
         let poller = open(name);
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (ours, theirs) = pair().expect("a pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
         assert_eq!(only(&poller), NONE, "a socket with room, of which nobody asked");
         poller.modify(&ours, Token(1), Interest::WRITABLE).expect("a source");
@@ -187,11 +201,13 @@ fn interest_in_nothing_else_is_told() {
     });
 }
 
+// There are no pairs of local sockets.
+#[cfg(unix)]
 #[test]
 fn a_unix_socket_that_is_half_closed_is_readable_and_no_more() {
     each_backend(|name| {
         let poller = open(name);
-        let (mut ours, theirs) = UnixStream::pair().expect("a pair");
+        let (mut ours, theirs) = pair().expect("a pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
         assert_eq!(only(&poller), NONE);
         theirs.shutdown(Shutdown::Write).expect("a pair");
@@ -215,7 +231,7 @@ fn tells_of_a_tcp_connection_its_bytes_its_half_close_and_its_end() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, mut theirs) = connection();
-        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("a source");
         assert_eq!(only(&poller), NONE);
         theirs.write_all(b"xy").expect("a connection");
         soon(&poller, READ, "bytes");
@@ -223,10 +239,13 @@ fn tells_of_a_tcp_connection_its_bytes_its_half_close_and_its_end() {
         assert_eq!(only(&poller), NONE);
         theirs.shutdown(Shutdown::Write).expect("a connection");
         soon(&poller, READ, "their half is closed");
-        poller.modify(&ours, Token(1), Interest::BOTH).expect("a source");
+        poller.modify(Source::socket(&ours), Token(1), Interest::BOTH).expect("a source");
         soon(&poller, [true, true, false], "ours is open");
         ours.shutdown(Shutdown::Write).expect("a connection");
-        soon(&poller, ALL, "both are closed");
+        // The driver does not say whether our own half is closed.
+        if cfg!(unix) {
+            soon(&poller, ALL, "both are closed");
+        }
     });
 }
 
@@ -235,28 +254,48 @@ fn a_connection_that_is_reset_is_an_error() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, theirs) = connection();
-        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("a source");
         assert_eq!(only(&poller), NONE);
         // Whoever closes with unread bytes resets.
         ours.write_all(b"x").expect("a connection");
-        poll_in(&theirs);
+        // By other means than a poller: the byte is there.
+        theirs.peek(&mut [0]).expect("a byte");
         drop(theirs);
         let until = patience();
         while !look(&poller).iter().any(|ready| ready.readable && ready.closed) {
             assert!(Instant::now() < until, "the reset was not told");
         }
-        let error = ours.read(&mut [0]).expect_err("a reset");
-        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "the next read says why");
+        match ours.read(&mut [0]) {
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "the next read says why");
+            }
+            // Wine takes the error from the socket when it looks at it.
+            Ok(count) => assert!(cfg!(windows) && count == 0, "no reset"),
+        }
     });
 }
 
-/// Waits by other means until there is something to read.
-fn poll_in(source: &impl AsFd) {
-    use rustix::event::{PollFd, PollFlags, poll};
-    poll(&mut [PollFd::new(source, PollFlags::IN)], None).expect("a poll");
+#[test]
+fn a_listener_is_readable_while_somebody_waits_to_be_let_in() {
+    each_backend(|name| {
+        let poller = open(name);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let to = listener.local_addr().expect("its number");
+        poller.add(Source::socket(&listener), Token(1), Interest::READABLE).expect("a source");
+        for _ in 0..5 {
+            assert_eq!(only(&poller), NONE, "nobody waits");
+            let guests = [(); 2].map(|()| TcpStream::connect(to).expect("a connection"));
+            for _ in &guests {
+                soon(&poller, READ, "somebody waits");
+                listener.accept().expect("a connection");
+            }
+        }
+        poller.delete(Source::socket(&listener)).expect("a source");
+    });
 }
 
 /// Begins to connect, and does not wait for it.
+#[cfg(unix)]
 fn begin(to: SocketAddr) -> OwnedFd {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -267,6 +306,8 @@ fn begin(to: SocketAddr) -> OwnedFd {
     }
 }
 
+// How many connections wait unseen is a matter of the system, and can be told to Linux only.
+#[cfg(unix)]
 #[test]
 fn a_connection_in_progress_is_writable_when_it_is_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -305,11 +346,17 @@ fn a_connection_that_is_refused_is_told_as_closed() {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number");
         let socket = begin(free);
         poller.add(&socket, Token(1), Interest::WRITABLE).expect("a source");
-        soon(&poller, ALL, "nobody listens");
+        // Readable, too, where the system tells of what nobody asked for.
+        let told = soon_closed(&poller);
+        assert!(told[1], "nobody listens: {told:?}");
+        if cfg!(unix) {
+            soon(&poller, ALL, "nobody listens");
+        }
     });
 }
 
 /// Both sides of a terminal.
+#[cfg(unix)]
 fn terminal() -> (OwnedFd, OwnedFd) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -321,6 +368,8 @@ fn terminal() -> (OwnedFd, OwnedFd) {
     (ours, theirs)
 }
 
+// A console is no source.
+#[cfg(unix)]
 #[test]
 fn a_terminal_is_readable_after_a_line_and_closed_with_the_other_side() {
     each_backend(|name| {
@@ -328,7 +377,7 @@ fn a_terminal_is_readable_after_a_line_and_closed_with_the_other_side() {
         let (ours, theirs) = terminal();
         poller.add(&theirs, Token(1), Interest::READABLE).expect("a source");
         poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
-        assert_eq!(tokens(&poller), [0; 0]);
+        expect(&poller, &[]);
         rustix::io::write(&ours, b"half a").expect("a terminal");
         // It echoes; the echo is served, and the line is not there yet.
         soon_tokens(&poller, &[2], "the echo");
@@ -344,7 +393,7 @@ fn a_terminal_is_readable_after_a_line_and_closed_with_the_other_side() {
         assert!(soon_closed(&poller)[0]);
         let (ours, theirs) = terminal();
         poller.add(&theirs, Token(3), Interest::READABLE).expect("a source");
-        assert_eq!(tokens(&poller), [2], "the first is still gone");
+        expect_since(&poller, &[2], "the first is still gone");
         drop(ours);
         let until = patience();
         while !look(&poller).iter().any(|ready| ready.token == Token(3) && ready.readable && ready.closed) {
@@ -353,6 +402,7 @@ fn a_terminal_is_readable_after_a_line_and_closed_with_the_other_side() {
     });
 }
 
+#[cfg(unix)]
 fn soon_tokens(poller: &Poller, expected: &[u64], what: &str) {
     let until = patience();
     loop {
@@ -364,6 +414,8 @@ fn soon_tokens(poller: &Poller, expected: &[u64], what: &str) {
     }
 }
 
+// No object counts both ways.
+#[cfg(unix)]
 #[test]
 fn a_counter_has_room_until_it_is_full() {
     each_backend(|name| {
@@ -386,14 +438,14 @@ fn a_hang_up_is_told_whatever_was_asked() {
     each_backend(|name| {
         for interest in [Interest::READABLE, Interest::WRITABLE, Interest::BOTH] {
             let poller = open(name);
-            let (ours, theirs) = UnixStream::pair().expect("a pair");
+            let (ours, theirs) = pair().expect("a pair");
             poller.add(&ours, Token(1), interest).expect("a source");
             drop(theirs);
             let [readable, writable, _] = soon_closed(&poller);
             assert!(readable || !interest.is_readable(), "{interest:?}");
             assert!(writable || !interest.is_writable(), "{interest:?}");
             poller.delete(&ours).expect("a source");
-            assert_eq!(tokens(&poller), [0; 0]);
+            expect(&poller, &[]);
         }
     });
 }
@@ -401,16 +453,16 @@ fn a_hang_up_is_told_whatever_was_asked() {
 /// The same when so much is added before the wait that it takes more than one call to hand it over.
 #[test]
 fn what_was_served_before_a_wait_is_not_told_beside_much_that_is_new() {
-    each_backend(|name| {
+    each_exact(|name| {
         let poller = open(name);
         let (served, sources) = (counter(), (0..600).map(|_| counter()).collect::<Vec<_>>());
         poller.add(&served, Token(1), Interest::READABLE).expect("a source");
-        assert_eq!(tokens(&poller), [0; 0]);
+        expect(&poller, &[]);
         raise(&served);
         lower(&served);
         for (token, source) in (2..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("a source");
         }
-        assert_eq!(tokens(&poller), [0; 0], "it was served");
+        expect_since(&poller, &[], "it was served");
     });
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
 
-use super::{counter, hear, look, lower, names, open, raise, settle, tokens};
+use super::{counter, each_source, expect, hear, look, lower, names, open, raise, settle, soon};
 use crate::kit::{each_backend, patience};
 
 const NONE: Duration = Duration::ZERO;
@@ -87,20 +87,20 @@ fn a_hundred_timers_with_a_tolerance_share_a_few_wake_ups() {
 /// A wait that ends for another reason takes along whatever has come to its deadline.
 #[test]
 fn whoever_wakes_anyhow_takes_what_is_due() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("a source");
         poller.add_timer(Token(2), Instant::now(), Duration::from_secs(3600)).expect("a timer");
         poller.add_timer(Token(3), Instant::now() + Duration::from_secs(60), NONE).expect("a timer");
         raise(&source);
-        assert_eq!(tokens(&poller), [1, 2]);
+        assert_eq!(names(&soon(&poller)), [1, 2]);
     });
 }
 
 #[test]
 fn timers_are_told_by_their_deadlines_behind_the_sources() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         raise(&source);
@@ -118,7 +118,7 @@ fn timers_are_told_by_their_deadlines_behind_the_sources() {
 
 #[test]
 fn a_timer_and_a_source_may_share_a_token() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("a source");
@@ -147,12 +147,12 @@ fn a_timer_can_be_deleted_once_and_not_added_twice() {
         assert_eq!(hear(&poller, soon + millis(3)), [], "told though it was deleted");
         // One that was told is gone, too.
         poller.add_timer(Token(1), soon, NONE).expect("free again");
-        assert_eq!(tokens(&poller), [1]);
+        expect(&poller, &[1]);
         assert_eq!(poller.delete_timer(Token(1)).expect_err("told").kind(), ErrorKind::Unknown);
         // What is due and was not told can be deleted.
         poller.add_timer(Token(2), soon, NONE).expect("a timer");
         poller.delete_timer(Token(2)).expect("a timer");
-        assert_eq!(tokens(&poller), [0; 0]);
+        expect(&poller, &[]);
     });
 }
 
@@ -260,7 +260,7 @@ fn a_timer_at_the_end_of_time_is_kept() {
         assert_eq!(hear(&poller, until), []);
         assert!(Instant::now() >= until);
         poller.add_timer(Token(3), until, Duration::MAX).expect("a timer");
-        assert_eq!(tokens(&poller), [3], "a look takes what is due");
+        assert_eq!(names(&look(&poller)), [3], "a look takes what is due");
         poller.delete_timer(Token(1)).expect("a timer");
         poller.delete_timer(Token(2)).expect("a timer");
     });
@@ -269,7 +269,7 @@ fn a_timer_at_the_end_of_time_is_kept() {
 /// A source that is never served does not keep timers from being told.
 #[test]
 fn timers_come_beside_a_busy_source() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let source = counter();
         raise(&source);

@@ -1,16 +1,20 @@
 //! Wakes: none is lost, none is told twice, whatever else ends waits.
 
-#![expect(unsafe_code, reason = "signals to one thread")]
+#![cfg_attr(unix, expect(unsafe_code, reason = "signals to one thread"))]
 
-use std::io::{Write, pipe};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Token};
 
-use super::{counter, lower, open, raise};
-use crate::kit::{alone, each_backend, patience, race_time};
+#[cfg(unix)]
+use super::lower;
+use super::{counter, each_source, open, pipe, raise};
+#[cfg(unix)]
+use crate::kit::alone;
+use crate::kit::{each_backend, patience, race_time};
 
 #[test]
 fn wakes_are_merged_and_the_next_wait_is_quiet() {
@@ -228,7 +232,7 @@ fn a_nudge_is_told_to_nobody() {
 
 #[test]
 fn a_wake_gets_through_beside_busy_sources() {
-    each_backend(|name| {
+    each_source(|name| {
         let poller = open(name);
         let busy: Vec<_> = (0..300).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&busy) {
@@ -250,9 +254,12 @@ fn a_wake_gets_through_beside_busy_sources() {
     });
 }
 
+#[cfg(unix)]
 extern "C" fn ignore(_signal: i32) {}
 
 /// A signal ends no wait, nor a look at many sources that were served.
+// There are no signals.
+#[cfg(unix)]
 #[test]
 fn a_signal_is_told_to_nobody() {
     alone("wait::wakes::a_signal_is_told_to_nobody", || {

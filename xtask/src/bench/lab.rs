@@ -1,4 +1,4 @@
-//! `cargo xtask bench wait|exit|spawn`: `minder bench` beside other people's programs, with goals, charts and rows to keep.
+//! `cargo xtask bench wait|exit|spawn|wine`: `minder bench` beside other people's programs, with goals, charts and rows to keep.
 //!
 //! The mechanisms that are published as designs are in `minder bench` itself; here come the programs that would have to
 //! be linked. What was aimed at stands beside what was found, and what was missed is said to be.
@@ -8,6 +8,7 @@ mod goals;
 mod wait;
 mod exit;
 mod spawn;
+mod wine;
 
 use super::peers::Peers;
 use super::{Answer, Asked, Bench, backends, machine, report};
@@ -28,19 +29,25 @@ pub(super) struct Question {
 }
 
 /// The verbs and their questions.
-const VERBS: [(&str, &[Question]); 3] =
-    [("wait", &wait::QUESTIONS), ("exit", &exit::QUESTIONS), ("spawn", &spawn::QUESTIONS)];
+const VERBS: [(&str, &[Question]); 4] = [
+    ("wait", &wait::QUESTIONS),
+    ("exit", &exit::QUESTIONS),
+    ("spawn", &spawn::QUESTIONS),
+    (wine::VERB, &wine::QUESTIONS),
+];
 
 /// The questions of a verb of this module.
 pub(super) fn questions(verb: &str) -> Option<&'static [Question]> {
     VERBS.iter().find(|(name, _)| *name == verb).map(|(_, questions)| *questions)
 }
 
-/// `cargo xtask bench wait|exit|spawn [--rounds N] [--quick] [--only NAME]...`
+/// `cargo xtask bench wait|exit|spawn|wine [--rounds N] [--quick] [--only NAME]...`
 pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Result<()> {
     let names: Vec<&str> = questions.iter().map(|q| q.name).collect();
     let asked = Asked::parse(verb, &names, words)?;
-    let mut bench = Bench { peers: Peers::of_minder_alone()?, rounds: 0, quick: asked.quick };
+    let foreign = verb == wine::VERB;
+    let peers = if foreign { wine::build().and_then(|()| Peers::none())? } else { Peers::of_minder_alone()? };
+    let mut bench = Bench { peers, rounds: 0, quick: asked.quick };
     for question in
         questions.iter().filter(|q| asked.only.is_empty() || asked.only.iter().any(|o| o == q.name))
     {
@@ -49,10 +56,13 @@ pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Resu
         eprintln!("bench: {}: {}", question.name, question.what);
         let before = machine::load();
         let mut answer = (question.ask)(&bench).with_context(|| format!("bench {verb} {}", question.name))?;
-        answer.remarks.push(run::read(run::command(bench.peers.minder()).arg("--version"))?.trim().into());
+        if !foreign {
+            let version = run::read(run::command(bench.peers.minder()).arg("--version"))?;
+            answer.remarks.push(version.trim().into());
+        }
         report(verb, (question.name, question.what), &bench, &answer, &before)?;
     }
-    if asked.quick { Ok(()) } else { backends::write() }
+    if asked.quick || foreign { Ok(()) } else { backends::write() }
 }
 
 /// Runs a program that prints rows. What it said on standard error beside them is returned as remarks.

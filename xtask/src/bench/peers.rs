@@ -104,7 +104,8 @@ impl Peers {
         Ok(peers)
     }
 
-    fn none() -> Result<Self> {
+    /// Nobody yet, and no minder of this system.
+    pub(crate) fn none() -> Result<Self> {
         let dir = tree::target_dir().join("peers");
         std::fs::create_dir_all(&dir)?;
         let minder = tree::target_dir().join(format!("release/minder{}", std::env::consts::EXE_SUFFIX));

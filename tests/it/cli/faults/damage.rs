@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Place;
-use crate::cli::{Live, file};
+use crate::cli::{Live, file, scripted};
 
 /// Whether every byte is tried, not only some.
 fn all() -> bool {
@@ -88,7 +88,8 @@ fn the_order_of_attempts_is_that_of_their_numbers_whatever_the_clock_said() {
     for seconds in [-3.0e8, 3.0e8] {
         let place = Place::new();
         let mut command = place.command("run -j1");
-        Live::start(command.arg("echo {} >>../log; [ -e ../go ]").args([":::", "1", "2"])).finish().code(2);
+        let line = scripted(&mut command, "echo {} >>../log; [ -e ../go ]");
+        Live::start(line.args([":::", "1", "2"])).finish().code(2);
         let id = place.id();
         let journal = |number: u32| place.runs()[0].join(format!("attempt-{number}.jsonl"));
         // The first attempt seems later than the second, or much earlier; both were true once.

@@ -1,23 +1,26 @@
 //! Data for programs: exact, whatever bytes there are; and queries, which read and do nothing else.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 
 use super::{State, before_times, path};
-use crate::cli::{Ended, text};
+use crate::cli::{Ended, script, text};
 
 /// Arguments that are hard to write.
 const HARD: [&[u8]; 6] =
-    [b"plain", b"a \"b\",\n c\x1b[1m", b"\xff\xfe\x01", "d\u{e9}j\u{e0}".as_bytes(), b"", b" x "];
+    [b"plain", b"a \"b\",\n c\x1b[1m", NO_TEXT, "d\u{e9}j\u{e0}".as_bytes(), b"", b" x "];
+/// Bytes that are no text; on Windows such are no argument.
+const NO_TEXT: &[u8] = if cfg!(unix) { b"\xff\xfe\x01" } else { b"\x01" };
+
+const LINE: &str = "printf %s {} >&2; exit 3";
 
 /// A run that has them all.
 fn hard() -> State {
     let state = State::new();
-    let line = ["printf %s {} >&2; exit 3", ":::"].map(OsStr::new);
-    let args = HARD.map(OsStr::from_bytes);
-    state.run("aaaa0001", "-j1", &[&line[..], &args].concat()).code(6);
+    let mut words: Vec<OsString> = script(LINE).into_iter().map(Into::into).collect();
+    words.push(":::".into());
+    words.extend(HARD.map(|arg| minder::os::argument(arg.to_vec())));
+    state.run("aaaa0001", "-j1", &words).code(6);
     state
 }
 
@@ -33,7 +36,7 @@ fn json_is_exact() {
     let values = [
         r#""plain""#,
         r#""a \"b\",\n c\u001b[1m""#,
-        r#"{"base64":"//4B"}"#,
+        if cfg!(unix) { r#"{"base64":"//4B"}"# } else { r#""\u0001""# },
         "\"d\u{e9}j\u{e0}\"",
         r#""""#,
         r#"" x ""#,
@@ -49,8 +52,9 @@ fn json_is_exact() {
     assert_eq!(state.log("last --json --failed").code(0).text(), text);
     assert_eq!(state.log("--json --follow").code(0).text(), text);
     let runs = state.log("--json").code(0).says("").text();
-    let command = r#""command":["printf %s {} >&2; exit 3"],"jobs":6,"failed":6,"elapsed":"#;
-    assert!(runs.starts_with(r#"{"run":"aaaa0001","at":"#) && runs.contains(command), "{runs}");
+    let words: Vec<String> = script(LINE).iter().map(|word| format!("{word:?}")).collect();
+    let command = format!(r#""command":[{}],"jobs":6,"failed":6,"elapsed":"#, words.join(","));
+    assert!(runs.starts_with(r#"{"run":"aaaa0001","at":"#) && runs.contains(&command), "{runs}");
     assert!(runs.ends_with("\"state\":\"over\",\"note\":null}\n"), "{runs}");
 }
 
@@ -61,7 +65,8 @@ fn csv_is_exact() {
     let head =
         "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,args_form,tail_form\r\n";
     let rows = text.strip_prefix(head).expect("a head");
-    let fields = ["plain", "\"a \"\"b\"\",\n c\u{1b}[1m\"", "//4B", "d\u{e9}j\u{e0}", "\"\"", "\" x \""];
+    let no_text = if cfg!(unix) { "//4B" } else { "\u{1}" };
+    let fields = ["plain", "\"a \"\"b\"\",\n c\u{1b}[1m\"", no_text, "d\u{e9}j\u{e0}", "\"\"", "\" x \""];
     let rows: Vec<&str> = rows.split_terminator("\r\n").collect();
     assert_eq!(rows.len(), fields.len(), "{text}");
     for (number, (row, field)) in rows.iter().zip(fields).enumerate() {
@@ -89,18 +94,23 @@ fn a_query_selects_and_counts() {
     let shown = sql(&state, "", of_all).code(0).says("").text();
     assert_eq!(super::table(&shown)[1..], [["aaaa0001", "6", "18"], ["bbbb0002", "3", "7"]]);
     assert_eq!(sql(&state, "-n1 --csv", "select count(*) c from runs").code(0).text(), "c\r\n1\r\n");
-    // Bytes are bytes.
+    // No rows: the head alone.
+    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").code(0).text(), "job\r\n");
+    assert_eq!(sql(&state, "--json", "select job from jobs where 0").code(0).text(), "");
+    let ends = "select attempt, succeeded, failed, why from attempts";
+    assert_eq!(sql(&state, "bbbb --csv", ends).code(0).text(), "attempt,succeeded,failed,why\r\n1,2,1,\r\n");
+}
+
+#[cfg(unix)] // Arguments are bytes there.
+#[test]
+fn bytes_are_bytes_in_a_query() {
+    let state = hard();
     let bytes =
         "select job, typeof(args), hex(args), args_form from jobs where run = 'aaaa0001' and job in (1, 3)";
     let rows = sql(&state, "--csv", bytes).code(0).text();
     assert!(rows.ends_with("1,text,706C61696E,text\r\n3,blob,FFFE01,bytes\r\n"), "{rows}");
     let values = sql(&state, "--json", "select args from jobs where job = 3 and run = 'aaaa0001'").code(0);
     assert_eq!(values.text(), "{\"args\":{\"base64\":\"//4B\"}}\n");
-    let ends = "select attempt, succeeded, failed, why from attempts";
-    assert_eq!(sql(&state, "bbbb --csv", ends).code(0).text(), "attempt,succeeded,failed,why\r\n1,2,1,\r\n");
-    // No rows: the head alone.
-    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").code(0).text(), "job\r\n");
-    assert_eq!(sql(&state, "--json", "select job from jobs where 0").code(0).text(), "");
 }
 
 #[test]
@@ -154,7 +164,10 @@ fn a_database_is_new_and_whole() {
     let file = state.file("runs.db");
     let write = |words: &str| state.with(&format!("log {words} --sqlite"), &[&file]);
     assert_eq!(write("").code(0).says("").text(), "");
-    let mode = fs::metadata(&file).expect("a file").permissions().mode();
+    // Modes are those of Unix.
+    #[cfg(unix)]
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("a file").permissions());
+    #[cfg(unix)]
     assert_eq!(mode & 0o777, 0o600, "arguments may be secret");
     let before = fs::read(&file).expect("a file");
     write("last").code(255).complains(&["cannot write `", "runs.db`", "it exists already"]);
@@ -162,19 +175,33 @@ fn a_database_is_new_and_whole() {
     state
         .with("log --sqlite", &["/no/such/runs.db"])
         .code(255)
-        .complains(&["/no/such/runs.db", "no such file"]);
-    // A name that SQLite would take for something else.
+        .complains(&["/no/such/runs.db", if cfg!(windows) { "not found" } else { "no such file" }]);
+    // A name that SQLite would take for something else, and that Windows refuses.
+    #[cfg(unix)]
+    in_memory(&state);
+    let left: Vec<String> = fs::read_dir(state.file(""))
+        .expect("the folder")
+        .flatten()
+        .map(|entry| text(entry.file_name().as_encoded_bytes()))
+        .filter(|name| name.contains("journal") || name.contains("-wal"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    read_by_python(&file);
+}
+
+#[cfg(unix)]
+fn in_memory(state: &State) {
     let mut command = state.command("log --sqlite :memory:");
     let here = crate::cli::Live::start(command.current_dir(state.file(""))).finish();
     here.code(0).says("");
     super::assert_there(&state.file(":memory:"));
-    let left: Vec<String> = fs::read_dir(state.file(""))
-        .expect("the folder")
-        .flatten()
-        .map(|entry| text(entry.file_name().as_bytes()))
-        .filter(|name| name.contains("journal") || name.contains("-wal"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+}
+
+#[cfg(windows)] // No python3 is at hand.
+fn read_by_python(_file: &std::path::Path) {}
+
+#[cfg(unix)]
+fn read_by_python(file: &std::path::Path) {
     let script = "import sqlite3, sys\n\
         base = sqlite3.connect(sys.argv[1])\n\
         print(base.execute('pragma integrity_check').fetchone()[0])\n\
@@ -182,7 +209,7 @@ fn a_database_is_new_and_whole() {
         print(list(base.execute('select run, jobs, failed, state from runs')))\n\
         print([row[0] for row in base.execute('select args from jobs order by job')])\n\
         print(list(base.execute('select attempt, failed from attempts')))\n";
-    let Ok(read) = std::process::Command::new("python3").args(["-c", script]).arg(&file).output() else {
+    let Ok(read) = std::process::Command::new("python3").args(["-c", script]).arg(file).output() else {
         eprintln!("skipped: reading it by another program: there is no python3");
         return;
     };

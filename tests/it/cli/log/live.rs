@@ -2,11 +2,8 @@
 
 use std::fs;
 
-use rustix::process::Signal;
-
 use super::{State, path};
-use crate::cli::{Live, text};
-use crate::kit::TESTKID;
+use crate::cli::{Live, scripted, text};
 
 /// A run of jobs that each wait for a file.
 struct Waiting {
@@ -83,22 +80,23 @@ fn a_run_that_is_killed_is_followed_no_longer() {
     let mut follower = waiting.follow("");
     waiting.go(1);
     shown(&mut follower, 1);
-    waiting.run.signal(Signal::KILL);
+    waiting.run.kill();
     let out = follower.finish().code(0).text();
     assert_eq!(out.lines().count(), 2, "{out}");
-    waiting.run.finish().by(Signal::KILL);
+    waiting.run.finish().killed();
     let listed = waiting.state.log("").code(0).says("").text();
     assert!(listed.contains("(killed, 2 not run: minder run --resume "), "{listed}");
 }
 
+#[cfg(unix)] // A signal.
 #[test]
 fn ctrl_c_ends_the_following_alone() {
     let waiting = Waiting::new(2);
     let mut follower = waiting.follow("--csv");
     waiting.go(1);
     follower.until("row", |record| text(&record.outs[0]).contains(",1,"));
-    follower.signal(Signal::INT);
-    let ended = follower.finish().by(Signal::INT).says("");
+    follower.signal(rustix::process::Signal::INT);
+    let ended = follower.finish().by(rustix::process::Signal::INT).says("");
     assert_eq!(ended.text().lines().count(), 2, "{}", ended.text());
     waiting.go(2);
     waiting.run.finish().code(0);
@@ -108,9 +106,9 @@ fn ctrl_c_ends_the_following_alone() {
 fn what_failed_is_followed_with_its_last_lines() {
     let state = State::new();
     let go = state.file("go");
-    let line = format!("[ {{}} = a ] || {TESTKID} await {} x; echo why {{}} >&2; exit 3", path(&go));
+    let line = format!("[ {{}} = a ] || KID await {} x; echo why {{}} >&2; exit 3", path(&go));
     let mut command = state.command("run -j1");
-    let mut run = Live::start(command.args([line.as_str(), ":::", "a", "b"]));
+    let mut run = Live::start(scripted(&mut command, &line).args([":::", "a", "b"]));
     run.until_true("the first line", || state.has_begun());
     let mut follower = Live::start(&state.command("log --follow --failed"));
     follower.until("reason", |record| text(&record.outs[0]).contains("    why a\n"));

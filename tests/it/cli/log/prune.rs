@@ -3,10 +3,8 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::process::Signal;
-
 use super::{State, assert_there};
-use crate::cli::{Live, file};
+use crate::cli::{Live, file, scripted};
 
 /// Makes a run look as if nothing was done on it for so many days.
 fn grow_old(state: &State, id: &str, days: u32) {
@@ -38,8 +36,8 @@ fn unshown(state: &State, id: &str) {
     let ended = |text: String| text.contains("\"event\":\"ended\"");
     let journal = |id: &String| ended(file(&state.journal(id)));
     live.until_true("an end in the journal", || state.ids().iter().any(journal));
-    live.signal(Signal::KILL);
-    live.finish().by(Signal::KILL);
+    live.kill();
+    live.finish().killed();
     state.rename_last(id);
     let listed = Live::start(&state.command("log")).finish().code(0);
     assert!(listed.text().contains("killed"), "{}", listed.text());
@@ -79,9 +77,9 @@ fn old_runs_go_and_others_stay() {
 fn a_run_that_goes_on_stays() {
     let state = State::new();
     let go = state.file("go");
-    let line = format!("echo started; exec {} await {{}} word", crate::kit::TESTKID);
     let mut command = state.command("run -j1");
-    let mut live = Live::start(command.args([line.as_ref(), ":::".as_ref(), go.as_os_str()]));
+    let line = scripted(&mut command, "echo started; exec KID await {} word");
+    let mut live = Live::start(line.args([":::".as_ref(), go.as_os_str()]));
     live.until("word of the job", |record| !record.outs[0].is_empty());
     let id = state.ids().remove(0);
     for words in ["--prune --dry-run", "--prune"] {
@@ -110,6 +108,7 @@ fn what_was_not_shown_stays_until_it_is_old() {
     // Takes more than all may, without a byte on the disk.
     let spill = File::create(state.folder("bbbb0002").join("spill-1-0")).expect("a file");
     spill.set_len((1 << 30) + 1).expect("a large file");
+    drop(spill);
     run(&state, "cccc0003", 0);
     for words in ["--prune --dry-run", "--prune"] {
         let ended = state.log(words).code(0);

@@ -5,7 +5,7 @@ use std::fs;
 use minder::{Command, Stdio};
 
 use super::{Place, fails_first};
-use crate::cli::{Live, file};
+use crate::cli::{Live, file, scripted};
 
 const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
 const ARGS: [&str; 5] = ["0", "3", "101", "a b", "-"];
@@ -87,7 +87,7 @@ fn taken_up(place: &Place, log: &str, line: &str, cases: &[(&str, &str)]) {
         let _ = fs::remove_file(place.at("log"));
         fs::write(place.at("joblog"), log).expect("a joblog");
         let mut command = place.command(&format!("run --quiet -k -j1 --no-record {flag} --joblog ../joblog"));
-        let ended = Live::start(command.arg(line).args(super::INPUT)).finish().code(0);
+        let ended = Live::start(scripted(&mut command, line).args(super::INPUT)).finish().code(0);
         assert_eq!(file(&place.at("log")), *ran, "{flag}: {}", ended.err);
         let (before, after) = (
             rows(log.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect::<String>().as_str()),
@@ -109,7 +109,7 @@ fn a_joblog_of_our_own_is_taken_up() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --no-record --joblog ../own.log");
-    Live::start(command.arg(&line).args(super::INPUT)).finish().code(2);
+    Live::start(scripted(&mut command, &line).args(super::INPUT)).finish().code(2);
     let log = file(&place.at("own.log"));
     taken_up(&place, &log, &line, &ALL);
     let last = log.trim_end().rfind('\n').expect("rows") + 1;
@@ -134,7 +134,7 @@ fn gnu_parallel_takes_up_a_joblog_of_ours() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
-    Live::start(command.arg(&line).args(super::INPUT)).finish().code(2);
+    Live::start(scripted(&mut command, &line).args(super::INPUT)).finish().code(2);
     fs::write(place.at("fixed"), "").expect("a file");
     fs::remove_file(place.at("log")).expect("a log");
     let words = ["-k", "-j1", "--resume-failed", "--joblog", "../own.log", &line];
@@ -155,6 +155,8 @@ fn what_is_no_joblog_is_left_alone() {
     place.ended("run --resume --joblog ../none KID append ../log ::: 1 2");
 }
 
+// Windows has no device that is always full.
+#[cfg(unix)]
 #[test]
 fn a_joblog_that_cannot_be_written_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {

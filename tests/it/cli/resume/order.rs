@@ -6,9 +6,8 @@ use std::io::Read;
 
 use minder::Status;
 
-use super::{Running, Trial, Victim, recorded};
-use crate::cli::{minder, path, pipe};
-use crate::kit::TESTKID;
+use super::{Running, Trial, Victim, home, is_killed, recorded};
+use crate::cli::{minder, path, pipe, scripted};
 
 /// Bytes of each job: together far more than a pipe holds.
 const LEN: usize = 100_000;
@@ -28,17 +27,15 @@ fn heads(stream: &[u8]) -> BTreeSet<usize> {
 fn a_kill_while_many_are_shown_repeats_no_more_than_run_at_once() {
     let trial = Trial::new("-k -j2", 0, 40);
     let go = trial.file("go");
-    let line =
-        format!("case {{}} in 1) {TESTKID} await {} 1;; *) {TESTKID} job {{}},{LEN},0,0;; esac", path(&go));
+    let line = format!("case {{}} in 1) KID await {} 1;; *) KID job {{}},{LEN},0,0;; esac", path(&go));
     let (mut reader, writer) = pipe();
     let mut command = minder("run -k -j2");
-    command.arg(line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
+    scripted(&mut command, &line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
     command.env("MINDER_STATE_DIR", trial.file("state")).current_dir(trial.file("here")).stdout(writer);
     command.stderr(minder::Stdio::Null);
     let child = command.spawn().expect("the command starts");
     drop(command);
-    let mut running =
-        Running { child, sinks: None, here: fs::canonicalize(trial.file("here")).expect("a folder") };
+    let mut running = Running { child, sinks: None, here: home(trial.folder.path()) };
     running
         .until("the other jobs", |_| trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1));
     fs::write(&go, "").expect("a file");
@@ -48,7 +45,7 @@ fn a_kill_while_many_are_shown_repeats_no_more_than_run_at_once() {
     running.kill(Victim::Runner);
     reader.read_to_end(&mut first).expect("output");
     let status = running.child.wait().expect("its end").status;
-    assert!(matches!(status, Status::Signaled { .. }), "{status:?}");
+    assert!(is_killed(status), "{status:?}");
     running.settle();
     drop(running);
     let words = trial.words();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use super::{Live, feed, folder, input, minder, path, shell, texts};
 
@@ -48,10 +47,10 @@ fn each_job_is_a_row_whatever_it_wrote() {
             assert_eq!(head[8..], ["Command", "V1", "Stdout", "Stderr"]);
             if flags.contains("-k") || flags == "-j1" {
                 assert!(
-                    found
-                        .iter()
-                        .map(|row| &row[0])
-                        .eq((1..=9).map(|job: i32| job.to_string().into_bytes()).collect::<Vec<_>>().iter())
+                    found.iter().map(|row| &row[0]).eq((1..=jobs.len())
+                        .map(|job| job.to_string().into_bytes())
+                        .collect::<Vec<_>>()
+                        .iter())
                 );
             }
             let found: BTreeMap<_, _> = found.iter().map(|row| (row[9].clone(), row)).collect();
@@ -87,7 +86,8 @@ fn a_job_that_cannot_start_has_a_row() {
     let folder = folder();
     let table = folder.path().join("out.csv");
     let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
-    Live::start(command.args(["true", "/no/such/program"])).finish().code(1);
+    let fine = if cfg!(windows) { "hostname" } else { "true" };
+    Live::start(command.args([fine, "/no/such/program"])).finish().code(1);
     let found = rows(&fs::read(&table).expect("a table"), b',');
     assert_eq!(found.len(), 3);
     assert_eq!([&found[1][6][..], &found[2][6][..]], [&b"0"[..], b"127"]);
@@ -125,7 +125,7 @@ fn a_row_that_waited_is_written_once() {
     let mut command = shell(&flags, &line, &["a", "b"]);
     let mut live = Live::start(command.env("MINDER_STATE_DIR", at("state")));
     live.until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
-    live.signal(rustix::process::Signal::KILL);
+    live.kill();
     live.finish();
     fs::write(&go, "").expect("a file");
     let mut command = minder("run --resume last");
@@ -143,7 +143,9 @@ fn what_cannot_be_written_is_one_line() {
         .finish()
         .code(255)
         .complains(&["cannot write results in `", path(&nowhere)]);
-    if Path::new("/dev/full").exists() {
+    // Windows has no device that is always full.
+    #[cfg(unix)]
+    if std::path::Path::new("/dev/full").exists() {
         let table = folder.path().join("full.csv");
         std::os::unix::fs::symlink("/dev/full", &table).expect("a link");
         Live::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))

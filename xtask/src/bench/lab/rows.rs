@@ -18,6 +18,8 @@ pub(crate) struct Row {
     /// Nanoseconds of processor time for one operation.
     pub(crate) cpu: f64,
     pub(crate) wall: f64,
+    /// What has to be said of it, where there is such a column.
+    pub(crate) note: Option<String>,
 }
 
 /// Rows under the names of their columns.
@@ -43,6 +45,10 @@ impl Row {
             [name, ref rest @ ..] => (name, None, rest),
             [] => bail!("an empty row"),
         };
+        let (numbers, note) = match *numbers {
+            [ref numbers @ .., note] if numbers.len() == 5 => (numbers, Some(note.to_string())),
+            ref numbers => (numbers, None),
+        };
         let [size, round, count, cpu, wall] = numbers else { bail!("{} cells", cells.len()) };
         Ok(Self {
             name: name.into(),
@@ -52,6 +58,7 @@ impl Row {
             count: count.parse()?,
             cpu: cpu.parse()?,
             wall: wall.parse()?,
+            note,
         })
     }
 
@@ -60,9 +67,10 @@ impl Row {
     }
 
     fn csv(&self) -> String {
-        let Self { name, kind, size, round, count, cpu, wall } = self;
+        let Self { name, kind, size, round, count, cpu, wall, note } = self;
+        let note = note.as_ref().map(|note| format!(",{note}")).unwrap_or_default();
         let kind = kind.as_ref().map(|kind| format!("{kind},")).unwrap_or_default();
-        format!("{name},{kind}{size},{round},{count},{cpu},{wall}\n")
+        format!("{name},{kind}{size},{round},{count},{cpu},{wall}{note}\n")
     }
 }
 
@@ -73,7 +81,8 @@ impl Rows {
         let head = lines.next().context("no rows, not even the names of columns")?;
         let names: Vec<&str> = head.split(',').collect();
         let kinds = names.get(1) == Some(&"kind");
-        if names.get(2 + usize::from(kinds)) != Some(&"round") || !head.ends_with(",cpu_ns,wall_ns") {
+        let costs = head.strip_suffix(",note").unwrap_or(head).ends_with(",cpu_ns,wall_ns");
+        if names.get(2 + usize::from(kinds)) != Some(&"round") || !costs {
             bail!("columns that are not known here: {head}");
         }
         let list = lines.map(|line| Row::read(line, kinds).with_context(|| format!("the row `{line}`")));
@@ -116,9 +125,18 @@ impl Rows {
 
     /// How many times `below` costs, round by round.
     pub(crate) fn ratio(&self, above: Point<'_>, below: Point<'_>) -> Option<Spread> {
+        self.ratio_of(above, below, |row| row.cpu)
+    }
+
+    /// The same by the time that passed.
+    pub(crate) fn wall_ratio(&self, above: Point<'_>, below: Point<'_>) -> Option<Spread> {
+        self.ratio_of(above, below, |row| row.wall)
+    }
+
+    fn ratio_of(&self, above: Point<'_>, below: Point<'_>, cost: impl Fn(&Row) -> f64) -> Option<Spread> {
         let partner = |row: &Row| self.list.iter().find(|other| other.is(below) && other.round == row.round);
         let rows = self.list.iter().filter(|row| row.is(above));
-        spread(rows.filter_map(|row| Some(row.cpu / partner(row)?.cpu)))
+        spread(rows.filter_map(|row| Some(cost(row) / cost(partner(row)?))))
     }
 
     /// The dearest size over the cheapest, round by round.

@@ -129,11 +129,21 @@ fn mechanisms(bench: &Bench) -> Result<Answer> {
     ];
     let chart = chart(bench, "wait", "mechanisms")?;
     let rows = rows(&mut minder(bench, "wait", bench.rounds, Some(&chart)), &mut remarks)?;
+    remarks.push("0 objects: a look without waiting, where there is nothing to wait for.".into());
     let table = format!(
-        "![Chart](wait-mechanisms.svg)\n\nMicroseconds of CPU a wait, by number of objects:\n\n{}",
+        "![Chart](wait-mechanisms.svg)\n\nGoals are for medians; ratios are formed within a round.\n\n{}\n\
+         Microseconds of CPU a wait, by number of objects:\n\n{}",
+        goals::table(&[look(&rows)]),
         costs(&rows, None, "mechanism")
     );
     Ok(Answer { table, remarks, csv: rows.csv() })
+}
+
+/// What our front adds to the system call where nothing is waited for.
+fn look(rows: &Rows) -> Goal {
+    let at = |name| Point { name, kind: None, size: 0 };
+    let figure = rows.ratio(at("epoll"), at(BARE));
+    Goal::ratio("epoll over bare-epoll, a look without an object", figure, Aim::AtMost(1.2))
 }
 
 #[cfg(test)]

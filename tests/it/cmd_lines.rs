@@ -1,0 +1,231 @@
+//! Shell lines by the `cmd.exe` of this machine: a job sees exactly its value, and no value is ever run.
+//!
+//! What holds for real Windows by its documentation is in `crates/minder-cli/src/template/cmd.rs`; this shows it under the
+//! cmd that is there.
+
+use std::ffi::{OsStr, OsString};
+use std::os::windows::ffi::OsStringExt;
+use std::process::{Command, Output, Stdio};
+
+use crate::kit::TESTKID;
+
+const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
+
+/// Values that try to break out, or that others take apart.
+const HARD: [&str; 38] = [
+    "a & echo x",
+    "&echo x",
+    "a|b",
+    "| more",
+    "a>b",
+    "<a",
+    "%PATH%",
+    "%PATH",
+    "%%PATH%%",
+    "%CMDCMDLINE:~-1%&echo x",
+    "%1",
+    "%*",
+    "^",
+    "^^",
+    "a^",
+    "^&",
+    "(",
+    ")",
+    ") & (",
+    "!x!",
+    "!PATH!",
+    "a b",
+    " a ",
+    "a\tb",
+    "'",
+    "`",
+    "$x",
+    "*",
+    "?",
+    "/c",
+    "-n",
+    "@",
+    ":x",
+    "a,b;c=d",
+    "grün",
+    "🦀 🦀",
+    "%MINDER_V1%",
+    "~",
+];
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self, words: &[&OsStr]) -> Output {
+        let mut command = Command::new(MINDER);
+        command
+            .args(words)
+            .current_dir(self.folder.path())
+            .env("MINDER_STATE_DIR", self.folder.path().join("state"));
+        // Of a system around Wine.
+        command.env_remove("SHELL");
+        command.stdin(Stdio::null()).env("P", "p").output().unwrap()
+    }
+
+    fn run(&self, flags: &[&str], line: &str, values: &[OsString]) -> Output {
+        // Wine's console host belongs to the job, and holds the job's output open for a moment longer than its programs.
+        let own = ["run", "--no-record", "--no-guard", "-k", "--leak", "wait"];
+        let mut words: Vec<&OsStr> = own.map(OsStr::new).to_vec();
+        words.extend(flags.iter().map(OsStr::new));
+        words.extend([OsStr::new(line), ":::".as_ref()]);
+        words.extend(values.iter().map(OsString::as_os_str));
+        self.command(&words)
+    }
+
+    /// What it prints, if it fails nowhere.
+    #[track_caller]
+    fn says(&self, line: &str, values: &[OsString]) -> String {
+        let output = self.run(&[], line, values);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {:?}: {error}", output.status);
+        String::from_utf8(output.stdout).unwrap().replace('\r', "")
+    }
+
+    #[track_caller]
+    fn refuses(&self, line: &str, value: &str, part: &str) {
+        let output = self.run(&[], line, &[value.into()]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(part), "{line}: {error}");
+    }
+}
+
+/// testkid as cmd finds it, which takes `/` for the beginning of a flag.
+fn kid() -> String {
+    std::path::absolute(TESTKID.replace('/', "\\")).unwrap().into_os_string().into_string().unwrap()
+}
+
+fn hard() -> Vec<OsString> {
+    let mut values: Vec<OsString> = HARD.iter().map(OsString::from).collect();
+    values.extend([r"a\", r"a b\\", r"\", r"C:\x y\", ""].map(OsString::from));
+    values.push(OsString::from_wide(&[b'a'.into(), 0xd800, b' '.into(), 0xdfff]));
+    if expands_again() {
+        eprintln!(
+            "values with `%`: skipped, since this cmd expands again what came of a variable, as Wine's does"
+        );
+        values.retain(|value| !value.as_encoded_bytes().contains(&b'%'));
+    }
+    values
+}
+
+/// Whether what a variable holds is looked at again for variables. That of Windows reads a line once (`set /?`).
+fn expands_again() -> bool {
+    let mut command = Command::new(minder::os::system_shell());
+    command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");
+    let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(["%INNER%", "again"].contains(&said.trim()), "{said}");
+    said.trim() == "again"
+}
+
+/// What `testkid echo-args` prints for these.
+fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
+    values.into_iter().map(|value| format!("{value:?}\n")).collect()
+}
+
+#[test]
+fn a_program_gets_exactly_the_value() {
+    let (place, kid, values) = (Place::new(), kid(), hard());
+    for line in [
+        format!("\"{kid}\" echo-args {{}}"),
+        format!("\"{kid}\" echo-args \"{{}}\""),
+        format!("@\"{kid}\" echo-args"),
+        format!("if not {{}}==y (\"{kid}\" echo-args {{}}) else echo y"),
+        format!("cd . & \"{kid}\" echo-args {{}} && cd ."),
+    ] {
+        assert_eq!(place.says(&line, &values), echoed(&values), "{line}");
+    }
+}
+
+#[test]
+fn a_value_is_a_part_of_a_word() {
+    let (place, values) = (Place::new(), hard());
+    let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", kid()), &values);
+    let with = |before: &str, value: &OsString, after: &str| {
+        let mut out = OsString::from(before);
+        out.push(value);
+        out.push(after);
+        out
+    };
+    let expected: Vec<OsString> =
+        values.iter().flat_map(|value| [with("x", value, "y"), with("p ", value, " ^")]).collect();
+    assert_eq!(joined, echoed(&expected));
+}
+
+#[test]
+fn several_values_are_several_words() {
+    let (place, values) = (Place::new(), hard());
+    let output = place.run(&["-n", "3"], &format!("\"{}\" echo-args {{}}", kid()), &values);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&values));
+    // As many as fit: with all that it refers to a line has 8191 characters at most.
+    let many: Vec<OsString> = (0..1000).map(|n| format!("{n}{}", "x".repeat(20)).into()).collect();
+    let output = place.run(&["--xargs"], &format!("\"{}\" echo-args {{}}", kid()), &many);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&many));
+}
+
+#[test]
+fn files_and_pipes_get_the_value() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("a & b ^x.txt"), "one\r\ntwo\r\n").unwrap();
+    let files = [OsString::from("a & b ^x.txt")];
+    assert_eq!(place.says("type {}", &files), "one\ntwo\n");
+    assert_eq!(place.says("type \"{.}.txt\" > {}.copy & type {}.copy", &files), "one\ntwo\n");
+    // Each side of a pipe is another cmd.
+    let kid = kid();
+    assert_eq!(place.says(&format!("type {{}} | \"{kid}\" cat"), &files), "one\ntwo\n");
+    let values: Vec<OsString> =
+        hard().into_iter().filter(|value| !value.as_encoded_bytes().contains(&b'%')).collect();
+    let piped = format!("\"{kid}\" echo-args {{}} | \"{kid}\" cat");
+    assert_eq!(place.says(&piped, &values), echoed(&values));
+    place.refuses(&piped, "50%", "may take it for a variable");
+}
+
+#[test]
+fn what_no_line_can_hold_is_refused() {
+    let place = Place::new();
+    place.refuses("echo {}", "a\"b", "holds a quotation mark");
+    place.refuses("echo {}", "a\nb", "holds a line end");
+    place.refuses("echo {}", &"x".repeat(8200), "and cmd takes 8191");
+    place.refuses("call echo {}", "x", "expands variables in it again");
+    let path = place.folder.path().join("input");
+    std::fs::write(&path, "one\n").unwrap();
+    let mut command = Command::new(MINDER);
+    command.args(["run", "--no-record", "--no-guard", "--pipe", "--fifo", "type {}"]);
+    let output = command.stdin(std::fs::File::open(&path).unwrap()).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("no pipes in folders"), "{error}");
+}
+
+#[test]
+fn the_cmd_is_the_systems() {
+    let place = Place::new();
+    // Whatever lies in the current folder.
+    std::fs::write(place.folder.path().join("cmd.exe"), "no program").unwrap();
+    assert_eq!(place.says("echo a {}", &["b".into()]), "a \"b\"\n");
+    for shell in ["cmd", "CMD.EXE"] {
+        let output = place.run(&["--shell", shell], "echo a {}", &["b".into()]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "a \"b\"\r\n", "{shell}");
+    }
+    // One job failed.
+    assert_eq!(place.run(&[], "exit {}", &["3".into()]).status.code(), Some(1));
+}
+
+#[test]
+fn lines_of_the_users_are_run_as_they_are() {
+    let place = Place::new();
+    let words = ["parallel", "--no-record", "-k", ":::", "echo a %P%", "echo \"b\" & echo c"];
+    let said = place.command(&words.map(OsStr::new)).stdout;
+    assert_eq!(String::from_utf8_lossy(&said).replace('\r', ""), "a p\n\"b\" \nc\n");
+    let more = place.command(&["parallel", "--no-record", ":::", "echo a\necho b"].map(OsStr::new));
+    assert!(String::from_utf8_lossy(&more.stderr).contains("the command has more than one line"));
+}

@@ -1,0 +1,40 @@
+//! The command in a Windows console: what Ctrl-C and Ctrl-Break do. Each test makes a console of its own, without a window.
+
+use std::fs;
+use std::process::{Command, Output};
+
+const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
+const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
+
+/// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as well.
+fn press(key: &str) -> (Output, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (marker, state) = (folder.path().join("marker"), folder.path().join("state"));
+    let mut command = Command::new(CONSOLEKID);
+    command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
+    command.args(["run", "-j2", CONSOLEKID, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
+    let output = command.env("MINDER_STATE_DIR", &state).output().expect("a console");
+    let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
+    (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("a journal"))
+}
+
+/// The exit status is what the system ends programs with that do not know these keys.
+fn ends_the_jobs_and_the_run(key: &str, why: &str) {
+    let (output, journal) = press(key);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(out.trim_end(), "c000013a 0", "{key}: {err}");
+    assert!(err.contains(&format!("minder: {why}: ended 2 running jobs")), "{key}: {err}");
+    let last = journal.lines().last().unwrap_or_default();
+    assert!(last.contains("\"over\"") && last.contains("\"why\""), "{key}: {journal}");
+}
+
+#[test]
+fn ctrl_c_ends_the_jobs_and_the_run() {
+    ends_the_jobs_and_the_run("c", "interrupted");
+}
+
+#[test]
+#[ignore = "Wine 8 refuses to press Ctrl-Break in a console without a window"]
+fn ctrl_break_ends_the_jobs_and_the_run() {
+    ends_the_jobs_and_the_run("break", "told to end");
+}

@@ -1,0 +1,460 @@
+//! What Unix has: descriptors, signals, groups, terminals, modes of files, niceness.
+
+#![expect(unsafe_code, reason = "signals and descriptors of processes that a test has for itself")]
+
+#[cfg(target_os = "linux")]
+use std::os::fd::IntoRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use minder::{Command, ErrorKind, Group, Kill, Size, Status, Stdio};
+
+use super::set_path;
+use crate::kit::{TESTKID, alone, kid, read_all, said};
+#[cfg(target_os = "linux")]
+use crate::kit::{open_descriptors, own_children};
+
+/// Gives SIGPIPE its default action, which Rust's runtime took away.
+pub(crate) fn restore_sigpipe() {
+    // SAFETY: no handler is installed.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+/// Ignores a signal.
+pub(crate) fn ignore(signal: i32) {
+    // SAFETY: no handler is installed.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+/// Installs a handler that only counts, without SA_RESTART.
+pub(crate) fn count(signal: i32) {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handler(_signal: i32) {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: all zero is a value of a sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as extern "C" fn(i32) as usize;
+    // SAFETY: the handler does what is allowed in one; `action` is initialised.
+    unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+}
+
+/// A descriptor that execve does not close, of at least this number.
+fn inheritable(least: i32) -> i32 {
+    let null = std::fs::File::open("/dev/null").expect("/dev/null");
+    // SAFETY: numbers only.
+    let copy = unsafe { libc::fcntl(null.as_raw_fd(), libc::F_DUPFD, least) };
+    assert!(copy >= least);
+    copy
+}
+
+fn close(fd: i32) {
+    // SAFETY: the test, alone in its process, owns the descriptor.
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+}
+
+/// Opens descriptors until this number is in use.
+fn open_up_to(number: i32) {
+    loop {
+        let fd = std::fs::File::open("/dev/null").expect("/dev/null").into_raw_fd();
+        if fd >= number {
+            return;
+        }
+    }
+}
+
+/// The numbers of the descriptors that a child finds.
+fn descriptors(text: &str) -> Vec<i32> {
+    text.lines().filter_map(|line| line.split_once(' ')?.0.parse().ok()).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_inherits_three_descriptors_and_no_other() {
+    alone("spawn::unix::a_child_inherits_three_descriptors_and_no_other", || {
+        inheritable(3);
+        inheritable(60);
+        assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+        // From here on the table is shared and cut instead of copied.
+        open_up_to(200);
+        inheritable(100);
+        inheritable(300);
+        inheritable(5000);
+        for _ in 0..3 {
+            assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+        }
+        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        for _ in 0..5 {
+            let token = set.spawn(&kid("fds"), minder::SpawnOptions::default()).expect("a child");
+            let mut ledger = crate::kit::Ledger::default();
+            ledger.finish(&mut set);
+            assert_eq!(descriptors(&ledger.text(token)), [0, 1, 2]);
+            assert!(!ledger.outcome(token).leaked, "a copy of its output stayed here");
+        }
+        // Our own descriptors are as they were.
+        assert!(open_descriptors() > 200);
+        let mut terminal = Command::new(TESTKID);
+        terminal.arg("fds").group(Group::Terminal(Size::default()));
+        let mut child = terminal.spawn().expect("a child");
+        let mut text = String::new();
+        // A terminal whose last user is gone is an error to a plain read.
+        let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("a terminal"), &mut text);
+        assert_eq!(descriptors(&text), [0, 1, 2], "{text}");
+        child.wait().expect("its end");
+    });
+}
+
+/// Pipes then have the numbers that the child's streams must get.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_host_without_standard_streams_can_start_children() {
+    alone("spawn::unix::a_host_without_standard_streams_can_start_children", || {
+        // What this process says later goes through copies.
+        let kept = [0, 1, 2].map(inheritable_copy);
+        let result = std::panic::catch_unwind(|| {
+            for many in [false, true] {
+                if many {
+                    open_up_to(300);
+                }
+                for closed in [&[0][..], &[1], &[2], &[0, 1], &[1, 2], &[0, 2], &[0, 1, 2]] {
+                    closed.iter().for_each(|fd| close(*fd));
+                    let streams = swapped();
+                    for (fd, copy) in [0, 1, 2].into_iter().zip(kept) {
+                        // SAFETY: two open descriptors.
+                        unsafe { libc::dup2(copy, fd) };
+                    }
+                    assert_eq!(streams, ["in", "out", "err"].map(str::to_owned), "{closed:?}, {many}");
+                }
+            }
+        });
+        for (fd, copy) in [0, 1, 2].into_iter().zip(kept) {
+            // SAFETY: two open descriptors.
+            unsafe { libc::dup2(copy, fd) };
+        }
+        if let Err(panic) = result {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+#[cfg(target_os = "linux")]
+fn inheritable_copy(fd: i32) -> i32 {
+    // SAFETY: numbers only.
+    unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 20) }
+}
+
+/// Whether each of the three streams leads where it should, told by what comes and goes through each.
+#[cfg(target_os = "linux")]
+fn swapped() -> [String; 3] {
+    let mut command = kid("cat");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
+    let mut input = child.take_stdin().expect("a pipe");
+    std::io::Write::write_all(&mut input, b"in").expect("a reader");
+    drop(input);
+    let text = read_all(child.take_stdout());
+    let quiet = read_all(child.take_stderr());
+    assert!(child.wait().expect("its end").status.success() && quiet.is_empty());
+    let mut child = kid("script 3 0 0 0").spawn().expect("a child");
+    let out = if read_all(child.take_stdout()) == "abc" { "out" } else { "?" };
+    child.wait().expect("its end");
+    let mut child = kid("script 0 3 0 0").spawn().expect("a child");
+    let err = if read_all(child.take_stderr()) == "abc" { "err" } else { "?" };
+    child.wait().expect("its end");
+    [text, out.to_owned(), err.to_owned()]
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
+    alone("spawn::unix::a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be", || {
+        ignore(libc::SIGPIPE);
+        // SAFETY: all zero is a value of it.
+        let mut set = unsafe { std::mem::zeroed() };
+        // SAFETY: a set of ours.
+        unsafe { libc::sigfillset(&mut set) };
+        // SAFETY: an initialised set that outlives the call.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
+        let text = said(&kid("sigmask"));
+        let field = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).expect("a line of it");
+            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a number")
+        };
+        assert_eq!(field("SigBlk:"), 0, "{text}");
+        // What we ignore stays ignored, but for SIGPIPE. (The child's runtime ignores that again, before it looks.)
+        let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
+        let ignored = own.lines().find(|line| line.starts_with("SigIgn:")).expect("a line of it");
+        assert!(text.contains(ignored), "{text} instead of {ignored}");
+        // So whether the child had it is seen by a program that has no such runtime.
+        let mut command = Command::new("yes");
+        let mut child =
+            command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null).spawn().expect("yes(1)");
+        drop(child.take_stdout());
+        let exit = child.wait().expect("its end");
+        assert!(matches!(exit.status, Status::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
+        // Our own mask is as it was.
+        let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
+        assert!(!own.contains("SigBlk:\t0000000000000000"), "{own}");
+    });
+}
+
+#[test]
+fn groups_and_sessions_are_as_they_were_asked_for() {
+    let ids = |group| {
+        let text = said(kid("ids").group(group));
+        let numbers: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        <[u32; 3]>::try_from(numbers).expect("three numbers")
+    };
+    let own_group = nix::unistd::getpgid(None).expect("our group").as_raw().cast_unsigned();
+    let own_session = nix::unistd::getsid(None).expect("our session").as_raw().cast_unsigned();
+    let [_, group, session] = ids(Group::Inherit);
+    assert_eq!((group, session), (own_group, own_session));
+    let [pid, group, session] = ids(Group::New);
+    assert_eq!((group, session), (pid, own_session));
+    let [pid, group, session] = ids(Group::Session);
+    assert_eq!((group, session), (pid, pid));
+}
+
+#[test]
+fn a_terminal_is_the_childs_own() {
+    let mut command = Command::new(TESTKID);
+    command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
+    let mut child = command.spawn().expect("a child");
+    let mut text = String::new();
+    let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("a terminal"), &mut text);
+    assert_eq!(text, "[true, true, true] 3x40 own=true controlling=true\r\nand this is stderr\r\n");
+    assert!(child.take_stderr().is_none(), "all output is one stream");
+    assert!(child.wait().expect("its end").status.success());
+}
+
+/// In a folder of its own: a program, a text, a script, and what else `PATH` may lead to.
+fn odd_programs(folder: &Path) {
+    let make = |name: &str, text: &str, mode: u32| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("its mode");
+    };
+    make("not-executable", "#!/bin/sh\n", 0o644);
+    make("no-first-line", "exit 0\n", 0o755);
+    make("bad-interpreter", "#!/no/such/interpreter\n", 0o755);
+    make("empty", "", 0o755);
+    std::fs::create_dir(folder.join("folder")).expect("a folder");
+    std::fs::copy(TESTKID, folder.join("only-here")).expect("a copy");
+}
+
+#[test]
+fn what_cannot_be_run_is_named_with_its_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    odd_programs(folder.path());
+    let fails = |name: &str| Command::new(folder.path().join(name)).spawn().expect_err(name);
+    for (name, kind, reason) in [
+        (
+            "missing",
+            ErrorKind::NotFound,
+            "no such file, or the interpreter named in its first line does not exist",
+        ),
+        (
+            "bad-interpreter",
+            ErrorKind::NotFound,
+            "no such file, or the interpreter named in its first line does not exist",
+        ),
+        ("folder", ErrorKind::PermissionDenied, "permission denied"),
+        ("not-executable", ErrorKind::PermissionDenied, "permission denied"),
+        (
+            "no-first-line",
+            ErrorKind::Other,
+            "not a program for this system, and no `#!` in its first line names one",
+        ),
+        ("empty", ErrorKind::Other, "not a program for this system, and no `#!` in its first line names one"),
+    ] {
+        let error = fails(name);
+        assert_eq!((error.kind(), error.reason().as_str()), (kind, reason), "{name}: {error}");
+        assert!(error.to_string().starts_with("failed to start `/"), "{error}");
+    }
+    for name in ["", "no-such-program-in-path", "only-here"] {
+        let error = Command::new(name).spawn().expect_err(name);
+        assert_eq!(
+            (error.kind(), error.reason().as_str()),
+            (ErrorKind::NotFound, "not found in PATH"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn path_is_searched_and_the_current_folder_is_not() {
+    alone("spawn::unix::path_is_searched_and_the_current_folder_is_not", || {
+        let folder = tempfile::tempdir().expect("a folder");
+        odd_programs(folder.path());
+        std::env::set_current_dir(folder.path()).expect("the folder");
+        let error = Command::new("only-here").spawn().expect_err("it is only in the current folder");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        set_path(format!("/no/such/folder:{}:/bin:/usr/bin", folder.path().display()));
+        assert!(
+            Command::new("only-here")
+                .arg("exit")
+                .spawn()
+                .expect("found")
+                .wait()
+                .expect("its end")
+                .status
+                .success()
+        );
+        // Folders and files that may not be run are passed over, and told if nothing better follows.
+        for (name, kind) in [("folder", ErrorKind::NotFound), ("not-executable", ErrorKind::PermissionDenied)]
+        {
+            assert_eq!(Command::new(name).spawn().expect_err(name).kind(), kind, "{name}");
+        }
+        let second = tempfile::tempdir().expect("a folder");
+        std::fs::copy(TESTKID, second.path().join("not-executable")).expect("a copy");
+        set_path(format!("{}:{}", folder.path().display(), second.path().display()));
+        assert!(Command::new("not-executable").arg("exit").spawn().expect("the second").wait().is_ok());
+        // An empty part of PATH names the current folder.
+        set_path("/bin:");
+        assert!(Command::new("only-here").arg("exit").spawn().expect("found").wait().is_ok());
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn too_long_arguments_are_refused_by_their_limit() {
+    let mut command = kid("count");
+    command.arg("x".repeat(131_071));
+    assert!(command.spawn().expect("the longest argument").wait().is_ok());
+    let mut command = kid("count");
+    command.arg("x".repeat(131_072));
+    let error = command.spawn().expect_err("one argument is too long");
+    assert_eq!(error.kind(), ErrorKind::TooLong);
+    assert!(error.to_string().contains("one argument is longer than the 131,071 bytes"), "{error}");
+    let mut command = kid("count");
+    command.args(std::iter::repeat_n("x".repeat(100_000), 100));
+    let error = command.spawn().expect_err("all together are too long");
+    assert_eq!(error.kind(), ErrorKind::TooLong);
+    assert!(error.to_string().contains("together"), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
+    alone("spawn::unix::a_start_that_fails_leaves_no_process_and_no_descriptor", || {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let folder = tempfile::tempdir().expect("a folder");
+        odd_programs(folder.path());
+        kid("exit 0").spawn().expect("a child").wait().expect("its end");
+        let before = open_descriptors();
+        let hard = getrlimit(Resource::Nofile).maximum;
+        for many in [false, true] {
+            if many {
+                open_up_to(200);
+            }
+            let before = if many { open_descriptors() } else { before };
+            for name in ["missing", "bad-interpreter", "folder", "not-executable", "no-first-line"] {
+                let mut command = kid("exit 0");
+                command.stdin(Stdio::Piped);
+                let mut odd = Command::new(folder.path().join(name));
+                odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
+                odd.spawn().expect_err(name);
+                command.current_dir("/no/such/folder").spawn().expect_err("no such folder");
+            }
+            let mut refused = 0;
+            for free in 0..16 {
+                let soft = Some((before + free) as u64);
+                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
+                let mut command = kid("exit 0");
+                let result = command.stdin(Stdio::Piped).spawn();
+                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+                match result {
+                    Ok(mut child) => assert!(child.wait().expect("its end").status.success()),
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
+                        refused += 1;
+                    }
+                }
+            }
+            assert!((4..16).contains(&refused), "{refused} starts were refused");
+            assert_eq!(own_children(), [0; 0], "a process was left");
+            assert_eq!(open_descriptors(), before, "a descriptor was left");
+        }
+    });
+}
+
+/// A host raises its limit; with few descriptors open, and with more than its children may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_soft_limit_of_descriptors_is_given_back() {
+    for open in [0, 400] {
+        assert_eq!(
+            said(&kid(&format!("raise-limit 300 {open}"))),
+            "300 again, 3 descriptors\n",
+            "{open} are open"
+        );
+    }
+}
+
+/// The same with a shared table of descriptors.
+#[cfg(target_os = "linux")]
+#[test]
+fn children_of_many_threads_share_no_descriptors() {
+    alone("spawn::unix::children_of_many_threads_share_no_descriptors", || {
+        open_up_to(300);
+        inheritable(250);
+        let before = open_descriptors();
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    for _ in 0..50 {
+                        assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+                        Command::new("/no/such/program").spawn().expect_err("no such program");
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+        assert_eq!(open_descriptors(), before);
+    });
+}
+
+/// What /proc says of the niceness of a process.
+#[cfg(target_os = "linux")]
+fn niceness(stat: &str) -> i32 {
+    let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
+    fields.split_ascii_whitespace().nth(16).and_then(|field| field.parse().ok()).expect("a niceness")
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[test]
+fn a_niceness_is_added_to_ours() {
+    let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
+    for (nice, expected) in [(0, own), (3, (own + 3).min(19)), (i32::MAX, 19), (-1, (own - 1).max(-20))] {
+        let mut command = kid("sleep-ms 600000");
+        command.nice(nice);
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                assert!(nice < 0, "{nice}: {error}");
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+                assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}");
+                continue;
+            }
+        };
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the child");
+        child.kill(Kill::NOW).expect("a child");
+        child.wait().expect("its end");
+        assert_eq!(niceness(&stat), expected, "{nice}");
+    }
+    let after = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
+    assert_eq!(after, own, "it was ours that changed");
+}
+
+/// Run from `refused`, where the mechanism is missing.
+#[test]
+#[ignore = "needs a system without clone3"]
+fn a_niceness_is_refused_rather_than_forgotten() {
+    let error = kid("exit 0").nice(3).spawn().expect_err("no mechanism");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(
+        kid("exit 0").nice(0).spawn().expect("a child").wait().expect("its end").status.code(),
+        Some(0)
+    );
+}

@@ -1,0 +1,139 @@
+//! Batch files: what they are given is what was meant, or they are not started.
+
+#![expect(unsafe_code, reason = "a variable of a process that runs one test")]
+
+use std::path::{Path, PathBuf};
+
+use minder::{Command, ErrorKind, Stdio};
+
+use super::super::{listed, set_path};
+use crate::kit::{TESTKID, alone, said};
+
+/// Shows what testkid gets of what the batch file gets, then the first two arguments, and ends with 7.
+fn batch(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    let text =
+        format!("@echo off\r\n\"{TESTKID}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
+    std::fs::write(&path, text).expect("a batch file");
+    path
+}
+
+fn output(command: &mut Command) -> (String, Option<i32>) {
+    command.stdin(Stdio::Null).stdout(Stdio::Piped);
+    let mut child = command.spawn().expect("a child");
+    let text = crate::kit::read_all(child.take_stdout());
+    (text, child.wait().expect("its end").status.code())
+}
+
+#[test]
+fn a_batch_file_gets_its_arguments_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["x.bat", "a & b ^ (c) !d! ;e,f=g'.cmd", "grün.BAT"] {
+        let path = batch(folder.path(), name);
+        for args in [
+            &["a", "b c"][..],
+            &["", "x"],
+            &["&echo injected", "|more"],
+            &["a^b", "<in>out"],
+            &["!PATH!", "(a)"],
+            &["a,b;c=d", "*"],
+            &[r"C:\x\", r"\\server\share\a b"],
+            &["'`$~", "/?"],
+            &["-x=1", "grün 🦀"],
+        ] {
+            let (text, code) = output(Command::new(&path).args(args));
+            let mut lines = text.lines();
+            for arg in args {
+                assert_eq!(lines.next(), Some(format!("{arg:?}").as_str()), "{name} {args:?}: {text}");
+            }
+            let first = lines.next().and_then(|line| line.strip_prefix("1:"));
+            assert_eq!(first.map(|first| first.trim_matches('"')), Some(args[0]), "{name} {args:?}: {text}");
+            // `echo` writes in a code page that knows few letters.
+            if !args[1].is_ascii() {
+                continue;
+            }
+            assert_eq!(
+                (lines.next(), code),
+                (Some(format!("\"2:{}\"", args[1]).as_str()), Some(7)),
+                "{name} {args:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_batch_file_cannot_be_given_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = batch(folder.path(), "x.cmd");
+    let fails =
+        |arg: &str| Command::new(&path).args(["a", arg]).spawn().expect_err("no batch file can have it");
+    for (arg, what) in [
+        ("100%", "`100%`, holds `%`"),
+        ("a\"&calc", "`a\"&calc`, holds `\"`"),
+        ("a\nb", "`a\\nb`, holds a line end"),
+        ("a b\\", "`a b\\`, holds a blank or mark, and `\\` at its end"),
+    ] {
+        let error = fails(arg);
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert_eq!(
+            error.reason(),
+            format!(
+                "argument 2, {what}, which cannot be told to cmd.exe, which runs batch files: \
+                 pass it through a file or a variable"
+            )
+        );
+    }
+    let error = fails(&"x".repeat(9000));
+    assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
+    assert!(error.to_string().contains("8,191 characters"), "{error}");
+    let error =
+        Command::new(batch(folder.path(), "100%.cmd")).spawn().expect_err("its name is not known to cmd.exe");
+    assert!(error.to_string().contains("its path holds `%`"), "{error}");
+    let error = Command::new(folder.path().join("missing.bat")).spawn().expect_err("there is none");
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+/// Dots and blanks at the end of a name are nothing to the system, which would start the batch file by itself.
+#[test]
+fn no_spelling_of_a_name_goes_past_the_rules() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = batch(folder.path(), "x.bat");
+    for tail in ["", ".", " ", ". .", "...   "] {
+        let mut name = path.clone().into_os_string();
+        name.push(tail);
+        for name in [name.clone(), format!(r"\\?\{}", name.display()).into()] {
+            match Command::new(&name).arg("%PATH%").stdout(Stdio::Null).spawn() {
+                Ok(_) => panic!("{} was started", name.display()),
+                Err(error) => assert_ne!(error.kind(), ErrorKind::Exhausted, "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn path_leads_to_batch_files_and_not_to_documents() {
+    alone("spawn::windows::batch::path_leads_to_batch_files_and_not_to_documents", || {
+        let folder = tempfile::tempdir().expect("a folder");
+        batch(folder.path(), "tool.cmd");
+        std::fs::write(folder.path().join("page.js"), "").expect("a file");
+        set_path(listed(&[folder.path()]));
+        // SAFETY: this process has no other thread that reads the environment.
+        unsafe { std::env::set_var("PATHEXT", ".COM;.EXE;.BAT;.CMD;.VBS;.JS") };
+        assert_eq!(
+            output(Command::new("tool").args(["a b", "c"])).0,
+            "\"a b\"\n\"c\"\n1:\"a b\"\r\n\"2:c\"\r\n"
+        );
+        for name in ["page", "page.js"] {
+            let error = Command::new(name).spawn().expect_err("no program");
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            let text = "`page.js` is no program but a document: start the program that reads it";
+            assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
+        }
+        // The interpreter is the system's own, whatever the environment says.
+        std::fs::copy(TESTKID, folder.path().join("cmd.exe")).expect("a copy");
+        let mut command = Command::new("tool");
+        command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");
+        assert_eq!(output(&mut command).1, Some(7));
+        assert_eq!(said(Command::new("cmd").args(["echo-args", "x"])), "\"x\"\n", "PATH has another one");
+    });
+}

@@ -1,0 +1,113 @@
+//! Job objects: who is in them, who is killed with them, and who is not.
+
+use minder::{Child, ChildSet, Group, Kill, Limits, SpawnOptions, Stdio};
+
+use crate::kit::{Ledger, end, kid, lives, nap, patience, read_all, said, silent};
+
+/// Reads so many numbers, one a line.
+fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
+    use std::io::BufRead;
+    let lines = std::io::BufReader::new(child.take_stdout().expect("a pipe")).lines();
+    let numbers = lines.take(many).map(|line| line.expect("a line").trim().parse().expect("a number"));
+    numbers.collect()
+}
+
+/// Waits until none of them lives.
+fn gone(processes: &[u32]) {
+    let until = patience();
+    while let Some(pid) = processes.iter().find(|pid| lives(**pid)) {
+        assert!(std::time::Instant::now() < until, "{pid} of {processes:?} lives");
+        nap(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_host_in_a_job_has_trees_and_they_are_killed_whole() {
+    assert_eq!(said(&kid("confined echo-args a")), "\"a\"\n");
+    // Ours, that of the child, and that of the library in the child.
+    let mut child = kid("confined tree 3").spawn().expect("a child");
+    let tree = numbers(&mut child, 3);
+    assert!(tree.iter().all(|pid| lives(*pid)));
+    child.kill(Kill::NOW).expect("a child");
+    child.wait().expect("its end");
+    gone(&tree);
+}
+
+#[test]
+fn nobody_breaks_away() {
+    assert_eq!(said(&kid("break-away")), "Some(5)\n");
+}
+
+#[test]
+fn a_tree_is_killed_whole_whatever_group_it_is_in() {
+    for group in [Group::New, Group::Session, Group::Inherit] {
+        let mut command = kid("tree 3");
+        let mut child = command.group(group).spawn().expect("a child");
+        let tree = numbers(&mut child, 3);
+        child.kill(Kill::NOW).expect("a child");
+        assert_eq!(child.wait().expect("its end").status.code(), Some(1), "{group:?}");
+        gone(&tree);
+    }
+}
+
+#[test]
+fn a_host_that_is_killed_takes_its_children_along() {
+    let mut host = kid("herd 2 tree 2").spawn().expect("a host");
+    let trees = numbers(&mut host, 4);
+    assert!(trees.iter().all(|pid| lives(*pid)));
+    // The host alone: the job that it is in stays open.
+    end(host.id());
+    host.wait().expect("its end");
+    gone(&trees);
+}
+
+#[test]
+fn who_outlives_a_child_lives_on_while_we_do() {
+    for group in [Group::New, Group::Inherit] {
+        let mut set = ChildSet::new(Limits::default()).expect("a set");
+        let mut command = kid("leave-group 600000");
+        let token = set.spawn(command.group(group), SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        ledger.finish(&mut set);
+        let left: u32 = ledger.text(token).trim().parse().expect("a number");
+        assert_eq!(ledger.outcome(token).left_running, group == Group::New);
+        drop(set);
+        said(&kid("cwd"));
+        assert!(lives(left), "{group:?}: it was killed");
+        end(left);
+    }
+    // A child that is let go, too.
+    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    let id = child.id();
+    drop(child.take_stdin());
+    drop(child);
+    said(&kid("cwd"));
+    assert!(lives(id), "it was killed");
+    end(id);
+}
+
+/// End of file comes when the child ends, however many others start in that moment.
+#[test]
+fn children_of_many_threads_hold_no_pipes_of_each_other() {
+    let sleepers: Vec<_> = std::thread::scope(|scope| {
+        let threads = [0, 1].map(|number| {
+            scope.spawn(move || {
+                let mut sleepers = Vec::new();
+                for _ in 0..10 {
+                    let mut sleeper = kid("sleep-ms 600000");
+                    sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("a child"));
+                    let mut child = kid("spew 10").spawn().expect("a child");
+                    let text = read_all(child.take_stdout());
+                    assert_eq!(text.len(), 10, "thread {number}");
+                    child.wait().expect("its end");
+                }
+                sleepers
+            })
+        });
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+    });
+    for mut sleeper in sleepers {
+        sleeper.kill(Kill::NOW).expect("a child");
+        sleeper.wait().expect("its end");
+    }
+}
