@@ -5,6 +5,7 @@
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
+use windows_sys::Win32::Foundation::HMODULE;
 use windows_sys::Win32::System::LibraryLoader::{
     GetModuleHandleW, GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExW,
 };
@@ -23,21 +24,23 @@ pub(super) const KERNEL32: PCWSTR = w!("kernel32.dll");
 pub(super) fn find(library: PCWSTR, name: &CStr) -> Option<Function> {
     // SAFETY: the constants above, and whatever else is a constant, end with a zero; nothing is loaded by it.
     let module = unsafe { GetModuleHandleW(library) };
-    if module.is_null() {
-        return None;
-    }
-    // SAFETY: the module is loaded and never unloaded, and the name ends with a zero.
-    unsafe { GetProcAddress(module, name.as_ptr().cast()) }
+    named(module, name)
 }
 
 /// A function of a library of the system's that few processes need.
 pub(super) fn load(library: PCWSTR, name: &CStr) -> Option<Function> {
     // SAFETY: the name is a constant that ends with a zero; it is looked for in the folder of the system and nowhere else.
     let module = unsafe { LoadLibraryExW(library, std::ptr::null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32) };
+    named(module, name)
+}
+
+/// A function of a module, if there is one. Nobody here unloads any.
+fn named(module: HMODULE, name: &CStr) -> Option<Function> {
     if module.is_null() {
         return None;
     }
-    find(library, name)
+    // SAFETY: the module is loaded and stays so, and the name ends with a zero.
+    unsafe { GetProcAddress(module, name.as_ptr().cast()) }
 }
 
 /// The version of Wine that we run under, if we do.

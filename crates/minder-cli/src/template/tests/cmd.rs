@@ -34,6 +34,12 @@ fn call_with(template: &str, columns: &[&str], options: &Options) -> Result<(Str
     Ok((tail.strip_prefix('"').unwrap().strip_suffix('"').unwrap().to_owned(), variables))
 }
 
+/// Reads a line with variables of the user's that hold this.
+fn scan_with(variable: &dyn Fn(&str) -> Option<OsString>, text: &str) -> Result<(), Error> {
+    let rules = super::super::cmd::Rules { lexicon: &Lexicon::default(), repeat: Repeat::Joined, variable };
+    super::super::cmd::scan(text.as_bytes(), &rules, 1).map(drop)
+}
+
 #[track_caller]
 fn no(template: &str, part: &str) {
     let text = call(template, &["v"]).expect_err(template).to_string();
@@ -198,9 +204,7 @@ fn variables_that_hold_quotes_are_refused() {
         "LINES" => Some(OsString::from("a\nb")),
         _ => Some(OsString::from("a & b")),
     };
-    let lexicon = Lexicon::default();
-    let rules = super::super::cmd::Rules { lexicon: &lexicon, repeat: Repeat::Joined, variable: &variable };
-    let scan = |text: &str| super::super::cmd::scan(text.as_bytes(), &rules, 1).map(drop);
+    let scan = |text: &str| scan_with(&variable, text);
     assert!(scan("\"%PLAIN%\" {}").is_ok());
     assert!(scan("x \"%ProgramFiles(x86)%\" \"%PLAIN:~0,1%{}\"").is_ok());
     for text in ["%QUOTED% {}", "%CARET%{}", "{} %CARET:~0,1%", "x \"%LINES%\" {}"] {
@@ -226,9 +230,7 @@ fn variables_are_read_as_what_they_hold() {
         "FOR" => Some(OsString::from("for /f")),
         _ => None,
     };
-    let lexicon = Lexicon::default();
-    let rules = super::super::cmd::Rules { lexicon: &lexicon, repeat: Repeat::Joined, variable: &variable };
-    let scan = |text: &str| super::super::cmd::scan(text.as_bytes(), &rules, 1).map(drop);
+    let scan = |text: &str| scan_with(&variable, text);
     for text in [
         "%TOOL% {}",
         r#""%ROOT%\system32\find.exe" {}"#,

@@ -1,7 +1,8 @@
 //! Spawning on Windows: `CreateProcessW` into a job object, with a list of the only handles that are inherited.
 //!
-//! A child shares our console. Where we have none it gets one that nobody sees. The system is always told the absolute path of what it is to start, never left to search, and never handed a
-//! batch file: that is run by the `cmd.exe` of the system's folder, on a line that this reads as we mean it.
+//! A child shares our console. Where we have none it gets one that nobody sees. The system is always told the absolute
+//! path of what it is to start, never left to search, and never handed a batch file: that is run by the `cmd.exe` of the
+//! system's folder, on a line that this reads as we mean it.
 //!
 //! What is on the list has to be inheritable from its making to the child's start. Our own children never take what is
 //! not on their list; one that other code of the host starts in this moment, without a list, does, and then holds a
@@ -9,10 +10,10 @@
 
 #![expect(unsafe_code, reason = "copies of handles")]
 
-mod search;
-mod words;
 mod line;
 mod process;
+mod search;
+mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -39,7 +40,7 @@ pub(crate) use self::line::Line;
 use self::process::{Entry, Request};
 use self::search::Places;
 use self::words::Words;
-use super::{Failure, Spawned, Step, batch, quote};
+use super::{Failure, Spawned, Step};
 use crate::command::{Command, Group, Stdio};
 use crate::sys::late;
 use crate::sys::pipe::{Reader, Writer};

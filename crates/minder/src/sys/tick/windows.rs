@@ -1,5 +1,4 @@
 //! Windows: the multimedia timer's minimum resolution, which is the process's.
-
 //!
 //! It lies in a library that brings half of the desktop along, so it is loaded when it is asked for: each process of the
 //! command would start much later with it (measured under Wine).

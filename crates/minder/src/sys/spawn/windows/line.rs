@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use super::words::Words;
-use super::{Spawner, batch, folder, quote, search};
+use super::{Spawner, folder, search};
 use crate::command::Command;
+use crate::sys::spawn::{batch, quote};
 
 /// Where a program was found, and the folder that it is to start in.
 #[derive(Clone, Debug)]
