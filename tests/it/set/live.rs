@@ -24,6 +24,16 @@ fn tight(backend: &'static str, folder: &Path) -> Limits {
     limits
 }
 
+/// Hears as long as this holds, for which no event stands.
+#[track_caller]
+fn hear_while(heard: &mut Heard, set: &mut ChildSet, holds: impl Fn() -> bool) {
+    let until = patience();
+    while holds() {
+        assert!(Instant::now() < until, "it never came");
+        hear_for(heard, set, Duration::from_millis(10));
+    }
+}
+
 /// Kept until the end, in memory and a file.
 fn at_end(files: bool) -> SpawnOptions {
     SpawnOptions::default().when_full(WhenFull::Spill).delivery(Delivery::AtEnd).files(files)
@@ -269,9 +279,8 @@ fn what_waits_comes_at_once_though_the_child_is_silent_and_what_follows_comes_af
             let bytes = patterned(300_000);
             let mut heard = Heard::default();
             feed(&mut set, &mut heard, token, &bytes[..200_000]);
-            hear_for(&mut heard, &mut set, Duration::from_millis(50));
+            hear_while(&mut heard, &mut set, || nameless_files(folder.path()).is_empty());
             assert!(heard.of(token).outs[0].is_empty(), "it is not live yet");
-            assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
             set.go_live(token).expect("a child");
             set.go_live(token).expect("twice is nothing");
             heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 200_000);
@@ -756,11 +765,13 @@ fn the_end_of_a_live_stream_is_told_before_the_end_of_its_child() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
         let mut command = minder::Command::new("/bin/sh");
-        command.args(["-c", "head -c 200000 /dev/zero; exec >&-; exec sleep 600"]);
+        let over = folder.path().join("over");
+        command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
         command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
         let token = set.spawn(&command, at_end(true)).expect("a child");
         let mut heard = Heard::default();
-        hear_for(&mut heard, &mut set, Duration::from_millis(200));
+        // A pipe holds less than that: by then a file has the rest.
+        hear_while(&mut heard, &mut set, || !over.exists());
         set.go_live(token).expect("a child");
         heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.eofs[0]));
         assert_eq!((heard.of(token).outs[0].len(), heard.of(token).files), (200_000, 1));
