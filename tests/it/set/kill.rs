@@ -9,6 +9,8 @@ use minder::{Limits, Stdio};
 #[cfg(any(target_os = "linux", windows))]
 use crate::kit::lives;
 use crate::kit::{Ledger, each_backend, kid, killed, limits, patience, silent};
+#[cfg(target_os = "linux")]
+use crate::kit::{alone, open_descriptors};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -59,6 +61,34 @@ fn after_asks_then_insists_with_those_who_ignore_it() {
         ledger.finish(&mut set);
         assert!(asked.elapsed() >= grace);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+    });
+}
+
+/// Who cannot be looked for is not taken for dead, and is ended when there is something to look with again.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_free_descriptor_nobody_is_taken_for_dead() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    alone("set::kill::without_a_free_descriptor_nobody_is_taken_for_dead", || {
+        each_backend(|backend| {
+            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+            let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+            let before = getrlimit(Resource::Nofile);
+            set.kill(token, Kill::after(Duration::from_millis(100))).expect("a tree");
+            // As many as are open: poll(2) takes no more sources than the limit.
+            let open = Some(open_descriptors() as u64);
+            setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("one's own limit");
+            // And those between them.
+            let rest: Vec<_> =
+                std::iter::repeat_with(|| std::fs::File::open("/dev/null")).map_while(Result::ok).collect();
+            let until = Instant::now() + SECOND;
+            let done = ledger.hear_until(&mut set, until, |ledger| ledger.of(token).done.is_some());
+            setrlimit(Resource::Nofile, before).expect("one's own limit");
+            drop(rest);
+            assert!(!done && ledger.of(token).exit.is_some(), "{:?}", ledger.of(token).done);
+            ledger.finish(&mut set);
+            assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
+        });
     });
 }
 

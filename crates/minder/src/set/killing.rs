@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use crate::child::Kill;
 use crate::sys::tree::Blow;
 
-/// How long a tree that was killed is looked for before it is given up: a process in an uninterruptible call.
+/// How long, and through how many blows, a tree that was killed is looked for before it is given up: a process in an
+/// uninterruptible call. The time alone may be one in which we stood still, or the machine.
 const PATIENCE: Duration = Duration::from_secs(5);
+const BLOWS_MIN: u32 = 50;
 /// How often the tree is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 /// The longest pause: a century, far from where adding to the clock would fail.
@@ -20,11 +22,13 @@ pub(super) struct Killing {
     sent: usize,
     /// When the next blow is due.
     next_at: Instant,
+    /// When it was insisted first, and how often since then.
+    insisted: Option<(Instant, u32)>,
 }
 
 impl Killing {
     pub(super) fn new(how: Kill, now: Instant) -> Self {
-        let mut killing = Self { how, sent: 0, next_at: now };
+        let mut killing = Self { how, sent: 0, next_at: now, insisted: None };
         killing.due(now);
         killing
     }
@@ -46,7 +50,11 @@ impl Killing {
         if now < self.next_at {
             return None;
         }
-        let Some(step) = self.how.steps().get(self.sent) else { return Some(Blow::Insist) };
+        let Some(step) = self.how.steps().get(self.sent) else {
+            let (first, blows) = self.insisted.unwrap_or((now, 0));
+            self.insisted = Some((first, blows.saturating_add(1)));
+            return Some(Blow::Insist);
+        };
         self.sent += 1;
         self.next_at = later(now, step.pause);
         Some(Blow::Signal(step.signal))
@@ -54,7 +62,7 @@ impl Killing {
 
     /// Whether those who are left will not go.
     pub(super) fn is_hopeless(&self, now: Instant) -> bool {
-        self.sent == self.how.steps().len() && now > later(self.next_at, PATIENCE)
+        self.insisted.is_some_and(|(first, blows)| blows >= BLOWS_MIN && now > later(first, PATIENCE))
     }
 }
 
@@ -78,10 +86,13 @@ mod tests {
         assert_eq!(killing.due(start + ms(110)), Some(Blow::Signal(15)));
         assert_eq!(killing.insist_at(), start + ms(160));
         assert_eq!(killing.due(start + ms(159)), None);
-        for _ in 0..3 {
-            assert_eq!(killing.due(start + ms(160)), Some(Blow::Insist));
+        // However late the first one is struck.
+        let late = start + ms(160) + 2 * PATIENCE;
+        for _ in 0..BLOWS_MIN {
+            assert!(!killing.is_hopeless(late + 2 * PATIENCE));
+            assert_eq!(killing.due(late), Some(Blow::Insist));
         }
-        assert!(!killing.is_hopeless(start + ms(170)) && killing.is_hopeless(start + ms(170) + PATIENCE));
+        assert!(!killing.is_hopeless(late + PATIENCE) && killing.is_hopeless(late + ms(1) + PATIENCE));
         let now = Killing::new(Kill::NOW, start);
         assert_eq!(now.insist_at(), start);
         assert!(Killing::new(Kill::after(Duration::MAX), start).insist_at() >= start + PAUSE_MAX);

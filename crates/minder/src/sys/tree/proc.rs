@@ -4,7 +4,10 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::os::fd::AsRawFd;
+
+use crate::sys::is_exhausted;
 
 /// One process that is neither a zombie nor dead.
 #[derive(Clone, Copy, Debug)]
@@ -21,37 +24,48 @@ pub(super) struct Entry {
 /// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
 pub(in crate::sys) const PF_EXITING: u32 = 4;
 
-/// Reads one process; `None` if it is over.
-pub(super) fn entry(pid: libc::pid_t) -> Option<Entry> {
-    // The name is any bytes.
-    parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
-}
-
-/// Every living process of the machine.
-pub(super) fn each(mut visit: impl FnMut(Entry)) {
-    let Ok(folder) = fs::read_dir("/proc") else { return };
-    for item in folder.flatten() {
-        let pid = item.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(process) = pid.and_then(entry) {
-            visit(process);
-        }
+/// Reads one process; `None` if it is over. It fails where there is no descriptor or memory to read with.
+pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
+    match fs::read(format!("/proc/{pid}/stat")) {
+        // The name is any bytes.
+        Ok(stat) => Ok(parse(&String::from_utf8_lossy(&stat))),
+        Err(error) if is_exhausted(&error) => Err(error),
+        // Gone, or hidden from us.
+        Err(_) => Ok(None),
     }
 }
 
-pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
-    entry(pid).map(|process| process.group)
+/// Every living process of the machine that we may see; fails if one may be missing.
+pub(super) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
+    let folder = match fs::read_dir("/proc") {
+        Err(error) if !is_exhausted(&error) => return Ok(()),
+        folder => folder?,
+    };
+    for item in folder {
+        let pid = item?.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(pid) = pid
+            && let Some(process) = entry(pid)?
+        {
+            visit(process);
+        }
+    }
+    Ok(())
 }
 
-/// Adds all living descendants of `root`, parents first, without `root` itself. Those that are gone are taken out: a
-/// number may be another's by now, whose children are none of ours.
+pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
+    entry(pid).ok().flatten().map(|process| process.group)
+}
+
+/// Adds all living descendants of `root`, parents first, without `root` itself, as far as they can be read. Those that
+/// are gone are taken out: a number may be another's by now, whose children are none of ours.
 pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u64)>) {
-    found.retain(|&(pid, started)| entry(pid).is_some_and(|process| process.started == started));
+    found.retain(|one| is(*one).unwrap_or(true));
     let mut parents = vec![root];
     parents.extend(found.iter().map(|&(pid, _)| pid));
     while let Some(parent) = parents.pop() {
         for pid in children(parent) {
             // Read after it was named a child: only if it still is one, its start is that of our descendant.
-            let child = entry(pid).filter(|process| process.parent == parent);
+            let child = entry(pid).ok().flatten().filter(|process| process.parent == parent);
             if child.is_some_and(|process| found.insert((pid, process.started))) {
                 parents.push(pid);
             }
@@ -70,7 +84,7 @@ fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
                 found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()))
             }
             Err(_) => {
-                each(|process| {
+                let _ = each(|process| {
                     if process.parent == pid {
                         found.push(process.pid);
                     }
@@ -82,14 +96,22 @@ fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     found
 }
 
-/// Sends a signal to exactly this process; says whether it is still there.
+/// Whether this process lives.
+fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
+    Ok(entry(pid)?.is_some_and(|process| process.started == started))
+}
+
+/// Sends a signal to exactly this process; says whether it may still be there. One that cannot be told from others gets
+/// nothing.
 pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a number that is
     // re-used between 2 and 3 is not hit.
     let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    if entry(pid).is_none_or(|process| process.started != started) {
-        return false;
+    match is((pid, started)) {
+        Ok(true) => (),
+        Ok(false) => return false,
+        Err(_) => return true,
     }
     match held {
         Some(held) => {
@@ -134,7 +156,7 @@ mod tests {
     fn we_are_there_and_in_the_table() {
         let own = std::process::id().cast_signed();
         let mut seen = false;
-        each(|process| seen |= process.pid == own);
+        each(|process| seen |= process.pid == own).expect("the table");
         assert!(seen && group_of(own).is_some());
     }
 }

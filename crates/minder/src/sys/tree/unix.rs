@@ -130,8 +130,9 @@ impl Tree {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn lives(group: libc::pid_t) -> bool {
     let mut found = false;
-    super::proc::each(|process| found |= process.group == group && !process.exiting);
-    found
+    let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
+    // One that could not be read may be one of them.
+    found || read.is_err()
 }
 
 /// Zombies cannot be told apart here.
@@ -143,6 +144,8 @@ fn lives(_group: libc::pid_t) -> bool {
 /// A look at all processes of the machine: who lives, and in which group.
 #[derive(Debug, Default)]
 pub(crate) struct Living {
+    /// Not everybody could be seen: whoever is asked for may live.
+    partial: bool,
     groups: HashSet<libc::pid_t>,
     processes: HashSet<(libc::pid_t, u64)>,
 }
@@ -152,10 +155,11 @@ impl Living {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn now() -> Self {
         let mut living = Self::default();
-        super::proc::each(|process| {
+        let read = super::proc::each(|process| {
             living.groups.insert(process.group);
             living.processes.insert((process.pid, process.started));
         });
+        living.partial = read.is_err();
         living
     }
 
@@ -166,11 +170,11 @@ impl Living {
     }
 
     fn has_group(&self, group: libc::pid_t) -> bool {
-        self.groups.contains(&group)
+        self.partial || self.groups.contains(&group)
     }
 
     fn has(&self, process: (libc::pid_t, u64)) -> bool {
-        self.processes.contains(&process)
+        self.partial || self.processes.contains(&process)
     }
 }
 
