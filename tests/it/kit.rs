@@ -36,14 +36,22 @@ pub(crate) fn silent(words: &str) -> Command {
 
 /// When a test gives up: far beyond what the slowest machine needs.
 pub(crate) fn patience() -> Instant {
-    // Under Wine a start takes longer.
-    Instant::now() + Duration::from_secs(if cfg!(windows) { 60 } else { 20 })
+    Instant::now() + PATIENCE
 }
+
+/// Under Wine a start takes longer.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 60 } else { 20 });
 
 /// How long a race is run.
 pub(crate) fn race_time() -> Duration {
     let seconds = std::env::var("MINDER_RACE_SECONDS").ok().and_then(|text| text.parse().ok());
     Duration::from_secs_f64(seconds.unwrap_or(1.0))
+}
+
+/// Whether a race goes on that was to end then. On a busy machine it begins late.
+pub(crate) fn race_goes_on(end: Instant, has_begun: bool) -> bool {
+    let now = Instant::now();
+    now < end || (!has_begun && now < end + PATIENCE)
 }
 
 /// Byte number `at` of everything that testkid writes.

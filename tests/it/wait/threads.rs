@@ -12,7 +12,7 @@ use super::{
     computed, counter, each_exact, each_handle, each_source, expect, expect_since, has_edge, hear, lower,
     names, open, pipe, raise, served, settle, tokens,
 };
-use crate::kit::{each_backend, patience, race_time};
+use crate::kit::{each_backend, patience, race_goes_on, race_time};
 
 #[test]
 fn a_change_takes_effect_in_a_wait_that_goes_on() {
@@ -188,7 +188,7 @@ fn what_was_ready_before_is_not_told_of_its_successor() {
             let waiters: Vec<_> = (0..2).map(|_| scope.spawn(wait)).collect();
             let mut round = 0;
             // Odd tokens are those of files that are never ready. No file has another descriptor.
-            while Instant::now() < end && !stop.load(Ordering::SeqCst) {
+            while race_goes_on(end, heard.load(Ordering::SeqCst) > 0) && !stop.load(Ordering::SeqCst) {
                 round += 2;
                 modify_or_add(&poller, &place, round);
                 let before = heard.load(Ordering::SeqCst);
@@ -252,11 +252,7 @@ fn what_was_ready_is_not_told_of_whatever_comes_in_its_place() {
                     }
                 });
             }
-            // On a busy machine the race begins late.
-            let last = patience();
-            let goes_on =
-                || Instant::now() < end || (heard.load(Ordering::SeqCst) == 0 && Instant::now() < last);
-            while goes_on() {
+            while race_goes_on(end, heard.load(Ordering::SeqCst) > 0) {
                 let told = names(&hear(&poller, Instant::now() + Duration::from_millis(1)));
                 heard.fetch_add(told.len() as u64, Ordering::SeqCst);
                 if told.iter().any(|token| token % 2 == 1) {
@@ -331,7 +327,7 @@ fn no_token_outlives_its_deletion_while_all_change_theirs() {
                 });
             }
             let mut told = 0;
-            while Instant::now() < end {
+            while race_goes_on(end, told > 0) {
                 let before: Vec<_> = lowest.iter().map(|lowest| lowest.load(Ordering::SeqCst)).collect();
                 for token in tokens(&poller) {
                     let (thread, number) = ((token >> 32) as usize, token & 0xffff_ffff);

@@ -40,10 +40,13 @@ fn shown(follower: &mut Live, jobs: usize) {
 fn a_run_that_goes_on_is_said_to() {
     let mut waiting = Waiting::new(2);
     waiting.go(1);
-    waiting.run.until("first job's end", |record| !record.outs[0].is_empty());
-    let listed = waiting.state.log("").code(0).says("").text();
-    let row = listed.lines().nth(1).expect("a run");
-    assert!(row.contains(" 1 ") && row.ends_with("(running)"), "{listed}");
+    // What it writes is seen before its end.
+    let state = &waiting.state;
+    let listed = || state.log("").code(0).says("").text();
+    let ended = || listed().lines().nth(1).is_some_and(|row| row.contains(" 1 "));
+    waiting.run.until_true("the first job's end", ended);
+    let listed = listed();
+    assert!(listed.lines().nth(1).is_some_and(|row| row.ends_with("(running)")), "{listed}");
     assert!(
         waiting.state.log("--json").code(0).text().contains("\"state\":\"running\",\"note\":\"running\"")
     );
