@@ -60,7 +60,10 @@ fn whole(stream: &[u8], len: usize, live: bool) -> Vec<usize> {
             found.push(id);
             rest = next;
         } else {
-            assert!(live && all.starts_with(rest), "job {id} is torn after {found:?}");
+            let same = all.iter().zip(rest).take_while(|(one, other)| one == other).count();
+            let behind = text(&rest[same..rest.len().min(same + 30)]);
+            let end = format!("{same} bytes, and then of {}: {behind:?}", rest.len() - same);
+            assert!(live && all.starts_with(rest), "job {id} is torn after {found:?}: {end}");
             break;
         }
     }
@@ -81,6 +84,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
     let first = Live::start(&command).finish();
     let what = format!("{flags}, {pages} pages: {}", first.err);
+    eprintln!("{what}");
     let mut shown = whole(&first.out, len, true);
     assert!(first.err.lines().count() <= 1 && !first.err.contains("(os error"), "{what}");
     if first.status == minder::Status::Exited(0) {

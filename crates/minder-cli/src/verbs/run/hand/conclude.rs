@@ -256,7 +256,12 @@ impl Hand<'_> {
         if running.torn {
             running.results.take().into_iter().for_each(Results::discard);
             self.batch.discard();
-            return self.batch.end_job(task.number, None, false);
+            // Behind a piece that was seen nothing else is: it would go on in the middle of a line.
+            let seen = running.live || shared.plan.view == View::Lines;
+            if !(seen && shared.stage.has(task.number)) {
+                self.batch.end_job(task.number, None, false);
+            }
+            return;
         }
         let head = std::mem::take(&mut running.head);
         self.batch.push(Stream::Stdout, &head);
