@@ -198,15 +198,16 @@ pub fn remove_open(path: &Path) -> io::Result<()> {
     system::remove_open(path)
 }
 
-/// Makes a file for its owner alone that has no name: nothing is left of it, whatever happens.
+/// Makes a file for its owner alone that goes with its last handle, however that comes about.
+///
+/// - Linux: it never has a name (`O_TMPFILE`, open(2)). On file systems that cannot do so, and on other Unix systems, it
+///   is removed as soon as it is made: a kill between the two leaves an empty file.
+/// - Windows: it has a name that nobody can open, and the system removes it (`FILE_FLAG_DELETE_ON_CLOSE`, CreateFileW).
 ///
 /// # Errors
 /// Whatever the file system says.
 pub fn nameless_file(folder: &Path) -> io::Result<File> {
-    // Made with `O_EXCL` and mode 0600, and without a name from here on.
-    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
-    path.close()?;
-    Ok(file)
+    system::nameless_file(folder)
 }
 
 /// Makes a pipe that has this name and that nobody else may open.

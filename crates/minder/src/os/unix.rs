@@ -164,6 +164,23 @@ pub(super) fn write_console(_file: &File, _bytes: &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
+/// See [`super::nameless_file`].
+pub(super) fn nameless_file(folder: &Path) -> io::Result<File> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let mut options = OpenOptions::new();
+        // With `O_EXCL` nobody can give it a name later.
+        let flags = libc::O_TMPFILE | libc::O_EXCL;
+        if let Ok(file) = options.read(true).write(true).mode(0o600).custom_flags(flags).open(folder) {
+            return Ok(file);
+        }
+    }
+    // Made with `O_EXCL` and mode 0600.
+    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
+    path.close()?;
+    Ok(file)
+}
+
 /// See [`super::private_file`].
 pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

@@ -136,6 +136,11 @@ pub(super) fn write_console(file: &File, bytes: &[u8]) -> io::Result<bool> {
     crate::sys::console::write(file, bytes)
 }
 
+/// See [`super::nameless_file`].
+pub(super) fn nameless_file(folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(folder)
+}
+
 /// See [`super::private_file`].
 pub(super) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
