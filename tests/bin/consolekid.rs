@@ -16,6 +16,9 @@
     )
 )]
 
+#[cfg(windows)]
+mod append;
+
 #[cfg(not(windows))]
 fn main() {}
 
@@ -63,7 +66,7 @@ mod console {
         let mut options = OpenOptions::new();
         // The system closes what is open of a process however it ends.
         let _life = options.write(true).create_new(true).custom_flags(FILE_FLAG_DELETE_ON_CLOSE).open(own)?;
-        let mut file = OpenOptions::new().append(true).create(true).open(marker)?;
+        let mut file = crate::append::append(marker)?;
         file.write_all(format!("{}\n", std::process::id()).as_bytes())?;
         drop(file);
         std::thread::sleep(LONG);

@@ -3,10 +3,11 @@
 #![cfg_attr(unix, expect(unsafe_code, reason = "descriptors and limits as a host may leave them"))]
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use super::append::append;
 use super::{Words, pause};
 
 /// The verb, if it is one of these.
@@ -25,7 +26,7 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         "meet" => meet(Path::new(word(1)), number(2))?,
         // append FILE WORD: adds a line to a file, and says the word.
         "append" => {
-            let mut file = OpenOptions::new().append(true).create(true).open(word(1))?;
+            let mut file = append(Path::new(word(1)))?;
             file.write_all(format!("{}\n", word(2)).as_bytes())?;
             println!("{}", word(2));
         }
@@ -123,7 +124,7 @@ fn fill(bytes: usize, mark: &Path) -> io::Result<()> {
 
 fn work(log: &Path, seed: usize, job: usize) -> io::Result<()> {
     let note = |what: &str| -> io::Result<()> {
-        let mut file = OpenOptions::new().append(true).create(true).open(log)?;
+        let mut file = append(log)?;
         file.write_all(format!("{what}{job}\n").as_bytes())
     };
     note("+")?;

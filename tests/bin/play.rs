@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::append::{append, when_free};
 use super::{Words, pause};
 
 /// What a line consists of.
@@ -282,7 +283,7 @@ impl Play {
     fn builtin(&mut self, words: &[String], sinks: &[Sink; 2]) -> io::Result<i32> {
         let word = |place: usize| words.get(place).map_or("", String::as_str);
         match word(0) {
-            "echo" => writeln!(out(&sinks[0])?, "{}", words[1..].join(" "))?,
+            "echo" => out(&sinks[0])?.write_all(format!("{}\n", words[1..].join(" ")).as_bytes())?,
             "printf" => out(&sinks[0])?.write_all(&printf(word(1), &words[2..]))?,
             "exit" => {
                 let status = word(1).parse().unwrap_or(2);
@@ -294,7 +295,7 @@ impl Play {
             "test" | "[" => return Ok(i32::from(!holds(&words[1..]))),
             "touch" => {
                 for path in &words[1..] {
-                    OpenOptions::new().append(true).create(true).open(path)?;
+                    drop(append(Path::new(path))?);
                 }
             }
             // rm -f FILE
@@ -340,7 +341,9 @@ fn kid(words: &[String], sinks: &[Sink; 2], last: bool) -> io::Result<i32> {
 }
 
 fn open(path: &str, append: bool) -> io::Result<File> {
-    OpenOptions::new().append(append).write(!append).truncate(!append).create(true).open(path)
+    let mut options = OpenOptions::new();
+    options.append(append).write(!append).truncate(!append).create(true);
+    when_free(&options, Path::new(path))
 }
 
 fn out(sink: &Sink) -> io::Result<Box<dyn Write>> {
@@ -348,7 +351,8 @@ fn out(sink: &Sink) -> io::Result<Box<dyn Write>> {
         Sink::Stream(1) => Box::new(io::stdout()),
         Sink::Stream(_) => Box::new(io::stderr()),
         Sink::Null => Box::new(io::sink()),
-        Sink::File(path, append) => Box::new(open(path, *append)?),
+        Sink::File(path, true) => Box::new(append(Path::new(path))?),
+        Sink::File(path, false) => Box::new(open(path, false)?),
     })
 }
 

@@ -13,6 +13,7 @@ use std::io::{self, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+mod append;
 mod jobs;
 mod play;
 mod text;

@@ -59,6 +59,12 @@ fn too_few_descriptors_for_a_single_job_are_an_error_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
+/// A user whose processes nobody else counts, not even the same test of another run. 65534 is everybody's nobody.
+#[cfg(unix)]
+fn user(place: u32) -> u32 {
+    50_000 + 2 * (std::process::id() % 7_000) + place
+}
+
 #[cfg(unix)] // A limit of a user's processes.
 #[test]
 fn few_processes_make_it_slower_and_nothing_else() {
@@ -70,8 +76,8 @@ fn few_processes_make_it_slower_and_nothing_else() {
     let log = folder.path().join("log");
     let lines: String = (0..60).map(|job| format!("{job:02}\n")).collect();
     // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
-    let changes = "user=64123,nproc=14";
-    let mut command = minder_as(changes, "run --no-record -j50");
+    let changes = format!("user={},nproc=14", user(0));
+    let mut command = minder_as(&changes, "run --no-record -j50");
     command.arg(format!("{TESTKID} sleep-ms 20; {TESTKID} append {} {{}}", path(&log)));
     let ended = Live::start(command.env("TMPDIR", folder.path()).stdin(input(lines.as_bytes()))).finish();
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
@@ -81,7 +87,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
     assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "run twice: {ran:?}");
     let folder = super::folder();
     let log = folder.path().join("log");
-    let mut command = minder_as(changes, &format!("run --no-record -j50 KID append {}", path(&log)));
+    let mut command = minder_as(&changes, &format!("run --no-record -j50 KID append {}", path(&log)));
     let ended = Live::start(command.stdin(input(lines.as_bytes()))).finish().code(0).says("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines);
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
@@ -98,7 +104,7 @@ fn no_process_at_all_is_an_error_at_once() {
     }
     for most in 1..=6 {
         let ended = Live::start(&minder_as(
-            &format!("user=64124,nproc={most}"),
+            &format!("user={},nproc={most}", user(1)),
             "run --no-record -j4 KID echo-args ::: 1 2",
         ))
         .finish();
