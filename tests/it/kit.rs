@@ -54,6 +54,17 @@ pub(crate) fn race_goes_on(end: Instant, has_begun: bool) -> bool {
     now < end || (!has_begun && now < end + PATIENCE)
 }
 
+/// Does this when it goes, be it since a test failed: else threads would wait for ever for the end of a race.
+pub(crate) fn at_end(act: impl FnMut()) -> impl Drop {
+    struct AtEnd<F: FnMut()>(F);
+    impl<F: FnMut()> Drop for AtEnd<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    AtEnd(act)
+}
+
 /// Byte number `at` of everything that testkid writes.
 pub(crate) fn pattern(at: usize) -> u8 {
     b'a' + ((at ^ (at >> 8)) % 25) as u8

@@ -14,7 +14,7 @@ use super::lower;
 use super::{counter, each_source, open, pipe, raise};
 #[cfg(unix)]
 use crate::kit::alone;
-use crate::kit::{each_backend, patience, race_time};
+use crate::kit::{at_end, each_backend, patience, race_time};
 
 #[test]
 fn wakes_are_merged_and_the_next_wait_is_quiet() {
@@ -74,6 +74,7 @@ fn no_wake_is_ever_lost() {
                     waker.wake().expect("a wake");
                 });
             }
+            let _stop = at_end(|| stop.store(true, Ordering::SeqCst));
             let (end, mut events) = (Instant::now() + time, Events::new());
             while Instant::now() < end {
                 poller.wait(&mut events, Some(until)).expect("a wait");

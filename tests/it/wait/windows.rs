@@ -271,6 +271,9 @@ pub(super) fn has_edge(_name: &str) -> bool {
     false
 }
 
+/// In which steps [`computed`] goes on: those of the system's clock (GetSystemTimeAdjustment), or of Linux under Wine.
+pub(super) const COMPUTED_STEP: Duration = Duration::from_millis(16);
+
 /// The time that this thread has computed.
 pub(super) fn computed() -> Duration {
     let mut times = [FILETIME::default(); 4];
