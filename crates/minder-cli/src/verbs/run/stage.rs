@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use minder::{Spilled, Stream};
@@ -48,6 +48,8 @@ pub(super) struct Stage {
     bounded: bool,
     /// Whether lines of a running job had to wait since the stage was last given back.
     refused: AtomicBool,
+    /// How many jobs are over that their loops still have.
+    gathered: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -115,6 +117,7 @@ impl Stage {
             crowded: AtomicBool::new(false),
             bounded: true,
             refused: AtomicBool::new(false),
+            gathered: AtomicUsize::new(0),
         }
     }
 
@@ -135,11 +138,17 @@ impl Stage {
         self.owner.load(Ordering::SeqCst) == job
     }
 
+    /// Notes that a loop has a job that is over, before it is counted.
+    pub(super) fn gather(&self) {
+        self.gathered.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Gives the stage to a job, if nobody has it and nobody waits.
     pub(super) fn claim(&self, job: u64) -> bool {
         let state = self.lock();
         self.order == Order::Ended
             && state.waiting.is_empty()
+            && self.gathered.load(Ordering::SeqCst) == 0
             && self.owner.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
@@ -239,7 +248,9 @@ impl Stage {
         let mut shown = Shown::default();
         let before = self.owner.load(Ordering::SeqCst);
         let mut run = Run::default();
-        for mut finished in batch.take_jobs() {
+        let jobs = batch.take_jobs();
+        let gathered = jobs.len();
+        for mut finished in jobs {
             if self.may_show(finished.job) {
                 self.show_finished(state, &mut finished, batch.bytes(), &mut run, &mut shown);
                 self.pass(state, finished.job);
@@ -249,6 +260,7 @@ impl Stage {
             }
         }
         self.write_run(state, batch.bytes(), &mut run);
+        self.gathered.fetch_sub(gathered, Ordering::SeqCst);
         self.show_waiting(state, &mut shown, most);
         self.count(state, &mut shown, before);
         batch.clear();

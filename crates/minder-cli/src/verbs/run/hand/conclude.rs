@@ -41,7 +41,7 @@ impl Hand<'_> {
             owed = self.shared.book.is_kept();
         }
         self.write_row(start, task, ended);
-        self.batch.end_job(task.number, None, owed);
+        self.end_job(task.number, None, owed);
         Verdict::FailedForGood
     }
 
@@ -226,6 +226,11 @@ impl Hand<'_> {
         (!tail.is_empty()).then(|| Text::from(tail.as_slice()))
     }
 
+    fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {
+        self.shared.stage.gather();
+        self.batch.end_job(job, marks, owed);
+    }
+
     /// Drops what an attempt left after which the job runs again.
     pub(super) fn forget(&mut self, running: &mut Running, task: &Task) {
         end_lines(self.shared, running);
@@ -259,7 +264,7 @@ impl Hand<'_> {
             // Behind a piece that was seen nothing else is: it would go on in the middle of a line.
             let seen = running.live || shared.plan.view == View::Lines;
             if !(seen && shared.stage.has(task.number)) {
-                self.batch.end_job(task.number, None, false);
+                self.end_job(task.number, None, false);
             }
             return;
         }
@@ -302,7 +307,7 @@ impl Hand<'_> {
             true => Marks::failed(marks),
             false => marks,
         };
-        self.batch.end_job(task.number, marks, owed);
+        self.end_job(task.number, marks, owed);
     }
 }
 
