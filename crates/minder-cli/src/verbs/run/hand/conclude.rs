@@ -258,12 +258,13 @@ impl Hand<'_> {
     ) {
         let shared = self.shared;
         end_lines(shared, running);
+        // What it wrote was seen as it came.
+        let passed = running.live || shared.plan.view == View::Lines;
         if running.torn {
             running.results.take().into_iter().for_each(Results::discard);
             self.batch.discard();
             // Behind a piece that was seen nothing else is: it would go on in the middle of a line.
-            let seen = running.live || shared.plan.view == View::Lines;
-            if !(seen && shared.stage.has(task.number)) {
+            if !(passed && shared.stage.has(task.number)) {
                 self.end_job(task.number, None, false);
             }
             return;
@@ -277,7 +278,6 @@ impl Hand<'_> {
         }
         // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
         // not.
-        let passed = running.live || shared.plan.view == View::Lines;
         let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
         let cut = unseen || is_cut(outcome, shared.crew.is_cancelled());
         if cut && shared.table.is_some() {
