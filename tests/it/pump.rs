@@ -172,8 +172,10 @@ fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
         let record = host.ledger.of(token);
         let heard = &record.outs[0];
         assert_eq!(heard.len() as u64 + host.ledger.outcome(token).dropped, size as u64);
+        // What was still in the pipe when the child was gone may have been read after the first take.
+        let most = 700_000 + (64 << 10);
         assert!(
-            (600_000..=700_000).contains(&heard.len()) && patterned(size).ends_with(heard),
+            (600_000..=most).contains(&heard.len()) && patterned(size).ends_with(heard),
             "{} bytes heard",
             heard.len()
         );

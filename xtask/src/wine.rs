@@ -5,7 +5,7 @@
 use crate::{debian, install, run, tree};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
@@ -128,6 +128,7 @@ impl Prefix {
         let mark = home.join("made-by");
         let version = run::read(run::command("wine").arg("--version"))?;
         if std::fs::read_to_string(&mark).is_ok_and(|made| made == version) {
+            prefix.serve();
             return Ok(prefix);
         }
         if prefix.dir.exists() {
@@ -138,7 +139,16 @@ impl Prefix {
         run::run(&mut prefix.command("timeout", &["-k", "5", "240", "wineboot", "-i"]))?;
         std::fs::copy(dll, prefix.dir.join("drive_c/windows/system32/bcryptprimitives.dll"))?;
         std::fs::write(mark, version)?;
+        prefix.serve();
         Ok(prefix)
+    }
+
+    /// Has the server stay when nobody is there for a while. One that is just about to end refuses a program that comes
+    /// ("recvmsg: Connection reset by peer").
+    fn serve(&self) {
+        // Where a server runs already, this one leaves; without any, the first program starts one. It keeps its stderr.
+        let mut server = self.command("wineserver", &["-p600"]);
+        let _ = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
     /// A program that sees this prefix. Neither the offer to download Mono nor Wine's own log is wanted.

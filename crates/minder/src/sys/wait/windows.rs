@@ -12,6 +12,7 @@ mod queue;
 mod packet;
 mod doorbell;
 mod callback;
+mod close;
 mod timer;
 mod sources;
 mod afd;

@@ -25,7 +25,8 @@ pub(super) struct Callback(usize);
 
 #[derive(Debug, Default)]
 struct Table {
-    calls: HashMap<usize, Call>,
+    /// What each is to do, and how often it did.
+    calls: HashMap<usize, (Call, usize)>,
     last: usize,
 }
 
@@ -40,7 +41,7 @@ impl Callback {
         let mut table = table();
         table.last += 1;
         let number = table.last;
-        table.calls.insert(number, call);
+        table.calls.insert(number, (call, 0));
         Self(number)
     }
 
@@ -49,9 +50,17 @@ impl Callback {
         std::ptr::without_provenance_mut(self.0)
     }
 
+    /// How often it ran.
+    pub(super) fn runs(&self) -> usize {
+        table().calls.get(&self.0).map_or(0, |(_, runs)| *runs)
+    }
+
     /// Does what the callback with this context is for, if it is still wanted.
     pub(super) fn run(context: *mut c_void) {
-        let call = table().calls.get(&context.addr()).cloned();
+        let call = table().calls.get_mut(&context.addr()).map(|(call, runs)| {
+            *runs += 1;
+            call.clone()
+        });
         match call {
             Some(Call::Land(queue, packet)) => queue.post_soon(&packet),
             // When it fails, the time-out of the wait is there.

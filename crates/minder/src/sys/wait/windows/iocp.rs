@@ -21,6 +21,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::callback::{Call, Callback};
+use super::close::close;
 use super::thread_pool::ThreadPool;
 use super::{Backend, Packet, Queue, Watched};
 
@@ -51,7 +52,7 @@ impl Backend for Iocp {
         packet: Arc<Packet>,
     ) -> io::Result<Box<dyn Watched>> {
         let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
-        Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))
+        Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback, arms: 0 }))
     }
 }
 
@@ -62,6 +63,8 @@ struct Registered {
     wait: AtomicPtr<c_void>,
     handle: Arc<OwnedHandle>,
     callback: Callback,
+    /// How often it was waited for.
+    arms: usize,
 }
 
 impl Watched for Registered {
@@ -77,6 +80,7 @@ impl Watched for Registered {
             return Err(io::Error::last_os_error());
         }
         *self.wait.get_mut() = wait;
+        self.arms += 1;
         Ok(())
     }
 }
@@ -95,6 +99,9 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.unregister();
+        if self.callback.runs() < self.arms {
+            close(Arc::clone(&self.handle));
+        }
     }
 }
 

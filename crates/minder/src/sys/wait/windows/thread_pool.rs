@@ -17,6 +17,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::callback::{Call, Callback};
+use super::close::close;
 use super::{Backend, Packet, Queue, Watched};
 
 pub(super) const NAME: &str = "thread_pool";
@@ -42,7 +43,7 @@ impl Backend for ThreadPool {
         if wait == 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Box::new(Pooled { wait, handle, _callback: callback }))
+        Ok(Box::new(Pooled { wait, handle, callback, arms: 0 }))
     }
 }
 
@@ -51,13 +52,16 @@ impl Backend for ThreadPool {
 struct Pooled {
     wait: PTP_WAIT,
     handle: Arc<OwnedHandle>,
-    _callback: Callback,
+    callback: Callback,
+    /// How often it was waited for.
+    arms: usize,
 }
 
 impl Watched for Pooled {
     fn arm(&mut self) -> io::Result<()> {
         // SAFETY: the wait object is open; the handle stays open until `drop` has taken it out again. No time-out.
         unsafe { SetThreadpoolWait(self.wait, self.handle.as_raw_handle(), null()) };
+        self.arms += 1;
         Ok(())
     }
 }
@@ -68,6 +72,9 @@ impl Drop for Pooled {
         unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };
         // SAFETY: it is closed once; the system frees it when its last callback has returned.
         unsafe { CloseThreadpoolWait(self.wait) };
+        if self.callback.runs() < self.arms {
+            close(Arc::clone(&self.handle));
+        }
     }
 }
 

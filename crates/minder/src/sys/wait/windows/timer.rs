@@ -21,6 +21,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::callback::{Call, Callback};
+use super::close::close;
 use super::queue::Post;
 
 /// Made by the first wait that has a deadline.
@@ -38,7 +39,7 @@ enum State {
 #[derive(Debug)]
 struct Timer {
     wait: AtomicPtr<c_void>,
-    timer: OwnedHandle,
+    timer: Arc<OwnedHandle>,
     _callback: Callback,
     /// The deadline that it is set for.
     next: Option<Instant>,
@@ -67,7 +68,7 @@ impl Timer {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the call above made it, and nobody else has it.
-        let timer = unsafe { OwnedHandle::from_raw_handle(raw) };
+        let timer = Arc::new(unsafe { OwnedHandle::from_raw_handle(raw) });
         let (mut wait, callback) = (null_mut(), Callback::new(Call::Strike(Arc::clone(post))));
         // SAFETY: the timer is open until the wait is unregistered; `struck` follows no pointer.
         let answer = unsafe {
@@ -105,6 +106,7 @@ impl Drop for Timer {
     fn drop(&mut self) {
         // SAFETY: the wait was registered by `open` and is unregistered only here.
         unsafe { UnregisterWaitEx(*self.wait.get_mut(), null_mut()) };
+        close(Arc::clone(&self.timer));
     }
 }
 
