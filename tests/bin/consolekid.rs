@@ -42,11 +42,13 @@ mod console {
     use std::fs::OpenOptions;
     use std::io::{self, Write};
     use std::os::windows::fs::OpenOptionsExt;
+    use std::os::windows::io::AsRawHandle;
     use std::os::windows::process::CommandExt;
     use std::path::Path;
     use std::process::Command;
     use std::time::{Duration, Instant};
 
+    use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
     use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_DELETE_ON_CLOSE;
     use windows_sys::Win32::System::Console::{
         AllocConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, FreeConsole, GenerateConsoleCtrlEvent,
@@ -80,6 +82,12 @@ mod console {
         program: &str,
         words: &[OsString],
     ) -> io::Result<()> {
+        // Wine's console host inherits what can be inherited, and ends after us.
+        let (out, err) = (io::stdout(), io::stderr());
+        for handle in [out.as_raw_handle(), err.as_raw_handle()] {
+            // SAFETY: the handle is ours and stays open. The program that is started below gets a copy.
+            done(unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) })?;
+        }
         // SAFETY: has no preconditions. It fails where there is no console, which is as well.
         unsafe { FreeConsole() };
         // SAFETY: has no preconditions.

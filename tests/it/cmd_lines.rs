@@ -5,9 +5,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::OsStringExt;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use crate::kit::TESTKID;
+use minder::{Command, Stdio};
+
+use crate::kit::{TESTKID, said_by};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -70,7 +72,7 @@ impl Place {
             .env("MINDER_STATE_DIR", self.folder.path().join("state"));
         // Of a system around Wine.
         command.env_remove("SHELL");
-        command.stdin(Stdio::null()).env("P", "p").output().unwrap()
+        said_by(command.stdin(Stdio::Null).env("P", "p"))
     }
 
     fn run(&self, flags: &[&str], line: &str, values: &[OsString]) -> Output {
@@ -122,9 +124,10 @@ fn hard() -> Vec<OsString> {
 fn expands_again() -> bool {
     let mut command = Command::new(minder::os::system_shell());
     command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");
-    let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(["%INNER%", "again"].contains(&said.trim()), "{said}");
-    said.trim() == "again"
+    let said = String::from_utf8(said_by(&mut command).stdout).unwrap();
+    let said = said.trim().trim_matches('"');
+    assert!(["%INNER%", "again"].contains(&said), "{said}");
+    said == "again"
 }
 
 /// What `testkid echo-args` prints for these.
@@ -201,7 +204,7 @@ fn what_no_line_can_hold_is_refused() {
     std::fs::write(&path, "one\n").unwrap();
     let mut command = Command::new(MINDER);
     command.args(["run", "--no-record", "--no-guard", "--pipe", "--fifo", "type {}"]);
-    let output = command.stdin(std::fs::File::open(&path).unwrap()).output().unwrap();
+    let output = said_by(command.stdin(std::fs::File::open(&path).unwrap()));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains("no pipes in folders"), "{error}");
 }

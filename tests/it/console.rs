@@ -1,7 +1,11 @@
 //! The command in a Windows console: what Ctrl-C and Ctrl-Break do. Each test makes a console of its own, without a window.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use minder::{Command, Group};
+
+use crate::kit::said_by;
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
@@ -13,7 +17,8 @@ fn press(key: &str) -> (Output, String) {
     let mut command = Command::new(CONSOLEKID);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
     command.args(["run", "-j2", CONSOLEKID, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
-    let output = command.env("MINDER_STATE_DIR", &state).output().expect("a console");
+    // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
+    let output = said_by(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
     let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
     (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("a journal"))
 }

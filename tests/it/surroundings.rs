@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::os::windows::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use crate::kit::{TESTKID, patience};
+use minder::{Command, Stdio};
+
+use crate::kit::{TESTKID, patience, said_by};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -25,21 +27,19 @@ impl Place {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(MINDER);
-        command.args(words).env("MINDER_STATE_DIR", self.path("state")).stdin(Stdio::null());
+        command.args(words).env("MINDER_STATE_DIR", self.path("state")).stdin(Stdio::Null);
         command
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().expect("the command")
+        said_by(&mut self.command(words))
     }
 
     /// Runs it with this input.
     fn fed(&self, words: &[&str], input: &[u8]) -> Output {
-        let mut command = self.command(words);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the command");
-        child.stdin.take().expect("a pipe").write_all(input).expect("a reader");
-        child.wait_with_output().expect("an end")
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(input).and_then(|()| file.rewind()).expect("room for the input");
+        said_by(self.command(words).stdin(file))
     }
 }
 
@@ -57,7 +57,7 @@ fn nothing_is_said_of_guardians() {
 fn a_name_that_is_no_text_passes_through() {
     let place = Place::new();
     let name = OsString::from_wide(&[0x61, 0xd800, 0x62]);
-    let output = place.command(&["run", TESTKID, "raw", ":::"]).arg(&name).output().expect("the command");
+    let output = said_by(place.command(&["run", TESTKID, "raw", ":::"]).arg(&name));
     assert_eq!(output.stdout, name.as_encoded_bytes(), "{output:?}");
     let log = place.run(&["log", "last", "--json"]);
     assert!(text(&log.stdout).contains("Ye2ggGI="), "{log:?}");
@@ -109,8 +109,7 @@ fn a_record_may_lie_deep() {
     while state.as_os_str().len() < 400 {
         state.push("d".repeat(50));
     }
-    let with =
-        |words: &[&str]| place.command(words).env("MINDER_STATE_DIR", &state).output().expect("the command");
+    let with = |words: &[&str]| said_by(place.command(words).env("MINDER_STATE_DIR", &state));
     let output = with(&["run", TESTKID, "exit", ":::", "0"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(text(&with(&["log", "--json"]).stdout).lines().count(), 1);
@@ -125,7 +124,7 @@ fn a_run_that_was_killed_goes_on() {
     let (begun, go) = (begun.to_str().expect("text"), go.to_str().expect("text"));
     let words = ["run", "-k", "--quiet", TESTKID];
     let jobs = [":::", "append", "await", ":::+", begun, go, ":::", "word"];
-    let mut child = place.command(&words).args(jobs).stdout(Stdio::null()).spawn().expect("the command");
+    let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("the command");
     let listed = || text(&place.run(&["log", "--json"]).stdout);
     while !Path::new(begun).exists() || listed().is_empty() {
         assert!(std::time::Instant::now() < patience(), "no job has ended");
@@ -140,7 +139,7 @@ fn a_run_that_was_killed_goes_on() {
     let id = run.file_name().into_string().expect("text");
     let refused = place.run(&["run", "--resume", &id]);
     assert!(text(&refused.stderr).contains("is being run by another minder"), "{refused:?}");
-    child.kill().expect("a child");
+    crate::kit::end(child.id());
     child.wait().expect("a child");
     fs::write(go, "").expect("a file");
     let output = place.run(&["run", "--quiet", "--resume", &id]);

@@ -37,7 +37,7 @@ pub(crate) fn readable(handle: BorrowedHandle<'_>, within: Duration) -> bool {
 /// this moment, which may be a pipe that another test gives to a child.
 pub(crate) fn output(command: &mut std::process::Command) -> Output {
     let mut same = Command::new(command.get_program());
-    same.args(command.get_args()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    same.args(command.get_args()).stdin(Stdio::Null);
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => same.env(name, value),
@@ -47,7 +47,12 @@ pub(crate) fn output(command: &mut std::process::Command) -> Output {
     if let Some(folder) = command.get_current_dir() {
         same.current_dir(folder);
     }
-    let mut child = same.spawn().expect("a program that runs");
+    said_by(&mut same)
+}
+
+/// Runs a program to its end.
+pub(crate) fn said_by(command: &mut Command) -> Output {
+    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn().expect("a program that runs");
     let read = |pipe: Option<File>| {
         let mut bytes = Vec::new();
         pipe.expect("a pipe").read_to_end(&mut bytes).expect("a readable pipe");
