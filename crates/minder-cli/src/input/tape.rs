@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::{Context, Result};
-use minder::os::{TEMP_VARIABLE, argument, nameless_file, read_at};
+use minder::os::{TEMP_VARIABLE, argument, nameless_file, read_at, write_all_at};
 
 use super::{Record, Unfit};
 
@@ -84,7 +84,7 @@ impl Tape {
             Some(file) => file,
             None => self.file.insert(nameless_file(&std::env::temp_dir())?),
         };
-        file.write_all(&self.tail)?;
+        write_all_at(file, &self.tail, self.filed)?;
         self.filed += self.tail.len() as u64;
         self.tail.clear();
         Ok(())
@@ -184,6 +184,11 @@ mod tests {
         for number in 0..20_000 {
             places.push(tape.end());
             tape.push(&record(number)).expect("room");
+            if number % 1000 == 999 {
+                // Some are read again while others come.
+                let mut cursor = Cursor::at(places[number / 2]);
+                assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number / 2)));
+            }
         }
         assert!(tape.file.is_some() && tape.tail.len() < MEMORY && tape.records() == 20_000);
         let mut cursor = Cursor::default();

@@ -251,6 +251,25 @@ pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     system::read_at(file, buffer, at)
 }
 
+/// Writes all of `bytes` at a place in a file, whatever its position is, and whoever reads or moves it meanwhile.
+///
+/// - Windows: the position moves.
+///
+/// ```
+/// let file = minder::os::nameless_file(&std::env::temp_dir())?;
+/// minder::os::write_all_at(&file, b"ab", 0)?;
+/// minder::os::write_all_at(&file, b"c", 2)?;
+/// let mut bytes = [0; 4];
+/// assert_eq!((minder::os::read_at(&file, &mut bytes, 1)?, &bytes[..2]), (2, &b"bc"[..]));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Whatever the file system says; a part may have been written.
+pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    system::write_all_at(file, bytes, at)
+}
+
 /// Moves bytes from a place in a file to another file or a pipe, without a copy through our memory; says how many.
 ///
 /// - Linux: sendfile(2). Elsewhere: `Unsupported`.

@@ -220,6 +220,11 @@ pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usi
     file.read_at(buffer, at)
 }
 
+/// See [`super::write_all_at`].
+pub(super) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    file.write_all_at(bytes, at)
+}
+
 /// See [`super::send`].
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn send(from: &File, mut at: u64, len: u64, to: &File) -> io::Result<u64> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::os::{nameless_file, open_plain, private_file};
+use minder::os::{nameless_file, open_plain, private_file, write_all_at};
 use minder::{Spilled, Stream};
 
 use super::tags::Marks;
@@ -111,7 +111,7 @@ impl Store {
         };
         let file = self.file.insert(file);
         let written =
-            write_at_end(file, bytes, self.len).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
+            write_all_at(file, bytes, self.len).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
         if let Err(error) = written {
             let _ = file.set_len(self.len);
             return Err(error);
@@ -143,9 +143,32 @@ impl Store {
     }
 }
 
-fn write_at_end(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    use std::io::{Seek, SeekFrom, Write};
-    let mut file = file;
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)
+#[cfg(test)]
+mod tests {
+    use minder::os::read_at;
+
+    use super::*;
+
+    /// What waits is shown by whichever loop has the screen, while the loop that owns the file goes on.
+    #[test]
+    fn what_is_read_meanwhile_does_not_move_what_is_appended() {
+        const BYTES: &[u8] = b"four";
+        let mut store = Store::new(&std::env::temp_dir(), None);
+        let file = Arc::clone(store.append(BYTES, false).expect("a file"));
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    read_at(&file, &mut [0; 1], 0).expect("a byte");
+                }
+            });
+            for _ in 1..2000 {
+                store.append(BYTES, false).expect("room");
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let mut all = vec![0; 2000 * BYTES.len() + 1];
+        assert_eq!(read_at(&file, &mut all, 0).expect("all"), 2000 * BYTES.len());
+        assert_eq!(all[..2000 * BYTES.len()], BYTES.repeat(2000));
+    }
 }
