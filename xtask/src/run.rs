@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -43,6 +43,17 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
         bail!("`{line}` failed ({status})");
     }
     Ok(())
+}
+
+/// As [`run`], with a standard output that goes through this file; it is shown at the end, and returned. A pipe might be held
+/// open by whoever outlives the command.
+pub(crate) fn run_heard(cmd: &mut Command, through: &Path) -> Result<String> {
+    let file =
+        std::fs::File::create(through).with_context(|| format!("cannot make {}", through.display()))?;
+    let ran = run(cmd.stdout(file));
+    let said = String::from_utf8_lossy(&std::fs::read(through)?).into_owned();
+    print!("{said}");
+    ran.map(|()| said)
 }
 
 /// Runs the command unseen and returns what it wrote to its standard output.
