@@ -137,10 +137,7 @@ fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) ->
 
 /// The input of a run, from a file.
 fn input(bytes: &[u8]) -> Stdio {
-    let mut file = tempfile::tempfile().expect("a file");
-    std::io::Write::write_all(&mut file, bytes).expect("room for the input");
-    std::io::Seek::rewind(&mut file).expect("a file that can be rewound");
-    file.into()
+    crate::kit::file_of(bytes).into()
 }
 
 /// Runs `minder` with these words to its end.

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every system runs every test")]
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Read, Seek, Write};
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Command, Event, Limits, Outcome, Status, Stdio, Stream, Token};
@@ -147,6 +147,14 @@ pub(crate) fn read_all(pipe: Option<std::fs::File>) -> String {
     let mut bytes = Vec::new();
     pipe.expect("a pipe").read_to_end(&mut bytes).expect("a readable pipe");
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A file of its own that holds these bytes, to be read from the start.
+pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(bytes).expect("room");
+    file.rewind().expect("a file that can be rewound");
+    file
 }
 
 /// What this command writes to its standard output, when all goes well.

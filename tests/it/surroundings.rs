@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Seek, Write};
 use std::os::windows::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::kit::{TESTKID, patience, said_by};
+use crate::kit::{TESTKID, file_of, patience, said_by};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -37,9 +36,7 @@ impl Place {
 
     /// Runs it with this input.
     fn fed(&self, words: &[&str], input: &[u8]) -> Output {
-        let mut file = tempfile::tempfile().expect("a file");
-        file.write_all(input).and_then(|()| file.rewind()).expect("room for the input");
-        said_by(self.command(words).stdin(file))
+        said_by(self.command(words).stdin(file_of(input)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use minder::{Command, Group, Kill, Status, Stdio};
 use super::case::{Case, See};
 use super::words::split;
 use crate::cli::MINDER;
+use crate::kit::file_of;
 
 /// The status of what had to be ended.
 const HUNG: &str = "no end within";
@@ -105,7 +106,7 @@ impl Scene {
         for (name, value) in case.env {
             command.env(name, value);
         }
-        let input = temporary(case.input.as_bytes());
+        let input = file_of(case.input.as_bytes());
         let (mut status, mut out, err) = play(&command, input);
         if out.starts_with("Usage:\n") {
             // GNU parallel shows its help where it does not understand; what we say then is our own.
@@ -132,8 +133,8 @@ impl Scene {
     ) -> (String, Vec<u8>, String) {
         let mut command = self.program(player);
         command.args(words);
-        let (out, err) = (temporary(b""), temporary(b""));
-        let status = ended(self.dress(&mut command, player), temporary(input), &out, &err);
+        let (out, err) = (file_of(b""), file_of(b""));
+        let status = ended(self.dress(&mut command, player), file_of(input), &out, &err);
         (status, content(out), String::from_utf8_lossy(&content(err)).into_owned())
     }
 
@@ -220,17 +221,9 @@ pub(super) fn has_broken(errors: &str) -> bool {
     errors.contains("/parallel line ")
 }
 
-/// A file of its own that holds these bytes, to be read from the start.
-fn temporary(bytes: &[u8]) -> fs::File {
-    let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(bytes).expect("room");
-    file.rewind().expect("a file that can be rewound");
-    file
-}
-
 /// Runs a command to its end: its status, and both outputs.
 fn play(command: &Command, input: fs::File) -> (String, String, String) {
-    let (out, err) = (temporary(b""), temporary(b""));
+    let (out, err) = (file_of(b""), file_of(b""));
     let status = ended(command, input, &out, &err);
     let text = |file| String::from_utf8_lossy(&content(file)).into_owned();
     (status, text(out), text(err))

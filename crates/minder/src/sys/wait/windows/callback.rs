@@ -21,7 +21,11 @@ pub(super) enum Call {
 
 /// A callback that may come until this is dropped.
 #[derive(Debug)]
-pub(super) struct Callback(usize);
+pub(super) struct Callback {
+    number: usize,
+    /// How many waits were to end with it.
+    waits: usize,
+}
 
 #[derive(Debug, Default)]
 struct Table {
@@ -42,17 +46,22 @@ impl Callback {
         table.last += 1;
         let number = table.last;
         table.calls.insert(number, (call, 0));
-        Self(number)
+        Self { number, waits: 0 }
     }
 
     /// What the system hands to the callback: it points to nothing.
     pub(super) fn context(&self) -> *mut c_void {
-        std::ptr::without_provenance_mut(self.0)
+        std::ptr::without_provenance_mut(self.number)
     }
 
-    /// How often it ran.
-    pub(super) fn runs(&self) -> usize {
-        table().calls.get(&self.0).map_or(0, |(_, runs)| *runs)
+    /// Counts a wait that ends with it.
+    pub(super) fn expect(&mut self) {
+        self.waits += 1;
+    }
+
+    /// Whether it ran less often than there were waits: one goes on, or was ended by us.
+    pub(super) fn is_due(&self) -> bool {
+        table().calls.get(&self.number).is_none_or(|&(_, runs)| runs < self.waits)
     }
 
     /// Does what the callback with this context is for, if it is still wanted.
@@ -73,7 +82,7 @@ impl Callback {
 impl Drop for Callback {
     fn drop(&mut self) {
         // What it holds is let go outside of the lock.
-        let call = table().calls.remove(&self.0);
+        let call = table().calls.remove(&self.number);
         drop(call);
     }
 }

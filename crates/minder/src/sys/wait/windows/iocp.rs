@@ -52,7 +52,7 @@ impl Backend for Iocp {
         packet: Arc<Packet>,
     ) -> io::Result<Box<dyn Watched>> {
         let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
-        Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback, arms: 0 }))
+        Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))
     }
 }
 
@@ -63,8 +63,6 @@ struct Registered {
     wait: AtomicPtr<c_void>,
     handle: Arc<OwnedHandle>,
     callback: Callback,
-    /// How often it was waited for.
-    arms: usize,
 }
 
 impl Watched for Registered {
@@ -80,7 +78,7 @@ impl Watched for Registered {
             return Err(io::Error::last_os_error());
         }
         *self.wait.get_mut() = wait;
-        self.arms += 1;
+        self.callback.expect();
         Ok(())
     }
 }
@@ -99,7 +97,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.unregister();
-        if self.callback.runs() < self.arms {
+        if self.callback.is_due() {
             close(Arc::clone(&self.handle));
         }
     }

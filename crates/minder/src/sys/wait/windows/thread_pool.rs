@@ -43,7 +43,7 @@ impl Backend for ThreadPool {
         if wait == 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Box::new(Pooled { wait, handle, callback, arms: 0 }))
+        Ok(Box::new(Pooled { wait, handle, callback }))
     }
 }
 
@@ -53,15 +53,13 @@ struct Pooled {
     wait: PTP_WAIT,
     handle: Arc<OwnedHandle>,
     callback: Callback,
-    /// How often it was waited for.
-    arms: usize,
 }
 
 impl Watched for Pooled {
     fn arm(&mut self) -> io::Result<()> {
         // SAFETY: the wait object is open; the handle stays open until `drop` has taken it out again. No time-out.
         unsafe { SetThreadpoolWait(self.wait, self.handle.as_raw_handle(), null()) };
-        self.arms += 1;
+        self.callback.expect();
         Ok(())
     }
 }
@@ -72,7 +70,7 @@ impl Drop for Pooled {
         unsafe { SetThreadpoolWait(self.wait, null_mut(), null()) };
         // SAFETY: it is closed once; the system frees it when its last callback has returned.
         unsafe { CloseThreadpoolWait(self.wait) };
-        if self.callback.runs() < self.arms {
+        if self.callback.is_due() {
             close(Arc::clone(&self.handle));
         }
     }
