@@ -168,8 +168,9 @@ impl Machine {
         for (name, line) in asked.commands() {
             self.part(name, |machine| {
                 println!("\nbare: $ {line}");
-                run::run(&mut machine.inside(&format!("cd /{CLONE} && {line}")))
-                    .with_context(|| format!("bare: `{line}` failed on a bare machine"))
+                machine
+                    .run(&format!("cd /{CLONE} && {line}"))
+                    .with_context(|| format!("`{line}` failed on a bare machine"))
             })?;
         }
         Ok(())
@@ -216,10 +217,19 @@ impl Machine {
         let line = if self.root.join(CLONE).exists() {
             format!("cd /{CLONE} && git fetch -q /{BUNDLE} HEAD && git reset -q --hard FETCH_HEAD")
         } else {
-            format!("git clone -q /{BUNDLE} /{CLONE}")
+            format!("git clone -q -c advice.detachedHead=false /{BUNDLE} /{CLONE}")
         };
-        run::run(&mut self.inside(&line))?;
+        self.run(&line)?;
         std::fs::remove_file(bundle)?;
+        Ok(())
+    }
+
+    /// Runs a shell line inside, with our streams.
+    fn run(&self, line: &str) -> Result<()> {
+        let status = self.inside(line).status().context("cannot run `setpriv`")?;
+        if !status.success() {
+            bail!("`{line}` failed ({status})");
+        }
         Ok(())
     }
 
