@@ -69,7 +69,7 @@ fn user(place: u32) -> u32 {
 #[test]
 fn few_processes_make_it_slower_and_nothing_else() {
     if !is_root() || !is_public(super::MINDER) {
-        eprintln!("skipped: a limit of processes needs a user without any, and so root");
+        crate::kit::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
     }
     let folder = folder();
@@ -99,7 +99,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
 #[test]
 fn no_process_at_all_is_an_error_at_once() {
     if !is_root() || !is_public(super::MINDER) {
-        eprintln!("skipped: a limit of processes needs a user without any, and so root");
+        crate::kit::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
     }
     for most in 1..=6 {

@@ -30,7 +30,10 @@ fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
     let there = Command::new("make").arg("--version").stdout(Stdio::Null).spawn();
     match there {
         Ok(mut child) => drop(child.wait()),
-        Err(_) => return None,
+        Err(error) => {
+            crate::kit::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
+            return None;
+        }
     }
     Some((Live::start(&command).finish(), folder))
 }

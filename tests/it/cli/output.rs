@@ -205,7 +205,7 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
             .output()
             .is_ok_and(|output| output.status.success());
     if !mounted {
-        eprintln!("skipped: a full disk needs the right to mount one");
+        crate::kit::skip(format_args!("a full disk needs the right to mount one"));
         return;
     }
     let mut command = minder("run -j3 --no-record KID job");

@@ -27,7 +27,7 @@ impl Disk {
         if is_root() && tool(&format!("mount -t tmpfs -o size={bytes},mode=0700 minder-test {}", path(at))) {
             return Some(Self(at.to_owned()));
         }
-        eprintln!("skipped: only root may mount a small file system here");
+        crate::kit::skip(format_args!("only root may mount a small file system here"));
         None
     }
 

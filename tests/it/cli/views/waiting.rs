@@ -191,7 +191,7 @@ impl Small {
                 .output()
                 .is_ok_and(|output| output.status.success());
         if !mounted {
-            eprintln!("skipped: a full disk needs the right to mount one");
+            crate::kit::skip(format_args!("a full disk needs the right to mount one"));
         }
         mounted.then(|| Self(folder))
     }
