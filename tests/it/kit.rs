@@ -20,6 +20,9 @@ pub(crate) use windows::*;
 /// The child that does as it is told.
 pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
 
+/// The same as a word of a shell line: the path of a checkout may have blanks.
+pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_testkid"), "'");
+
 /// The verb and its arguments, with an empty input and both outputs piped.
 pub(crate) fn kid(words: &str) -> Command {
     let mut command = Command::new(TESTKID);

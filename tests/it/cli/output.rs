@@ -51,7 +51,7 @@ fn spill_files_are_private_and_vanish() {
     let own = folder.path().join("tmp");
     fs::create_dir(&own).expect("a folder");
     let mut command = minder("run -j2 --no-record");
-    command.arg(format!("{} spew 6000000; {} await {{}} done", crate::kit::TESTKID, crate::kit::TESTKID));
+    command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::kit::KID));
     let mut live = Live::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
     let outer = live.pid();
     // Nothing is told as yet: the output waits where nobody else can read it.
