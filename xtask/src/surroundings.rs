@@ -113,14 +113,15 @@ fn programs(root: &Path, target: &Path) -> Result<Vec<Program>> {
     Ok(found)
 }
 
-/// Reads one message of cargo. A program for tests has no argument that says so but its profile.
+/// Reads one message of cargo: a program is one of tests by its profile. The target beside it says whether it could be.
 fn program(message: &str) -> Option<Program> {
     let text = |key: &str| {
         let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;
         Some(rest.split_once('"')?.0)
     };
     let folder = Path::new(text("manifest_path")?).parent()?.to_owned();
-    let is_test = message.contains("\"test\":true}");
+    let profile = message.split_once("\"profile\":{")?.1.split_once('}')?.0;
+    let is_test = profile.contains("\"test\":true");
     is_test.then_some(Program { path: text("executable")?.into(), folder })
 }
 
@@ -245,10 +246,10 @@ mod tests {
 
     #[test]
     fn messages_of_cargo_are_read() {
-        let message = r#"{"reason":"compiler-artifact","manifest_path":"/a b/tests/Cargo.toml","profile":{"opt_level":"0","test":true},"executable":"/a b/it-1","fresh":true}"#;
+        let message = r#"{"reason":"compiler-artifact","manifest_path":"/a b/tests/Cargo.toml","target":{"test":true},"profile":{"opt_level":"0","test":true},"executable":"/a b/it-1","fresh":true}"#;
         let read = Program { path: "/a b/it-1".into(), folder: "/a b/tests".into() };
         assert_eq!(program(message), Some(read));
-        assert_eq!(program(&message.replace("true}", "false}")), None);
+        assert_eq!(program(&message.replace("0\",\"test\":true", "0\",\"test\":false")), None);
         assert_eq!(program(&message.replace("\"/a b/it-1\"", "null")), None);
     }
 
