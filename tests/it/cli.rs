@@ -41,7 +41,7 @@ use minder::{ChildSet, Command, Delivery, Kill, Limits, SpawnOptions, Status, St
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit::{Ledger, Record, TESTKID};
+use crate::kit::{KID, Ledger, Record, TESTKID};
 
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
@@ -90,7 +90,7 @@ fn scripted<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
 /// is no POSIX shell, testkid's `play` of it. These are the lines of tests whose point is not the shell.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
-        return vec![line.replace("KID", TESTKID)];
+        return vec![line.replace("KID", KID)];
     }
     // A value is a word of its own, which nothing in it can change.
     let (mut text, mut values, mut rest) = (String::new(), Vec::new(), line);

@@ -27,7 +27,9 @@ fn built(name: &str) -> Option<PathBuf> {
 fn each_example_ends_well_and_says_so() {
     for (name, begins) in EXAMPLES {
         let Some(path) = built(name) else {
-            eprintln!("skipped: the example `{name}` is not built; `cargo test --workspace` builds it");
+            crate::kit::skip(format_args!(
+                "the example `{name}` is not built; `cargo test --workspace` builds it"
+            ));
             continue;
         };
         let output = crate::kit::output(&mut Command::new(&path));
@@ -44,7 +46,7 @@ fn each_example_ends_well_and_says_so() {
 fn every_example_is_short_and_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
     let Ok(entries) = std::fs::read_dir(folder) else {
-        eprintln!("skipped: no sources beside the tests");
+        crate::kit::skip(format_args!("no sources beside the tests"));
         return;
     };
     for entry in entries.flatten() {

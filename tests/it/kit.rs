@@ -20,6 +20,9 @@ pub(crate) use windows::*;
 /// The child that does as it is told.
 pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
 
+/// The same as a word of a shell line: the path of a checkout may have blanks.
+pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_testkid"), "'");
+
 /// The verb and its arguments, with an empty input and both outputs piped.
 pub(crate) fn kid(words: &str) -> Command {
     let mut command = Command::new(TESTKID);
@@ -87,11 +90,12 @@ pub(crate) fn has_backend(name: &str) -> bool {
             minder::Presence::Refused(why) => Some((it.name, why)),
             _ => Some((it.name, "this system does not have it".to_owned())),
         });
-        missing.collect()
+        let missing: HashMap<&str, String> = missing.collect();
+        for (name, why) in &missing {
+            skip(format_args!("all tests on {name}: it is refused here: {why}"));
+        }
+        missing
     });
-    if let Some(why) = missing.get(name) {
-        eprintln!("{name}: skipped, since it is refused here: {why}");
-    }
     !missing.contains_key(name)
 }
 
@@ -137,9 +141,28 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{name}, alone: {}\n{said}{complained}", output.status);
     assert!(said.contains("1 passed"), "no test is called {name}:\n{said}");
-    if complained.contains("skipped") {
-        eprint!("{complained}");
+    complained.lines().filter(|line| line.starts_with(SKIPPED)).for_each(tell);
+}
+
+/// What begins a line about something that was not tested.
+const SKIPPED: &str = "skipped: ";
+
+/// Says that this test leaves something out, and why. A line that is printed by a macro would be seen for a failed test
+/// only. With `MINDER_SKIPPED` in the environment, the line goes to the end of that file, too.
+pub(crate) fn skip(why: std::fmt::Arguments<'_>) {
+    let thread = std::thread::current();
+    let line = format!("{SKIPPED}{}: {why}", thread.name().unwrap_or("a thread"));
+    tell(&line);
+    if let Some(path) = std::env::var_os("MINDER_SKIPPED") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        // One write, so that lines of several processes stay whole.
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("a list");
     }
+}
+
+fn tell(line: &str) {
+    // Nothing is lost for the test where nothing is read.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// All that comes from this pipe.

@@ -96,7 +96,7 @@ fn in_a_namespace_of_processes_all_is_the_same() {
         command
     };
     if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: a namespace needs unshare(1) and the right to use it");
+        crate::kit::skip(format_args!("a namespace needs unshare(1) and the right to use it"));
         return;
     }
     let own = std::env::current_exe().expect("this binary");

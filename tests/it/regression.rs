@@ -56,7 +56,7 @@ fn a_deadline_was_forgotten_when_the_leader_had_ended() {
 fn a_buffer_of_no_bytes_ended_every_output() {
     let mut limits = Limits::default();
     (limits.buffer_bytes, limits.bytes_max, limits.child_bytes_max) = (0, 0, 0);
-    let Ok(mut set) = ChildSet::new(limits) else { return };
+    let mut set = ChildSet::new(limits).expect("a set");
     let token = set.spawn(&kid("both 3000"), SpawnOptions::default()).expect("a child");
     let mut ledger = Ledger::default();
     ledger.finish(&mut set);

@@ -35,7 +35,7 @@ fn crowd(backend: &'static str, count: usize) {
         match set.spawn(&command, SpawnOptions::default()) {
             Ok(token) => tokens.push(token),
             Err(error) if error.kind() == ErrorKind::Exhausted => {
-                eprintln!("{count} children on {backend}: skipped, after {number} {error}");
+                crate::kit::skip(format_args!("{count} children on {backend}: after {number} {error}"));
                 break;
             }
             Err(error) => panic!("child {number} of {count}: {error}"),

@@ -31,7 +31,7 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
         match set.spawn(&command(number), SpawnOptions::default()) {
             Ok(token) => tokens.push(token),
             Err(error) if error.kind() == ErrorKind::Exhausted && number > 64 => {
-                eprintln!("{count} children: skipped, after {number} {error}");
+                crate::kit::skip(format_args!("{count} children: after {number} {error}"));
                 break;
             }
             Err(error) => panic!("child {number} of {count}: {error}"),

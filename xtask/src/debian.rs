@@ -8,31 +8,39 @@ use std::process::Command;
 
 /// The packages: compiler, cargo, and the source of the standard library.
 pub(crate) const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
+/// The minor version of Rust that our manifests ask for.
+const OLDEST: u32 = 95;
 const RUSTC: &str = "/usr/bin/rustc";
+const CARGO: &str = "/usr/bin/cargo";
 const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/Cargo.toml";
 
 /// Sees to it that the toolchain is there.
 pub(crate) fn ready() -> Result<(), install::Missing> {
-    if !std::path::Path::new(SOURCE).exists() || !std::path::Path::new(RUSTC).exists() {
-        install::apt(&PACKAGES)?;
+    let is_whole = || [RUSTC, CARGO, SOURCE].iter().all(|file| std::path::Path::new(file).exists());
+    if !is_whole() || version().is_none_or(|(_, minor)| minor < OLDEST) {
+        // A system that was just installed knows only the versions of its first release.
+        install::newest(&PACKAGES)?;
     }
-    let told = run::read(run::command(RUSTC).arg("--version")).map_err(|e| format!("{e:#}"))?;
-    let minor = told.split('.').nth(1).and_then(|m| m.parse().ok()).unwrap_or(0);
-    if minor < 95 {
-        return Err(format!(
-            "{RUSTC} is too old ({}); cure: apt-get install {}",
-            told.trim(),
-            PACKAGES.join(" ")
-        ));
+    let (told, minor) = version().ok_or_else(|| format!("{RUSTC} does not run"))?;
+    if minor < OLDEST {
+        let packages = PACKAGES.join(" ");
+        return Err(format!("{RUSTC} is too old ({told}); cure: sudo apt-get install {packages}"));
     }
     Ok(())
+}
+
+/// What the compiler says of itself, and the minor number of its version.
+fn version() -> Option<(String, u32)> {
+    let told = run::read(run::command(RUSTC).arg("--version")).ok()?;
+    let minor = told.split('.').nth(1)?.parse().ok()?;
+    Some((told.trim().to_owned(), minor))
 }
 
 /// `cargo VERB` of that toolchain, for `target`, with the standard library built from source; more arguments may follow.
 ///
 /// It builds into a folder of its own, so that two compilers do not overwrite each other's work.
 pub(crate) fn cargo(verb: &str, target: &str) -> Command {
-    let mut cmd = run::command("/usr/bin/cargo");
+    let mut cmd = run::command(CARGO);
     for name in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO", "CARGO_TARGET_DIR"]
     {
         cmd.env_remove(name);

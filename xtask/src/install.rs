@@ -6,33 +6,64 @@ use std::process::Command;
 /// Why something could not be had, and the cure, as one line.
 pub(crate) type Missing = String;
 
+/// A program, and the package of Debian that has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+}
+
+/// Installs the packages of the programs that are not in PATH.
+///
+/// The error names every program that is still absent.
+pub(crate) fn programs(wanted: &[Program]) -> Result<(), Missing> {
+    let absent = |p: &&Program| run::find(p.name).is_none();
+    let mut packages: Vec<&str> = wanted.iter().filter(absent).map(|p| p.package).collect();
+    packages.dedup();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let installed = apt(&packages);
+    let names: Vec<&str> = wanted.iter().filter(absent).map(|p| p.name).collect();
+    match installed {
+        _ if names.is_empty() => Ok(()),
+        Err(why) => Err(why),
+        Ok(()) => Err(format!(
+            "{} not in PATH, though the packages are there; cure: PATH with /usr/bin",
+            names.join(" ")
+        )),
+    }
+}
+
 /// Installs the packages, unless they are there: Debian and its kin, as root or by `sudo` without a password.
 pub(crate) fn apt(packages: &[&str]) -> Result<(), Missing> {
     let absent: Vec<&str> = packages.iter().copied().filter(|p| !installed(p)).collect();
     if absent.is_empty() {
         return Ok(());
     }
-    let names = absent.join(" ");
-    if run::find("apt-get").is_none() {
-        return Err(format!(
-            "{names} missing, and no apt-get to install from; cure: install the like by hand"
-        ));
+    let admin = may_install(&absent)?;
+    // A fresh image has no lists, and old lists name packages that the mirror no longer has.
+    if absent.iter().all(|p| offered(p)) && run::run(&mut install(admin, &absent)).is_ok() {
+        return Ok(());
     }
-    let Some(admin) = administrator() else {
-        return Err(format!("{names} missing, and no right to install; cure: sudo apt-get install {names}"));
-    };
-    if absent.iter().any(|p| !offered(p)) {
-        // A fresh image has no lists. What comes out of it is seen below.
-        let _ = run::run(apt_get(admin).arg("update"));
-    }
-    if let Some(unknown) = absent.iter().find(|p| !offered(p)) {
+    update_and_install(admin, &absent)
+}
+
+/// Installs the newest version that the mirror has, of packages that may be there in an older one.
+pub(crate) fn newest(packages: &[&str]) -> Result<(), Missing> {
+    update_and_install(may_install(packages)?, packages)
+}
+
+fn update_and_install(admin: Admin, packages: &[&str]) -> Result<(), Missing> {
+    // A mirror that fails is seen below, by what is missing then.
+    let _ = run::run(apt_get(admin).arg("update"));
+    if let Some(unknown) = packages.iter().find(|p| !offered(p)) {
         return Err(format!(
             "this system's package lists have no {unknown}; cure: a Debian 12 machine or container"
         ));
     }
-    let mut install = apt_get(admin);
-    install.args(["install", "-y", "--no-install-recommends"]).args(&absent);
-    run::run(&mut install).map_err(|e| format!("{e:#}; cure: sudo apt-get install {names}"))
+    run::run(&mut install(admin, packages))
+        .map_err(|e| format!("{e:#}; cure: sudo apt-get install {}", packages.join(" ")))
 }
 
 /// Adds a component or a target to the toolchain in use, if rustup keeps it and answers within two minutes.
@@ -68,11 +99,32 @@ enum Admin {
     Sudo,
 }
 
-fn administrator() -> Option<Admin> {
-    if run::read(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
-        return Some(Admin::Root);
+/// By what right packages are installed here.
+fn may_install(packages: &[&str]) -> Result<Admin, Missing> {
+    let names = packages.join(" ");
+    if run::find("apt-get").is_none() {
+        return Err(format!(
+            "{names} missing, and no apt-get to install from; cure: install the like by hand"
+        ));
     }
-    run::succeeds(run::command("sudo").args(["-n", "true"])).then_some(Admin::Sudo)
+    if is_root() {
+        return Ok(Admin::Root);
+    }
+    if run::succeeds(run::command("sudo").args(["-n", "true"])) {
+        return Ok(Admin::Sudo);
+    }
+    Err(format!("{names} missing, and no right to install; cure: sudo apt-get install {names}"))
+}
+
+/// Whether we are root.
+pub(crate) fn is_root() -> bool {
+    run::read(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+fn install(admin: Admin, packages: &[&str]) -> Command {
+    let mut cmd = apt_get(admin);
+    cmd.args(["install", "-y", "--no-install-recommends"]).args(packages);
+    cmd
 }
 
 fn apt_get(admin: Admin) -> Command {
@@ -80,7 +132,8 @@ fn apt_get(admin: Admin) -> Command {
         Admin::Root => run::command("apt-get"),
         Admin::Sudo => {
             let mut cmd = run::command("sudo");
-            cmd.args(["-n", "apt-get"]);
+            // sudo clears the environment.
+            cmd.args(["-n", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
             cmd
         }
     };

@@ -12,6 +12,8 @@ mod debian;
 mod targets;
 mod wine;
 mod bench;
+mod bare;
+mod surroundings;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,10 @@ cargo xtask VERB
 
   test [--list] [--only STEP]...   everything that CI checks; what is missing is installed or said to be skipped
   tidy                             the rules about the tree: layers, cfg, unsafe, file heads, manifests
+  bare [--keep] [--again] [--only run|STEP]...     both commands of the README on a pristine Debian with a Rust toolchain alone;
+                                   --keep: the machine stays in target/bare; --again: the one that stayed is used
+  surroundings [--list] [--only NAME]... [--times N] [-- TEST...]   the tests of Linux under load, as another user, in other
+                                   locales, folders, terminals …: each twice, and a table of what passed
   targets [--list] [NAME]...       compile-checks the other systems
   wine [--full]                    builds all tests for Windows and runs them under Wine; --full: those of thousands of children, too
   wine CARGO ARGUMENTS...          any cargo command, built for Windows and run under Wine
@@ -38,6 +44,8 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::main(),
         Some("targets") => targets::main(rest),
         Some("wine") => wine::main(rest),
+        Some("bare") => bare::main(rest),
+        Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),
         Some("help" | "-h" | "--help") => {
             print!("{HELP}");

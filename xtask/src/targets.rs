@@ -16,20 +16,26 @@ struct Target {
     triple: &'static str,
     packages: &'static [&'static str],
     in_test: bool,
+    /// What the compiler calls for this target, also when nothing is linked.
+    needs: &'static [install::Program],
 }
+
+/// Makes the import libraries of what is linked by name from a DLL (`raw-dylib`), for the GNU target alone.
+const DLLTOOL: install::Program =
+    install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
 const PACKAGES: &[&str] = &["minder", "minder-cli"];
 
 const TARGETS: [Target; 8] = [
-    Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true },
-    Target { triple: "x86_64-pc-windows-msvc", packages: PACKAGES, in_test: true },
-    Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: true },
-    Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: true },
-    Target { triple: "aarch64-unknown-linux-musl", packages: PACKAGES, in_test: true },
-    Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: true },
-    Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: true },
+    Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true, needs: &[DLLTOOL] },
+    Target { triple: "x86_64-pc-windows-msvc", packages: PACKAGES, in_test: true, needs: &[] },
+    Target { triple: "aarch64-apple-darwin", packages: PACKAGES, in_test: true, needs: &[] },
+    Target { triple: "x86_64-unknown-freebsd", packages: PACKAGES, in_test: true, needs: &[] },
+    Target { triple: "aarch64-unknown-linux-musl", packages: PACKAGES, in_test: true, needs: &[] },
+    Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: true, needs: &[] },
+    Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: true, needs: &[] },
     // Neither x86-64 nor aarch64: without `clone3`, by `posix_spawn` alone.
-    Target { triple: "riscv64gc-unknown-linux-gnu", packages: &["minder"], in_test: false },
+    Target { triple: "riscv64gc-unknown-linux-gnu", packages: &["minder"], in_test: false, needs: &[] },
 ];
 
 /// `cargo xtask targets [--list] [NAME]...`: all of them, or those whose triple contains one of the names.
@@ -71,7 +77,8 @@ fn check(chosen: &[&Target]) -> Result<Vec<install::Missing>> {
     let mut missing = Vec::new();
     for target in chosen {
         let start = std::time::Instant::now();
-        match toolchain(target.triple) {
+        let ready = toolchain(target.triple).and_then(|cmd| install::programs(target.needs).map(|()| cmd));
+        match ready {
             Ok(mut cmd) => {
                 for package in target.packages {
                     cmd.args(["-p", package]);

@@ -61,6 +61,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Checks that a step has this name.
+pub(crate) fn step(name: &str) -> Result<()> {
+    match STEPS.iter().any(|step| step.name == name) {
+        true => Ok(()),
+        false => bail!("no step is called `{name}`; cure: cargo xtask test --list"),
+    }
+}
+
 /// The steps that `--only` names, in the table's order; all of them without it.
 fn chosen(args: &[String]) -> Result<Vec<&'static Step>> {
     let mut names = Vec::new();
@@ -72,8 +80,8 @@ fn chosen(args: &[String]) -> Result<Vec<&'static Step>> {
             (other, _) => bail!("`{other}` is no option of test; cure: cargo xtask help"),
         }
     }
-    if let Some(unknown) = names.iter().find(|n| !STEPS.iter().any(|s| s.name == **n)) {
-        bail!("no step is called `{unknown}`; cure: cargo xtask test --list");
+    for name in &names {
+        step(name)?;
     }
     Ok(STEPS.iter().filter(|s| names.is_empty() || names.contains(&s.name)).collect())
 }

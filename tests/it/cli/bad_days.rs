@@ -4,7 +4,7 @@ use super::{Live, fed, minder};
 #[cfg(unix)]
 use super::{file, folder, input, is_public, is_root, minder_as, path};
 #[cfg(unix)]
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 #[test]
 fn a_column_that_is_not_there_is_named_once() {
@@ -69,7 +69,7 @@ fn user(place: u32) -> u32 {
 #[test]
 fn few_processes_make_it_slower_and_nothing_else() {
     if !is_root() || !is_public(super::MINDER) {
-        eprintln!("skipped: a limit of processes needs a user without any, and so root");
+        crate::kit::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
     }
     let folder = folder();
@@ -78,7 +78,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
     // Two guardians, a runner and its threads, and a few jobs that run long enough to meet.
     let changes = format!("user={},nproc=14", user(0));
     let mut command = minder_as(&changes, "run --no-record -j50");
-    command.arg(format!("{TESTKID} sleep-ms 20; {TESTKID} append {} {{}}", path(&log)));
+    command.arg(format!("{KID} sleep-ms 20; {KID} append {} {{}}", path(&log)));
     let ended = Live::start(command.env("TMPDIR", folder.path()).stdin(input(lines.as_bytes()))).finish();
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
     ran.sort();
@@ -99,7 +99,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
 #[test]
 fn no_process_at_all_is_an_error_at_once() {
     if !is_root() || !is_public(super::MINDER) {
-        eprintln!("skipped: a limit of processes needs a user without any, and so root");
+        crate::kit::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
     }
     for most in 1..=6 {

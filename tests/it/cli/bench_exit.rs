@@ -244,15 +244,19 @@ fn children_die_with_a_minder_that_is_killed() {
 
 #[test]
 fn a_child_that_is_of_no_use_is_named() {
-    let with =
-        |line: &str, child: &str| Live::start(minder(line).arg("--child").arg(child)).finish().code(255);
+    // The words of a child are separated by blanks, which its path may have: it is found in PATH.
+    let folder = std::path::Path::new(TESTKID).parent().expect("a folder");
+    let with = |line: &str, child: &str| {
+        let mut command = minder(line);
+        Live::start(command.arg("--child").arg(child).env("PATH", folder)).finish().code(255)
+    };
     for line in ["bench exit --live 5", "bench spawn --parent-mib 1"] {
         with(line, "no-such-program").complains(&["failed to start `no-such-program`: not found in PATH"]);
         with(line, " \t").complains(&["--child", "no program"]);
     }
     // At once, and a while after the first were measured.
     let (many, life_ms) = if cfg!(windows) { (10, 1000) } else { (250, 300) };
-    let children = [(5, format!("{TESTKID} exit 0")), (many, format!("{TESTKID} sleep-ms {life_ms}"))];
+    let children = [(5, "testkid exit 0".to_owned()), (many, format!("testkid sleep-ms {life_ms}"))];
     for (live, child) in children {
         let line = format!("bench exit --live {live} --rounds 1000");
         with(&line, &child).complains(&["testkid", "ended by itself"]);

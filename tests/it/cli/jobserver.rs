@@ -8,7 +8,7 @@ use minder::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::{Ended, Live, MINDER, STATE, file, folder, path};
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 /// What make says at its end when tokens are missing.
 const LOST: &str = "INTERNAL";
@@ -17,7 +17,7 @@ const LOST: &str = "INTERNAL";
 /// there is no make.
 fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
     let folder = folder();
-    let rule = rule.replace("MINDER", MINDER).replace("KID", TESTKID);
+    let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
     std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("a makefile");
     let mut command = Command::new("make");
     command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(folder.path())]);
@@ -30,7 +30,10 @@ fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
     let there = Command::new("make").arg("--version").stdout(Stdio::Null).spawn();
     match there {
         Ok(mut child) => drop(child.wait()),
-        Err(_) => return None,
+        Err(error) => {
+            crate::kit::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
+            return None;
+        }
     }
     Some((Live::start(&command).finish(), folder))
 }

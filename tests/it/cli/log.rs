@@ -355,7 +355,7 @@ fn the_state_of_another_user_is_named() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0"]).code(0);
     if !is_root() || !is_public(super::MINDER) {
-        eprintln!("skipped: a folder of another user: no right to become one");
+        crate::kit::skip(format_args!("a folder of another user: no right to become one"));
         return;
     }
     let mut other = minder_as("user=65534", "log");

@@ -44,7 +44,7 @@ use minder::os::TEMP_VARIABLE;
 use minder::{Command, Status};
 
 use super::{Live, MINDER, input, text};
-use crate::kit::TESTKID;
+use crate::kit::{KID, TESTKID};
 
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
@@ -334,7 +334,9 @@ impl Scene {
             Ok(text) => text,
             Err(error) => return error.into_bytes(),
         };
-        let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", TESTKID);
+        // In a line of several words it is a word of its own, whatever its path.
+        let kid = if text == "KID" || cfg!(windows) { TESTKID } else { KID };
+        let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", kid);
         if let Some(id) = self.ids().first() {
             text = text.replace("ID", id);
         }
@@ -348,7 +350,7 @@ impl Scene {
     fn plain(&self, text: &str) -> String {
         let slashes = |text: &str| if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
         let mut text = slashes(text).replace(&slashes(&self.dir.to_string_lossy()), "DIR");
-        text = text.replace(&slashes(TESTKID), "KID");
+        text = text.replace(KID, "KID").replace(&slashes(TESTKID), "KID");
         for id in self.ids() {
             text = text.replace(&id, "ID");
         }
@@ -365,7 +367,7 @@ impl Scene {
         if cfg!(unix) {
             command.env("SHELL", "/bin/sh");
         }
-        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir);
+        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir).env("PATH", with_testkid());
         command.env("MINDER_STATE_DIR", self.dir.join("state")).current_dir(&self.dir);
         for (name, value) in &self.variables {
             let name = if name == "TMPDIR" { TEMP_VARIABLE } else { name };
@@ -412,6 +414,14 @@ impl Scene {
         let given: String = case.given.iter().map(|line| format!("given {line}\n")).collect();
         Err(format!("{given}{}\n{said}exit {code}\n", case.line))
     }
+}
+
+/// `PATH` with the folder of testkid: words that are separated by blanks cannot name it otherwise.
+fn with_testkid() -> OsString {
+    let own = Path::new(TESTKID).parent().expect("a folder").to_owned();
+    let all = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(own).chain(std::env::split_paths(&all));
+    std::env::join_paths(folders).expect("folders without colons")
 }
 
 /// Whether a line is as a pattern has it, in the words of this system.

@@ -61,7 +61,7 @@ const AT_ONCE: usize = 4;
 fn is_there() -> bool {
     let lacks = stage::lacks_parallel();
     if let Some(why) = &lacks {
-        eprintln!("skipped: {why}");
+        crate::kit::skip(format_args!("{why}"));
     }
     lacks.is_none()
 }
@@ -113,7 +113,9 @@ fn check(cases: &[Case]) {
 /// What is wrong with this case, if anything is.
 fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
     if case.needs.is_some_and(|module| !stage::has_module(module)) {
-        eprintln!("skipped: {case}: GNU parallel lacks a module; cure: apt-get install libtext-csv-perl");
+        crate::kit::skip(format_args!(
+            "{case}: GNU parallel lacks a module; cure: apt-get install libtext-csv-perl"
+        ));
         return None;
     }
     let scene = Scene::new();
@@ -121,7 +123,7 @@ fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
     let agree = theirs == ours;
     // GNU parallel waits for itself now and then (`--shard`, seen): then there is nothing to compare with. We may not.
     if left == Player::Gnu && theirs.hung() && !ours.hung() {
-        eprintln!("skipped: {case}: GNU parallel did not end");
+        crate::kit::skip(format_args!("{case}: GNU parallel did not end"));
         return None;
     }
     if std::env::var_os("MINDER_ORACLE_SHOW").is_some() {

@@ -11,7 +11,7 @@ use minder::{Command, Stdio};
 
 use super::{Ended, Live, file, folder, input, minder, path, scripted};
 #[cfg(unix)]
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 /// A state folder of its own, and a folder to work in.
 pub(super) struct Place(tempfile::TempDir);
@@ -185,7 +185,7 @@ fn arguments_that_are_no_text_are_kept_exactly() {
     ];
     let place = Place::new();
     let mut command = place.command("run -k -j1");
-    command.arg(format!("[ -e {} ] || exit 1; exec {TESTKID} raw {{}}", path(&place.at("go"))));
+    command.arg(format!("[ -e {} ] || exit 1; exec {KID} raw {{}}", path(&place.at("go"))));
     command.arg(":::").args(words.iter().map(|word| std::ffi::OsString::from_vec(word.clone())));
     Live::start(&command).finish().code(5);
     fs::write(place.at("go"), "").expect("a file");

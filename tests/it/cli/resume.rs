@@ -22,7 +22,6 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use self::seen::{Look, Shown, check, work};
 use super::{PATIENCE, minder, path, pipe};
-use crate::kit::TESTKID;
 
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,7 +120,7 @@ impl Trial {
 
     /// The words of the next attempt.
     fn words(&self) -> Vec<String> {
-        let own = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let own = |text: &str| super::words(text).map(str::to_owned).collect::<Vec<_>>();
         match self.run().filter(|run| run.join("manifest.json").exists()) {
             Some(run) => own(&format!("run --resume {}", run.file_name().expect("a name").to_string_lossy())),
             None => {
@@ -129,8 +128,7 @@ impl Trial {
                 assert!(self.log().is_empty(), "jobs ran without a record");
                 let _ = fs::remove_dir_all(self.file("state"));
                 let log = self.file("log");
-                let mut words =
-                    own(&format!("run {} {TESTKID} work {} {}", self.flags, path(&log), self.seed));
+                let mut words = own(&format!("run {} KID work {} {}", self.flags, path(&log), self.seed));
                 words.push("{}".to_owned());
                 words.push(":::".to_owned());
                 words.extend((1..=self.jobs).map(|job| job.to_string()));

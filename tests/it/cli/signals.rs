@@ -7,7 +7,7 @@ use minder::Stdio;
 use rustix::process::Signal;
 
 use super::{Live, file, folder, minder, minder_as, path, pipe};
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 /// Ten seconds: what a loaded machine may need for what takes milliseconds.
 const SOON: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const IGNORE: &str = "trap '' TERM;";
 /// about TERM is done before that.
 fn sleepers(log: &Path, flags: &str, trap: &str) -> Live {
     let mut command = minder(&format!("run -j2 {flags}"));
-    let sleep = format!("exec {TESTKID} sleep-ms 600000");
+    let sleep = format!("exec {KID} sleep-ms 600000");
     let line = format!("{trap} echo {{}} >>{}; case {{}} in quick) echo done;; *) {sleep};; esac", path(log));
     command.arg(line).args([":::", "quick"]).args(["slow"; 20]);
     let mut live = Live::start(&command);

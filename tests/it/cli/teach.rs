@@ -15,7 +15,7 @@ fn find(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file());
     if found.is_none() {
-        eprintln!("skipped: {name} is not in PATH; cure: apt-get install {name}");
+        crate::kit::skip(format_args!("{name} is not in PATH; cure: apt-get install {name}"));
     }
     found
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use minder::{Command, Group, Size, Stdio};
 
 use super::{Ended, Live, ended, folder, minder, path};
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 /// The command with all of its streams on a terminal of its own.
 fn on_terminal(line: &str) -> Command {
@@ -73,7 +73,7 @@ fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
     }
     // A line without an end is not written over.
     let mut command = on_terminal_of(60, "run -j1 --bar");
-    command.arg(format!("printf begun; {TESTKID} await {{}}")).args([":::", path(&half)]);
+    command.arg(format!("printf begun; {KID} await {{}}")).args([":::", path(&half)]);
     let mut live = Live::start(&command);
     live.until("the bar", |record| super::text(&record.outs[0]).contains("0/1 done"));
     live.until("the bar below the line", |record| {
@@ -151,7 +151,7 @@ fn the_key_for_the_end_is_one_wish() {
     let folder = folder();
     let mark = folder.path().join("mark");
     let mut command = on_terminal("run -j1 --grace 600");
-    command.arg(format!("trap '' TERM; exec {TESTKID} touch {{}} 600000")).args([":::", path(&mark)]);
+    command.arg(format!("trap '' TERM; exec {KID} touch {{}} 600000")).args([":::", path(&mark)]);
     let mut live = Live::start(&command);
     live.until_true("a job", || mark.exists());
     live.write(b"\x03");
@@ -167,7 +167,7 @@ fn the_key_for_the_end_is_one_wish() {
 fn a_job_that_wants_the_terminal_is_named_and_ended() {
     let mut command = on_terminal("run -j2");
     command
-        .arg(format!("case {{}} in ask) {TESTKID} read-tty;; *) echo {{}};; esac"))
+        .arg(format!("case {{}} in ask) {KID} read-tty;; *) echo {{}};; esac"))
         .args([":::", "ask", "fine"]);
     let ended = shown(&command).code(1);
     let text = ended.text();

@@ -37,7 +37,9 @@ impl Terminal {
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let there = |name: &str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());
         if !there("tmux") || !there("bash") {
-            eprintln!("skipped: a tour in a terminal needs tmux and bash; cure: apt-get install tmux bash");
+            crate::kit::skip(format_args!(
+                "a tour in a terminal needs tmux and bash; cure: apt-get install tmux bash"
+            ));
             return None;
         }
         let terminal = Self { folder: folder() };

@@ -241,7 +241,7 @@ pub(crate) fn is_root() -> bool {
 
 /// Says what was not tested, and why.
 pub(crate) fn skip(why: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+    crate::kit::skip(format_args!("{why}"));
 }
 
 /// A copy of the program under a name that nothing else on the machine has.

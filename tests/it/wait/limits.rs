@@ -60,7 +60,7 @@ fn deleting_one_of_many_leaves_the_others() {
 fn sources(count: usize) -> Option<Vec<Counter>> {
     let sources: Vec<_> = (0..count).map_while(|_| try_counter().ok()).collect();
     if sources.len() < count {
-        eprintln!("{count} sources: skipped, since only {} descriptors are free", sources.len());
+        crate::kit::skip(format_args!("{count} sources: only {} descriptors are free", sources.len()));
         return None;
     }
     Some(sources)

@@ -72,7 +72,9 @@ fn a_number_that_is_used_again_is_the_new_socket_only() {
                 let mut sides = pairs.iter().flat_map(|(one, other)| [(one, other), (other, one)]);
                 let Some((ours, mut theirs)) = sides.find(|(ours, _)| ours.0.as_raw_socket() == number)
                 else {
-                    eprintln!("a number that is used again: skipped, since the system used it for nothing");
+                    crate::kit::skip(format_args!(
+                        "a number that is used again: the system used it for nothing"
+                    ));
                     continue;
                 };
                 poller.modify(ours, Token(2), Interest::READABLE).expect("a source");

@@ -83,7 +83,11 @@ impl Control {
                 limit: control.limit.as_deref().map(conditions::limit).transpose().context("--limit")?,
             },
             jobserver: !control.no_jobserver,
-            nice: control.nice,
+            nice: match control.nice {
+                // GNU parallel sets the niceness; we add to it.
+                nice if flags.parallel_env && nice != 0 => minder::os::nice_for(nice),
+                nice => nice,
+            },
             folder: control.wd.as_ref().map(|folder| Template::text(folder, options)),
             env,
             slot_var: control.process_slot_var.clone(),

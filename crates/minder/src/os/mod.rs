@@ -301,6 +301,18 @@ pub fn terminal_name() -> Option<OsString> {
     system::terminal_name()
 }
 
+/// Returns the number for [`Command::nice`] with which children get exactly this niceness, between -20 and 19: what is still
+/// to be added to ours.
+///
+/// Returns 0 for a niceness that is lower than ours and that this process may not set.
+///
+/// - Linux: tried on a thread that ends at once, since privilege, namespaces and `RLIMIT_NICE` decide together. The niceness
+///   of the calling thread counts as ours.
+/// - Windows: returns the number as it is, which stands for a priority class.
+pub fn nice_for(niceness: i32) -> i32 {
+    system::nice_for(niceness)
+}
+
 /// The size of the terminal that standard error or standard output is, if one of them is a terminal.
 pub fn terminal_size() -> Option<Size> {
     system::terminal_size()

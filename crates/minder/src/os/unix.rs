@@ -265,6 +265,28 @@ pub(super) fn terminal_name() -> Option<OsString> {
     name.ok().map(|name| argument(name.into_bytes()))
 }
 
+/// See [`super::nice_for`].
+pub(super) fn nice_for(niceness: i32) -> i32 {
+    let Ok(own) = rustix::process::getpriority_process(None) else { return 0 };
+    let niceness = niceness.clamp(-20, 19);
+    if niceness < own && !can_set(niceness) { 0 } else { niceness - own }
+}
+
+/// Whether a process of ours may have this niceness.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn can_set(niceness: i32) -> bool {
+    // On Linux a thread has a niceness of its own (setpriority(2)), which goes with it.
+    let thread = std::thread::Builder::new().stack_size(64 << 10);
+    let tried = thread.spawn(move || rustix::process::setpriority_process(None, niceness).is_ok());
+    tried.is_ok_and(|thread| thread.join().unwrap_or(false))
+}
+
+/// Whether a process of ours may have this niceness: the start of a child says so.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn can_set(_niceness: i32) -> bool {
+    true
+}
+
 /// See [`super::terminal_size`].
 pub(super) fn terminal_size() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(io::stderr())

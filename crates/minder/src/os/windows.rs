@@ -222,6 +222,11 @@ pub(super) fn terminal_name() -> Option<OsString> {
     None
 }
 
+/// See [`super::nice_for`].
+pub(super) fn nice_for(niceness: i32) -> i32 {
+    niceness
+}
+
 /// See [`super::terminal_size`].
 pub(super) fn terminal_size() -> Option<Size> {
     None

@@ -8,7 +8,7 @@ use minder::Stdio;
 
 use super::Place;
 use crate::cli::{Live, file, is_root, job_bytes, path, text};
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 /// A file system that is unmounted when this is dropped.
 pub(super) struct Disk(PathBuf);
@@ -27,7 +27,7 @@ impl Disk {
         if is_root() && tool(&format!("mount -t tmpfs -o size={bytes},mode=0700 minder-test {}", path(at))) {
             return Some(Self(at.to_owned()));
         }
-        eprintln!("skipped: only root may mount a small file system here");
+        crate::kit::skip(format_args!("only root may mount a small file system here"));
         None
     }
 
@@ -80,7 +80,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     let place = Place::new();
     let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
     let mut command = place.command(&format!("run -j3 {flags}"));
-    let line = format!("{TESTKID} job {{}},{len},0,0 2>/dev/null && echo {{}} >>../log");
+    let line = format!("{KID} job {{}},{len},0,0 2>/dev/null && echo {{}} >>../log");
     command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
     let first = Live::start(&command).finish();
     let what = format!("{flags}, {pages} pages: {}", first.err);
@@ -128,7 +128,7 @@ fn a_job_whose_file_finds_no_room_has_failed_and_runs_again() {
         let (place, len, jobs) = (Place::new(), 200_000, 12);
         let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
         let mut command = place.command(&format!("run -j3 {flags}"));
-        let line = format!("{TESTKID} job {{}},{len},0,0 2>/dev/null");
+        let line = format!("{KID} job {{}},{len},0,0 2>/dev/null");
         command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
         let first = Live::start(&command).finish();
         let what = format!("{flags}, {pages} pages: {:?} {}", first.status, first.err);

@@ -210,7 +210,7 @@ fn read_by_python(file: &std::path::Path) {
         print([row[0] for row in base.execute('select args from jobs order by job')])\n\
         print(list(base.execute('select attempt, failed from attempts')))\n";
     let Ok(read) = std::process::Command::new("python3").args(["-c", script]).arg(file).output() else {
-        eprintln!("skipped: reading it by another program: there is no python3");
+        crate::kit::skip(format_args!("reading it by another program: there is no python3"));
         return;
     };
     let wanted = "ok\n['attempts', 'jobs', 'runs']\n[('aaaa0001', 6, 6, 'over')]\n\

@@ -63,7 +63,7 @@ fn name(item: &str) -> String {
 #[test]
 fn every_option_of_the_manual_is_in_the_document() {
     if !Path::new(MANUAL).exists() || stage::find("zcat").is_none() {
-        eprintln!("skipped: there is no {MANUAL}; cure: apt-get install parallel");
+        crate::kit::skip(format_args!("there is no {MANUAL}; cure: apt-get install parallel"));
         return;
     }
     let page = crate::kit::said(Command::new("zcat").arg(MANUAL).stdin(Stdio::Null));

@@ -65,6 +65,16 @@ pub(super) const CASES: &[Case] = &[
     case("-k --nice=5 'nice; : {}' ::: a"),
     case("-k --nice 19 'echo \"a  b\" {}' ::: 'c  d'"),
     case("-k --nice 0 'nice; : {}' ::: a"),
+    // The niceness is set, not added, and stays where it may not be lower.
+    script("nice -n 3 parallel -k --nice 10 'nice; : {}' ::: a"),
+    script("nice -n 12 parallel -k --nice 5 'nice; : {}' ::: a"),
+    script("nice -n 12 parallel -k --nice 0 'nice; : {}' ::: a"),
+    script("nice -n 12 parallel -k --nice -3 'nice; : {}' ::: a"),
+    script("nice -n 7 parallel -k --nice 99 'nice; : {}' ::: a"),
+    script("nice -n 7 parallel -k --nice -99 'nice; : {}' ::: a"),
+    script("nice -n 7 parallel -k 'nice; : {}' ::: a"),
+    // A process that may lower nothing.
+    script("nice -n 12 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice parallel -k --nice 5 'nice; : {}' ::: a"),
     case("-k --tmpdir . 'echo {}' ::: a").tree(),
     case("-k --tempdir . 'echo {}' ::: a").status(),
     // Templates.

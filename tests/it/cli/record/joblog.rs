@@ -55,7 +55,7 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
         child.wait().map(|_| text)
     });
     if !version.is_some_and(|text| text.is_ok_and(|text| text.starts_with("GNU parallel"))) {
-        eprintln!("skipped: GNU parallel is not installed");
+        crate::kit::skip(format_args!("GNU parallel is not installed"));
         return None;
     }
     Live::start(&command).finish();
@@ -160,7 +160,7 @@ fn what_is_no_joblog_is_left_alone() {
 #[test]
 fn a_joblog_that_cannot_be_written_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {
-        eprintln!("skipped: there is no /dev/full");
+        crate::kit::skip(format_args!("there is no /dev/full"));
         return;
     }
     let place = Place::new();

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use super::seen::{Look, Shown, check};
 use super::{Random, Running, Trial, kills, numbers};
 use crate::cli::path;
-use crate::kit::TESTKID;
+use crate::kit::KID;
 
 /// Asks a run to end when its log has so many lines, and waits for its end.
 fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
@@ -68,7 +68,7 @@ fn a_wish_to_end_loses_nothing_that_finished() {
 fn stuck(trial: &Trial) -> Running {
     let (log, go) = (trial.file("log"), trial.file("go"));
     let line = format!(
-        "trap '' TERM; [ {{}} != 1 ] || [ -e {} ] || exec {TESTKID} sleep-ms 600000; exec {TESTKID} work {} {} {{}}",
+        "trap '' TERM; [ {{}} != 1 ] || [ -e {} ] || exec {KID} sleep-ms 600000; exec {KID} work {} {} {{}}",
         path(&go),
         path(&log),
         trial.seed

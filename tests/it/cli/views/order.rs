@@ -10,7 +10,7 @@ use super::{Live, Text, feed, folder, is_known, minder, shell, untangle};
 fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
     // 1 to 6: fine, failed, silent, not there, killed, fine.
     use super::path;
-    use crate::kit::TESTKID;
+    use crate::kit::KID;
 
     let folder = folder();
     let script = |name: &str, text: &str| {
@@ -21,7 +21,7 @@ fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
         path(&file).to_owned()
     };
     let args = [
-        script("a", &format!("{TESTKID} sleep-ms 60; echo a")),
+        script("a", &format!("{KID} sleep-ms 60; echo a")),
         script("b", "echo b; echo b >&2; exit 3"),
         script("c", "exit 0"),
         path(&folder.path().join("none")).to_owned(),

@@ -191,7 +191,7 @@ impl Small {
                 .output()
                 .is_ok_and(|output| output.status.success());
         if !mounted {
-            eprintln!("skipped: a full disk needs the right to mount one");
+            crate::kit::skip(format_args!("a full disk needs the right to mount one"));
         }
         mounted.then(|| Self(folder))
     }
@@ -224,7 +224,7 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
         let mut command = minder(&format!("run {flags} --tmpdir {place}"));
         // The first waits until the others have written; else it might free the disk in time.
         command
-            .arg(format!("{} text {{}}; exec {0} sleep-ms 600000", crate::kit::TESTKID))
+            .arg(format!("{0} text {{}}; exec {0} sleep-ms 600000", crate::kit::KID))
             .stdin(input(&feed(&jobs)));
         let ended = Live::start(&command).finish().code(255);
         let said: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("minder: ")).collect();

@@ -1,0 +1,296 @@
+//! `cargo xtask bare`: both commands of the README on a pristine Debian that has a Rust toolchain and nothing else.
+//!
+//! debootstrap makes the system in a folder below `target`; both commands run there after a chroot, in mount and PID
+//! namespaces. Mounts and processes end with the namespaces, so nothing is left of them, however this ends. The release
+//! of Debian, its mirror, and what leads to the network are those of this machine: the tree names none of them.
+
+mod host;
+
+use crate::{install, run, tree};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// What a Rust toolchain itself needs: a linker with the C library to link to. git and the certificates are for the clone.
+const NEEDED: [&str; 4] = ["gcc", "libc6-dev", "ca-certificates", "git"];
+
+/// What runs this verb, beside what every Debian has.
+const TOOLS: [install::Program; 2] = [
+    install::Program { name: "debootstrap", package: "debootstrap" },
+    install::Program { name: "git", package: "git" },
+];
+
+/// The commands of the README. The first one is called `run`; steps go to the second one.
+const FIRST: &str = "cargo run --release -- run 'wc -c {}' ::: README.md Cargo.toml";
+const SECOND: &str = "cargo xtask test";
+const RUN: &str = "run";
+
+/// Where things are inside.
+const TOOLCHAIN: &str = "opt/rust";
+const CLONE: &str = "root/minder";
+const BUNDLE: &str = "root/minder.bundle";
+
+/// Mounts what a machine has and enters the folder `$1`, with the toolchain `$2`. The shell inside stays as process 1 and
+/// reaps orphans, as an init does.
+const ENTER: &str = r#"set -e
+mount --rbind /dev "$1/dev"
+mount --rbind /sys "$1/sys"
+mount -t proc proc "$1/proc"
+mount --bind "$2" "$1/opt/rust"
+mount -o remount,bind,ro "$1/opt/rust"
+root=$1
+shift 2
+exec chroot "$root" "$@"
+"#;
+
+/// Runs `cargo xtask bare …` as a child that dies with this shell, and removes `$1` afterwards, also after Ctrl-C.
+const SUPERVISE: &str = r#"root=$1
+shift
+trap : INT
+setpriv --pdeathsig KILL "$@"
+status=$?
+if [ -z "$MINDER_BARE_KEEP" ]; then rm -rf --one-file-system "$root" || rm -rf --one-file-system "$root"; fi
+exit $status
+"#;
+
+/// Set in the environment of the child that does the work.
+const SUPERVISED: &str = "MINDER_BARE_SUPERVISED";
+const KEEP: &str = "MINDER_BARE_KEEP";
+
+/// The options of the command line.
+#[derive(Debug, Default, PartialEq)]
+struct Asked {
+    keep: bool,
+    again: bool,
+    /// Steps of `cargo xtask test`, or `run`.
+    only: Vec<String>,
+}
+
+impl Asked {
+    fn parse(words: &[String]) -> Result<Self> {
+        let mut asked = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match (word.as_str(), word.strip_prefix("--only=")) {
+                ("--keep", _) => asked.keep = true,
+                ("--again", _) => (asked.again, asked.keep) = (true, true),
+                ("--only", _) => {
+                    asked.only.push(words.next().context("--only wants the name of a step")?.clone());
+                }
+                (_, Some(name)) => asked.only.push(name.to_owned()),
+                (other, _) => bail!("unknown option `{other}` for bare (cure: cargo xtask help)"),
+            }
+        }
+        for name in asked.only.iter().filter(|name| *name != RUN) {
+            crate::test::step(name)?;
+        }
+        Ok(asked)
+    }
+
+    /// The names and lines of the commands that run inside.
+    fn commands(&self) -> Vec<(&'static str, String)> {
+        let steps: Vec<&String> = self.only.iter().filter(|name| *name != RUN).collect();
+        let mut commands = Vec::new();
+        if self.only.is_empty() || self.only.iter().any(|name| name == RUN) {
+            commands.push(("first command", FIRST.to_owned()));
+        }
+        if self.only.is_empty() || !steps.is_empty() {
+            let only: String = steps.iter().map(|name| format!(" --only {name}")).collect();
+            commands.push(("second command", format!("{SECOND}{only}")));
+        }
+        commands
+    }
+}
+
+/// `cargo xtask bare [--keep] [--again] [--only run|STEP]...`
+pub(crate) fn main(words: &[String]) -> Result<()> {
+    let asked = Asked::parse(words)?;
+    let root = tree::target_dir().join("bare");
+    if std::env::var_os(SUPERVISED).is_some() {
+        return work(&asked, &root);
+    }
+    if !cfg!(target_os = "linux") {
+        bail!("cannot make a bare machine: it takes namespaces of Linux");
+    }
+    if !install::is_root() {
+        bail!("cannot make a bare machine: chroot and mount need root (run it as root)");
+    }
+    if let Err(missing) = install::programs(&TOOLS) {
+        bail!("cannot make a bare machine: {missing}");
+    }
+    let mut supervise = Command::new("sh");
+    supervise
+        .args(["-c", SUPERVISE, "bare"])
+        .arg(&root)
+        .arg(std::env::current_exe()?)
+        .arg("bare")
+        .args(words);
+    supervise.env(SUPERVISED, "1").env(KEEP, if asked.keep { "1" } else { "" });
+    // The child has said what went wrong.
+    match supervise.status().context("cannot run `sh`")?.success() {
+        true => Ok(()),
+        false => bail!("the bare machine did not pass"),
+    }
+}
+
+/// Makes the machine, runs the commands, and says what each part cost.
+fn work(asked: &Asked, root: &Path) -> Result<()> {
+    let mut machine = Machine { root: root.to_owned(), toolchain: host::toolchain()?, parts: Vec::new() };
+    let done = machine.play(asked);
+    machine.report();
+    done
+}
+
+/// A Debian in a folder.
+struct Machine {
+    root: PathBuf,
+    toolchain: PathBuf,
+    parts: Vec<Part>,
+}
+
+/// What was done, and what it cost.
+struct Part {
+    name: String,
+    seconds: f64,
+    /// Bytes on disk that it added, negative if it removed some.
+    bytes: i64,
+}
+
+impl Machine {
+    fn play(&mut self, asked: &Asked) -> Result<()> {
+        if asked.again && self.root.join(CLONE).exists() {
+            println!("bare: the machine that --keep left, which is no longer pristine");
+        } else {
+            self.part("Debian", Self::debootstrap)?;
+        }
+        self.part("clone", Self::clone_head)?;
+        for (name, line) in asked.commands() {
+            self.part(name, |machine| {
+                println!("\nbare: $ {line}");
+                machine
+                    .run(&format!("cd /{CLONE} && {line}"))
+                    .with_context(|| format!("`{line}` failed on a bare machine"))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, name: &str, act: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
+        let (begin, before) = (Instant::now(), self.disk_bytes());
+        let done = act(self);
+        let seconds = begin.elapsed().as_secs_f64();
+        let name = if done.is_ok() { name.to_owned() } else { format!("{name} (failed)") };
+        self.parts.push(Part { name, seconds, bytes: self.disk_bytes() - before });
+        done
+    }
+
+    /// Makes the smallest Debian, and gives it this machine's way to the network.
+    fn debootstrap(&self) -> Result<()> {
+        if self.root.exists() {
+            std::fs::remove_dir_all(&self.root)?;
+        }
+        std::fs::create_dir_all(&self.root)?;
+        let source = host::source()?;
+        let mut cmd = apart();
+        cmd.args([
+            "--mount-proc",
+            "debootstrap",
+            "--variant=minbase",
+            &format!("--include={}", NEEDED.join(",")),
+        ]);
+        if let Some(keyring) = &source.keyring {
+            cmd.arg(format!("--keyring={keyring}"));
+        }
+        cmd.arg(&source.suite).arg(&self.root).arg(&source.mirror);
+        run::run(&mut cmd)?;
+        for name in [TOOLCHAIN, "root"] {
+            std::fs::create_dir_all(self.root.join(name))?;
+        }
+        host::settle(&self.root)
+    }
+
+    /// Clones HEAD, as a newcomer would, from a file that holds it.
+    fn clone_head(&self) -> Result<()> {
+        let bundle = self.root.join(BUNDLE);
+        run::run(run::command("git").args(["bundle", "create", "--quiet"]).arg(&bundle).arg("HEAD"))?;
+        let line = if self.root.join(CLONE).exists() {
+            format!("cd /{CLONE} && git fetch -q /{BUNDLE} HEAD && git reset -q --hard FETCH_HEAD")
+        } else {
+            format!("git clone -q -c advice.detachedHead=false /{BUNDLE} /{CLONE}")
+        };
+        self.run(&line)?;
+        std::fs::remove_file(bundle)?;
+        Ok(())
+    }
+
+    /// Runs a shell line inside, with our streams.
+    fn run(&self, line: &str) -> Result<()> {
+        let status = self.inside(line).status().context("cannot run `setpriv`")?;
+        if !status.success() {
+            bail!("`{line}` failed ({status})");
+        }
+        Ok(())
+    }
+
+    /// A shell line inside, as root, with little more in the environment than a login has.
+    fn inside(&self, line: &str) -> Command {
+        let mut cmd = apart();
+        cmd.args(["sh", "-c", ENTER, "bare"]).arg(&self.root).arg(&self.toolchain);
+        cmd.args(["/usr/bin/env", "-i", "HOME=/root", "USER=root", "LANG=C.UTF-8"]);
+        cmd.arg(format!(
+            "PATH=/{TOOLCHAIN}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        ));
+        cmd.args(host::variables());
+        cmd.args(["/bin/sh", "-c", r#"sh -c "$1"; exit $?"#, "init", line]);
+        cmd
+    }
+
+    /// What the folder holds on disk.
+    fn disk_bytes(&self) -> i64 {
+        let told = run::read(run::command("du").args(["-s", "-x", "-B1"]).arg(&self.root));
+        told.ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    }
+
+    fn report(&self) {
+        println!("\n{:<24} {:>9} {:>12}", "bare machine", "seconds", "MB on disk");
+        for part in &self.parts {
+            println!("{:<24} {:>9.0} {:>12.0}", part.name, part.seconds, part.bytes as f64 / 1e6);
+        }
+    }
+}
+
+/// A program, to be named by the next argument, in mount and PID namespaces of its own. The kernel ends all that is in them
+/// with unshare, and unshare with us.
+fn apart() -> Command {
+    let mut cmd = run::command("setpriv");
+    cmd.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--kill-child", "--fork"]);
+    cmd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(words: &[&str]) -> Vec<String> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        Asked::parse(&words).unwrap().commands().into_iter().map(|(_, line)| line).collect()
+    }
+
+    #[test]
+    fn only_chooses_commands_and_steps() {
+        assert_eq!(commands(&["--keep"]), [FIRST, SECOND]);
+        assert_eq!(commands(&["--only", "run"]), [FIRST]);
+        assert_eq!(commands(&["--only=doc", "--only", "fmt"]), ["cargo xtask test --only doc --only fmt"]);
+        assert_eq!(commands(&["--only=run", "--only=fmt"]), [FIRST, "cargo xtask test --only fmt"]);
+        assert!(Asked::parse(&["--only".to_owned(), "nothing".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn both_commands_are_those_of_the_readme() {
+        let readme = std::fs::read_to_string(tree::root().join("README.md")).unwrap();
+        for line in [FIRST, SECOND] {
+            assert!(readme.contains(&format!("\n    $ {line}\n")), "README.md does not have `{line}`");
+        }
+    }
+}
