@@ -112,10 +112,16 @@ pub struct Guardians {
 /// * A tree that forks faster than a starved machine lets the guardian look. Not seen with fifty processes at once; a PID
 ///   namespace would be the proof.
 /// * `SIGSTOP` to the outer guardian's pid alone does not stop the run; use `SIGTSTP`, or Ctrl-Z.
-/// * A Ctrl-Z within a moment after `fg`: the guardian's continuation may throw it away, as every SIGCONT does with a stop
-///   that waits.
-/// * Signals sent to the runner's own pid: it goes by what the outer guardian relays, since otherwise one Ctrl-C, which
-///   reaches both, would count twice. Send them to the process that was started.
+/// * A Ctrl-Z within microseconds after `fg`: the guardian's continuation may throw it away, as every SIGCONT does with a
+///   stop that waits.
+/// * Signals sent to the runner's own pid other than interrupt, terminate, hang-up and quit. Those four count, once where
+///   the outer guardian relays the same signal, as with `kill` of the whole group.
+///
+/// # A runner that does not answer
+///
+/// The runner may be stopped alone (`kill -STOP`), or hang. Three seconds after a Ctrl-Z that it did not follow the outer
+/// guardian stops alone, so that the shell goes on. At the third of the signals that ask for the end of which it read none,
+/// the outer guardian says so on stderr and has the runner killed with its tree.
 ///
 /// # Systems
 ///

@@ -28,6 +28,8 @@ mod outer;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
+mod silence;
+#[cfg(target_os = "linux")]
 mod sweep;
 #[cfg(target_os = "linux")]
 mod tree;
