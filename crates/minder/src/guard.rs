@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -213,6 +215,12 @@ impl Guard {
     /// return.
     pub fn next_signal(&mut self) -> Option<Signal> {
         self.sys.next_signal()
+    }
+
+    /// Sets `flag` before this process kills its tree because both guardians are dead: see [`Guard::next_signal`]. From then
+    /// on other threads know that children do not end by themselves. Never set without guardians.
+    pub fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
+        self.sys.tell_orphaned(flag);
     }
 
     /// Stops this process as Ctrl-Z does, and returns when it was continued. Stop the jobs before, continue them after.

@@ -13,6 +13,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,8 @@ pub(crate) struct Guard {
     signals: OwnedFd,
     side: Side,
     faults: Faults,
+    /// Set before the runner kills its tree.
+    orphaned: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -90,7 +93,15 @@ impl Guard {
             },
         };
         let side = Side::Alone { because, repeats: Repeats::default() };
-        Ok(Guard { signals: signalfd(&relayed)?, side, faults: setup.faults.clone() })
+        Ok(Guard::new(signalfd(&relayed)?, side, &setup.faults))
+    }
+
+    fn new(signals: OwnedFd, side: Side, faults: &Faults) -> Guard {
+        Guard { signals, side, faults: faults.clone(), orphaned: Arc::default() }
+    }
+
+    pub(crate) fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
+        self.orphaned = flag;
     }
 
     pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
@@ -201,6 +212,7 @@ impl Guard {
     }
 
     fn end_with_tree(&self) -> ! {
+        self.orphaned.store(true, SeqCst);
         self.sweep_own();
         mask::end_by(libc::SIGKILL)
     }
@@ -258,7 +270,7 @@ fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
     let signals = both(&relay_reads, &direct)?;
     let (relay, ways) = (relay_reads, Ways::default());
     let side = Side::Guarded { board, outer, inner, relay, direct, ways, _life: runner_life };
-    Ok(Guard { signals, side, faults: faults.clone() })
+    Ok(Guard::new(signals, side, faults))
 }
 
 /// One descriptor that is readable while one of these is. Made in the process that reads: a signalfd tells a poller only of
