@@ -180,18 +180,18 @@ mod runner {
             }
             Some(status) => guard.leave(status.parse().expect("a status")),
         }
-        hear(&mut guard, report);
+        hear(&mut guard, report, setting("unstopped").is_none());
         guard.die(Ending::Signal(Signal::Interrupt))
     }
 
-    /// Writes down each signal; returns at a termination.
-    fn hear(guard: &mut Guard, report: &str) {
+    /// Writes down each signal, and stops where it `follows` a stop; returns at a termination.
+    fn hear(guard: &mut Guard, report: &str, follows: bool) {
         loop {
             let _ = poll(&mut [PollFd::from_borrowed_fd(guard.signals(), PollFlags::IN)], None);
             while let Some(signal) = guard.next_signal() {
                 system::report(report, &format!("signal {signal:?}"));
                 match signal {
-                    Signal::Stop => {
+                    Signal::Stop if follows => {
                         guard.stop_self();
                         system::report(report, "went on");
                     }

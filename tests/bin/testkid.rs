@@ -281,6 +281,15 @@ mod system {
                 rustix::process::setsid()?;
                 pause(number(1));
             }
+            // join-parent MS: moves to its parent's group, says its number, and sleeps.
+            "join-parent" => {
+                let parent = rustix::process::getppid().map(raw).unwrap_or_default();
+                let group = getpgid(Some(nix::unistd::Pid::from_raw(parent)))?;
+                nix::unistd::setpgid(nix::unistd::Pid::from_raw(0), group)?;
+                println!("{}", std::process::id());
+                io::stdout().flush()?;
+                pause(number(1));
+            }
             "stop-self" => kill_process(getpid(), Signal::STOP)?,
             "kill-self" => {
                 let signal = Signal::from_named_raw(number(1) as i32).ok_or(io::ErrorKind::InvalidInput)?;

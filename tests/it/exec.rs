@@ -11,6 +11,8 @@ use minder::{ChildSet, Command, Error, Event, Kill, Limits, Outcome, SpawnOption
 use crate::kit::{kid, patience, patterned, silent};
 
 mod control;
+#[cfg(unix)] // A limit of descriptors.
+mod shortage;
 #[cfg(unix)] // Nobody stands still on Windows: there is no word for it.
 mod suspend;
 

@@ -4,6 +4,8 @@
 
 #[cfg(unix)]
 mod unix;
+#[cfg(target_os = "linux")] // Where `clone3` is.
+mod keys;
 #[cfg(windows)]
 mod windows;
 

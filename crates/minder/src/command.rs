@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A program, its arguments, and what it finds when it starts.
 ///
@@ -46,6 +47,9 @@ pub struct Command {
     pub(crate) group: Group,
     pub(crate) die_with_parent: bool,
     pub(crate) nice: i32,
+    /// How long the child waits before it joins its group; see [`fault_late`](Self::fault_late).
+    #[allow(dead_code, reason = "only `clone3` has steps that a test can delay")]
+    pub(crate) late: Duration,
 }
 
 /// Changes to the environment that the child inherits.
@@ -133,6 +137,7 @@ impl Command {
             group: Group::New,
             die_with_parent: false,
             nice: 0,
+            late: Duration::ZERO,
         }
     }
 
@@ -221,6 +226,13 @@ impl Command {
     ///   high from -10 down.
     pub fn nice(&mut self, nice: i32) -> &mut Self {
         self.nice = nice;
+        self
+    }
+
+    /// Delays the child before it joins its group, as a busy machine does (Linux by `clone3`). For tests.
+    #[doc(hidden)]
+    pub fn fault_late(&mut self, late: Duration) -> &mut Self {
+        self.late = late;
         self
     }
 

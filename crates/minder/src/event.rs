@@ -167,6 +167,12 @@ pub struct Outcome {
     pub left_running: bool,
     /// Bytes of output that were dropped, by the caller's choice, when memory was full.
     pub dropped: u64,
+    /// Whether an order to kill it was given while its process ran, by the caller or by its deadline.
+    pub killed: bool,
+    /// Whether its deadline came while its process ran: then that order was the deadline's.
+    pub timed_out: bool,
+    /// How long it stood still, by [`ChildSet::suspend`](crate::ChildSet::suspend).
+    pub suspended: Duration,
 }
 
 /// Output that found no room in memory: a part of a file, which is the caller's from here on.

@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -112,10 +114,16 @@ pub struct Guardians {
 /// * A tree that forks faster than a starved machine lets the guardian look. Not seen with fifty processes at once; a PID
 ///   namespace would be the proof.
 /// * `SIGSTOP` to the outer guardian's pid alone does not stop the run; use `SIGTSTP`, or Ctrl-Z.
-/// * A Ctrl-Z within a moment after `fg`: the guardian's continuation may throw it away, as every SIGCONT does with a stop
-///   that waits.
-/// * Signals sent to the runner's own pid: it goes by what the outer guardian relays, since otherwise one Ctrl-C, which
-///   reaches both, would count twice. Send them to the process that was started.
+/// * A Ctrl-Z within microseconds after `fg`: the guardian's continuation may throw it away, as every SIGCONT does with a
+///   stop that waits.
+/// * Signals sent to the runner's own pid other than interrupt, terminate, hang-up and quit. Those four count, once where
+///   the outer guardian relays the same signal, as with `kill` of the whole group.
+///
+/// # A runner that does not answer
+///
+/// The runner may be stopped alone (`kill -STOP`), or hang. Three seconds after a Ctrl-Z that it did not follow the outer
+/// guardian stops alone, so that the shell goes on. At the third of the signals that ask for the end of which it read none,
+/// the outer guardian says so on stderr and has the runner killed with its tree.
 ///
 /// # Systems
 ///
@@ -207,6 +215,12 @@ impl Guard {
     /// return.
     pub fn next_signal(&mut self) -> Option<Signal> {
         self.sys.next_signal()
+    }
+
+    /// Sets `flag` before this process kills its tree because both guardians are dead: see [`Guard::next_signal`]. From then
+    /// on other threads know that children do not end by themselves. Never set without guardians.
+    pub fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
+        self.sys.tell_orphaned(flag);
     }
 
     /// Stops this process as Ctrl-Z does, and returns when it was continued. Stop the jobs before, continue them after.

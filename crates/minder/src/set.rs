@@ -245,6 +245,7 @@ impl ChildSet {
         self.clock_goes_on(token, now);
         let port_token = self.kids.port_token(token, Kind::Process);
         let kid = self.kids.get_mut(token).ok_or_else(gone)?;
+        kid.struck |= kid.runs();
         // A second, sharper order replaces the first; a softer one does not.
         let killing = Killing::new(how, now);
         if kid.killing.as_ref().is_none_or(|before| killing.insist_at() < before.insist_at()) {

@@ -55,10 +55,10 @@ fn kills() -> usize {
 }
 
 /// Numbers that are as good as random, and can be had again.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn new(salt: &str) -> Self {
+    pub(super) fn new(salt: &str) -> Self {
         let seed = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
         let seed = seed.unwrap_or(clock.as_nanos() as u64 % 1_000_000);
@@ -66,7 +66,7 @@ impl Random {
         Self(salt.bytes().fold(seed + 1, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(byte))))
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

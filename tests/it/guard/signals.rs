@@ -146,15 +146,77 @@ fn the_same_wish_twice_is_one() {
 }
 
 #[test]
-fn only_the_started_process_is_heard() {
+fn the_runner_hears_a_wish_that_is_sent_to_it() {
     let run = start(&[]);
     let pids = run.ready();
     send(pids.runner, Signal::INT);
+    run.expect_line("signal Interrupt", 1);
+    // The rest is only heard from the process that was started.
+    send(pids.runner, Signal::TSTP);
+    send(pids.runner, Signal::USR1);
     send(pids.inner, Signal::TERM);
     send(pids.outer, Signal::WINCH);
     run.expect_line("signal Resize", 1);
-    assert_eq!(run.lines().iter().filter(|l| l.starts_with("signal ")).count(), 1, "{:?}", run.lines());
+    assert_eq!(run.lines().iter().filter(|l| l.starts_with("signal ")).count(), 2, "{:?}", run.lines());
     assert_eq!(run.alive().len(), 3);
+}
+
+#[test]
+fn a_kill_of_the_group_is_one_wish() {
+    let run = start(&[]);
+    let pids = run.ready();
+    for sent in 1..=20 {
+        send_group(pids.outer, Signal::INT);
+        run.expect_line("signal Interrupt", sent);
+        nap(Duration::from_millis(250));
+    }
+    send(pids.outer, Signal::USR2);
+    run.expect_line("signal User2", 1);
+    assert_eq!(run.count("signal Interrupt"), 20, "none came twice");
+}
+
+/// A run whose errors are kept in a file.
+fn heard(words: &[&str]) -> (Run, std::path::PathBuf, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("errors");
+    let mut setting = Setting::new(&["session"], words);
+    setting.stderr = File::create(&path).expect("a file").into();
+    (setting.start(), path, folder)
+}
+
+#[test]
+fn the_third_wish_ends_a_run_that_does_not_answer() {
+    let (mut run, errors, _folder) = heard(&MIX);
+    let pids = run.ready();
+    send(pids.runner, Signal::STOP);
+    wait_for(|| stat(pids.runner).filter(|s| s[1] == "T")).expect("stopped");
+    let asked = std::time::Instant::now();
+    for _ in 0..3 {
+        send(pids.outer, Signal::INT);
+        nap(Duration::from_millis(250));
+    }
+    assert_eq!(run.shell_status(), 137);
+    run.expect_gone(asked, "a run that did not answer");
+    let said = std::fs::read_to_string(errors).expect("the errors");
+    assert_eq!(
+        said,
+        "minder: the run does not answer; once more kills it\nminder: the run did not answer and was killed\n"
+    );
+}
+
+#[test]
+fn a_shell_gets_its_prompt_from_a_run_that_does_not_stop() {
+    let mut terminal = Terminal::start(&SHELL, &["unstopped=1", "plain"]);
+    let pids = terminal.run.ready();
+    for pressed in 1..=2 {
+        terminal.press("\x1a");
+        terminal.run.expect_line("stopped", pressed);
+    }
+    // And goes on with it.
+    send(pids.outer, Signal::USR1);
+    terminal.run.expect_line("signal User1", 1);
+    send(pids.outer, Signal::TERM);
+    terminal.run.expect_line("ended None Some(2)", 1);
 }
 
 #[test]

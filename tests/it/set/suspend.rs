@@ -52,6 +52,48 @@ fn the_whole_tree_stands_still_and_goes_on() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_leader_that_left_its_group_stands_still_and_dies() {
+    each_backend(|backend| {
+        for how in [Kill::NOW, Kill::after(Duration::from_secs(600))] {
+            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+            let options = SpawnOptions::default();
+            let (token, numbers) = super::kill::start(&mut set, &mut ledger, "join-parent 600000", options);
+            assert_eq!(numbers, [set.id(token).expect("a child")]);
+            set.suspend(token).expect("a child");
+            await_state(&numbers, true);
+            set.resume(token).expect("a child");
+            await_state(&numbers, false);
+            set.kill(token, how).expect("a child");
+            ledger.finish(&mut set);
+            assert!(ledger.outcome(token).killed && !ledger.outcome(token).timed_out);
+        }
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_struck_a_child_and_how_long_it_stood_still_is_told() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let soon =
+            |ms| SpawnOptions::default().deadline(Instant::now() + Duration::from_millis(ms), Kill::NOW);
+        let struck = set.spawn(&silent(LONG), soon(50)).expect("a child");
+        let stood = set.spawn(&silent("lines 40 10"), soon(2000)).expect("a child");
+        set.suspend(stood).expect("a child");
+        assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(2500), |_| false));
+        assert!(set.suspended_time(stood).expect("a child") >= Duration::from_millis(2500));
+        set.resume(stood).expect("a child");
+        ledger.finish(&mut set);
+        let outcome = ledger.outcome(struck);
+        assert!(outcome.killed && outcome.timed_out && outcome.suspended.is_zero(), "{outcome:?}");
+        let outcome = ledger.outcome(stood);
+        assert!(!outcome.killed && !outcome.timed_out && outcome.exit.status.success(), "{outcome:?}");
+        assert!(outcome.suspended >= Duration::from_millis(2500), "{outcome:?}");
+    });
+}
+
 #[test]
 fn all_stand_still_and_all_go_on() {
     each_backend(|backend| {

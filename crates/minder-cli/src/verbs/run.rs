@@ -56,8 +56,8 @@ use crate::template::Job;
 const LOOPS_MAX: usize = 2;
 /// The most bytes of output in memory of one job that waits for its end: enough for most, and little to write twice.
 const JOB_BYTES_MAX: usize = 256 << 10;
-/// Descriptors that are not the jobs': streams, backends, guards, files of the program.
-const DESCRIPTORS_OWN: u64 = 40;
+/// Descriptors that are not the jobs': streams, backends, guards, files of the program, and of ends that are held back.
+const DESCRIPTORS_OWN: u64 = 40 + (LOOPS_MAX * hand::held::HELD_FILES_MAX) as u64;
 /// Descriptors of one job: two outputs, the process, and two files for output that finds no room in memory.
 const DESCRIPTORS_JOB: u64 = 5;
 /// Jobs that end sooner are heard at their end.

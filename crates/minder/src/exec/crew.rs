@@ -18,6 +18,12 @@ use crate::{
 /// How long a loop without children sleeps at most before it looks again. Every reason to wake it earlier rings.
 const NAP: Duration = Duration::from_secs(60);
 
+/// The pause after a start that was refused for want of something; it doubles up to the longest.
+const SHORTAGE_MIN: Duration = Duration::from_millis(10);
+const SHORTAGE_MAX: Duration = Duration::from_secs(1);
+/// How long a shortage lasts that is an error when no job of ours runs.
+const SHORTAGE_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What a source of jobs has to offer.
 #[derive(Debug)]
 pub enum Supply<J> {
@@ -72,6 +78,10 @@ pub trait Worker {
     fn refused(&mut self, start: Start, job: &Self::Job, error: Error) -> Verdict;
     /// The loop ends with this error, and all jobs are going to be killed.
     fn broken(&mut self, _error: &Error) {}
+    /// When [`idle`](Self::idle) is to be called again at the latest. The loop does not end before this says `None`.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
     /// Called before the loop waits: the moment to write out what was gathered, and to change how output is handed over.
     fn idle(&mut self, _outputs: &mut Outputs<'_>) {}
 }
@@ -127,6 +137,14 @@ impl Outputs<'_> {
     /// As there.
     pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Kill)>) -> Result<()> {
         self.0.set_deadline(token, deadline)
+    }
+
+    /// See [`ChildSet::suspended_time`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn suspended_time(&self, token: Token) -> Result<Duration> {
+        self.0.suspended_time(token)
     }
 
     /// See [`ChildSet::suspend`].
@@ -351,8 +369,8 @@ impl<J: Send> Crew<J> {
     /// [`set_degree`](Self::set_degree): a loop whose share is none sleeps.
     ///
     /// # Errors
-    /// `Exhausted` when no descriptor, process or memory is free and no job of any loop runs whose end could free some.
-    /// The crew is killed then. What [`ChildSet::next`] says otherwise.
+    /// `Exhausted` when no descriptor, process or memory is free for a second and no job of any loop runs whose end could
+    /// free some. The crew is killed then. What [`ChildSet::next`] says otherwise.
     pub fn drive<W: Worker<Job = J>>(
         &self,
         set: &mut ChildSet,
@@ -371,6 +389,7 @@ impl<J: Send> Crew<J> {
             order: 0,
             still: 0,
             sleeps: false,
+            shortage: None,
         };
         self.loops().running += 1;
         let result = driver.run();
@@ -403,12 +422,23 @@ struct Loop<'a, W: Worker> {
     still: u64,
     /// Whether this loop is counted among the sleepers.
     sleeps: bool,
+    /// Since the last start was refused.
+    shortage: Option<Shortage>,
+}
+
+/// The system refuses starts for want of descriptors, processes or memory.
+struct Shortage {
+    since: Instant,
+    /// How long the loop waits before it tries again.
+    pause: Duration,
 }
 
 /// Why a loop starts nothing at the moment.
 enum Pause {
     /// Something of its own has to end first, or its slots are full.
     Own,
+    /// The system is short of something. It may be free by then without an end of ours.
+    Short(Instant),
     /// Something of another loop, or of the source, has to happen first.
     Foreign(Option<Instant>),
     /// Nothing more will start.
@@ -420,14 +450,17 @@ impl<W: Worker> Loop<'_, W> {
         loop {
             let pause = self.fill()?;
             self.obey()?;
+            let due = self.worker.due();
             let deadline = match pause {
-                Pause::Over if self.set.is_empty() => {
+                Pause::Over if self.set.is_empty() && due.is_none() => {
                     self.worker.idle(&mut Outputs(self.set));
                     return Ok(());
                 }
                 Pause::Over | Pause::Own => None,
+                Pause::Short(at) => Some(at),
                 Pause::Foreign(at) => at.or_else(|| self.set.is_empty().then(|| Instant::now() + NAP)),
             };
+            let deadline = [deadline, due].into_iter().flatten().min();
             let heard = self.hear(deadline);
             if std::mem::take(&mut self.sleeps) {
                 self.crew.sleepers.fetch_sub(1, Ordering::SeqCst);
@@ -483,6 +516,7 @@ impl<W: Worker> Loop<'_, W> {
             };
             match self.set.spawn(&launch.command, launch.options) {
                 Ok(token) => {
+                    self.shortage = None;
                     self.worker.started(start, &job, token, &mut Outputs(self.set));
                     self.remember(token, start, job);
                 }
@@ -556,18 +590,22 @@ impl<W: Worker> Loop<'_, W> {
         Err(Pause::Foreign(until))
     }
 
-    /// Puts a job back for which nothing is free. That is an error if nobody's end could free it.
+    /// Puts a job back for which nothing is free. It is tried again after a pause, since others than we may use up what is
+    /// missing. That nothing becomes free for a while is an error if no job of ours runs.
     fn put_back(&mut self, start: Start, job: W::Job, error: Error) -> Result<Pause> {
+        let now = Instant::now();
+        let shortage = self.shortage.get_or_insert(Shortage { since: now, pause: SHORTAGE_MIN / 2 });
+        shortage.pause = (shortage.pause * 2).min(SHORTAGE_MAX);
+        let (at, is_long) = (now + shortage.pause, now.duration_since(shortage.since) >= SHORTAGE_PATIENCE);
         let mut state = self.crew.lock();
         state.schedule.put_back(start, job);
-        if !self.set.is_empty() {
-            return Ok(Pause::Own);
-        }
-        if state.schedule.counts().running == 0 {
+        if self.set.is_empty() && state.schedule.counts().running == 0 && is_long {
             return Err(error);
         }
-        self.sleep();
-        Ok(Pause::Foreign(None))
+        if self.set.is_empty() {
+            self.sleep();
+        }
+        Ok(Pause::Short(at))
     }
 
     fn remember(&mut self, token: Token, start: Start, job: W::Job) {

@@ -95,6 +95,14 @@ pub fn may_be_killed(status: Status) -> bool {
     system::may_be_killed(status)
 }
 
+/// Whether a child may have ended so because it was told to end, as all processes are when the machine shuts down.
+///
+/// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the code that shells and many programs give
+///   for them, 128 and the number. Windows: with the code of a console that was closed or interrupted (0xC000013A).
+pub fn may_be_told_to_end(status: Status) -> bool {
+    system::may_be_told_to_end(status)
+}
+
 /// The variable of the environment that names the folder for temporary files, [`std::env::temp_dir`].
 ///
 /// - Unix: `TMPDIR`. Windows: `TMP`; see `GetTempPath2W` for what is taken without it.

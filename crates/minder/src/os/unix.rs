@@ -83,6 +83,16 @@ pub(super) fn may_be_killed(status: Status) -> bool {
     matches!(status, Status::Signaled { .. })
 }
 
+/// See [`super::may_be_told_to_end`].
+pub(super) fn may_be_told_to_end(status: Status) -> bool {
+    let signal = match status {
+        Status::Signaled { signal, .. } => signal,
+        Status::Exited(code) => code - 128,
+        _ => return false,
+    };
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGKILL].contains(&signal)
+}
+
 /// See [`super::wants_terminal`].
 pub(super) fn wants_terminal(signal: i32) -> bool {
     signal == libc::SIGTTIN || signal == libc::SIGTTOU

@@ -72,6 +72,13 @@ pub(super) fn may_be_killed(status: Status) -> bool {
     status == Status::Exited(crate::sys::tree::KILLED.cast_signed())
 }
 
+/// See [`super::may_be_told_to_end`].
+pub(super) fn may_be_told_to_end(status: Status) -> bool {
+    /// `STATUS_CONTROL_C_EXIT` of ntstatus.h.
+    const CONTROL_C_EXIT: u32 = 0xC000_013A;
+    status == Status::Exited(CONTROL_C_EXIT.cast_signed())
+}
+
 /// See [`super::wants_terminal`].
 pub(super) fn wants_terminal(_signal: i32) -> bool {
     false

@@ -204,7 +204,15 @@ mod tests {
         }
 
         fn end(&mut self, token: u64) {
-            let outcome = Outcome { exit: EXIT, leaked: false, left_running: false, dropped: 1 };
+            let outcome = Outcome {
+                exit: EXIT,
+                leaked: false,
+                left_running: false,
+                dropped: 1,
+                killed: false,
+                timed_out: false,
+                suspended: std::time::Duration::ZERO,
+            };
             self.outbox.push(Event::Done(Token(token), outcome), BOUNDS);
         }
 

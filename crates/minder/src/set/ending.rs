@@ -117,8 +117,10 @@ impl ChildSet {
         kid.process.reap();
         let left_running = kid.tree.left_running();
         let Some(exit) = kid.exit else { return Ok(None) };
-        let Kid { leaked, dropped, .. } = kid;
-        Ok(Some(Event::Done(token, Outcome { exit, leaked, left_running, dropped })))
+        let stood = kid.stood + kid.suspended.map_or(Duration::ZERO, |since| since.elapsed());
+        let Kid { leaked, dropped, struck: killed, timed_out, .. } = kid;
+        let outcome = Outcome { exit, leaked, left_running, dropped, killed, timed_out, suspended: stood };
+        Ok(Some(Event::Done(token, outcome)))
     }
 
     /// Does what is due.
@@ -227,7 +229,11 @@ impl ChildSet {
     pub(super) fn kill_on(&mut self, token: Token, now: Instant, living: &mut Option<Living>) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         let Some(killing) = &mut kid.killing else { return Ok(()) };
-        let alive = kid.exit.is_none() || kid.tree.is_alive(living.get_or_insert_with(Living::now));
+        // A search of the whole process table is dear. It is needed once the child has ended, and is made less and less
+        // often: a tree that has its grace would cost most of a processor.
+        let alive = kid.exit.is_none()
+            || !killing.may_search(now)
+            || kid.tree.is_alive(living.get_or_insert_with(Living::now));
         if !alive || killing.is_hopeless(now) {
             kid.killing = None;
             self.check_over(token);

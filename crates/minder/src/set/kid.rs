@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::killing::Killing;
 use super::spill::Spill;
@@ -34,6 +34,11 @@ pub(super) struct Kid {
     pub(super) killing: Option<Box<Killing>>,
     /// Since when it stands still, by our order; its deadline does not come nearer from here on.
     pub(super) suspended: Option<Instant>,
+    /// How long it stood still before.
+    pub(super) stood: Duration,
+    /// Whether an order to kill it was given while its process ran, and whether its deadline came then.
+    pub(super) struck: bool,
+    pub(super) timed_out: bool,
     /// The first timer for its deadline.
     pub(super) deadline_due: Option<Instant>,
     /// Whether the exit is in the caller's hands.
@@ -111,6 +116,9 @@ impl Kid {
             busy_at: None,
             killing: None,
             suspended: None,
+            stood: Duration::ZERO,
+            struck: false,
+            timed_out: false,
             deadline_due: None,
             told: false,
             draining: false,
@@ -132,6 +140,11 @@ impl Kid {
                 let _ = reader.close(port);
             }
         }
+    }
+
+    /// Whether its process has not ended, as far as the system knows now.
+    pub(super) fn runs(&mut self) -> bool {
+        self.exit.is_none() && matches!(self.process.peek(), Ok(None))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -11,6 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const BLOWS_MIN: u32 = 50;
 /// How often the tree is looked at.
 const LOOK: Duration = Duration::from_millis(10);
+/// The longest pause between two searches of the whole process table. It begins with [`LOOK`] and doubles.
+const SEARCH_MAX: Duration = Duration::from_millis(320);
 /// The longest pause: a century, far from where adding to the clock would fail.
 const PAUSE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
@@ -24,11 +26,15 @@ pub(super) struct Killing {
     next_at: Instant,
     /// When it was insisted first, and how often since then.
     insisted: Option<(Instant, u32)>,
+    /// When all processes may be looked at again, and how long the pause before that was.
+    search_at: Instant,
+    search_pause: Duration,
 }
 
 impl Killing {
     pub(super) fn new(how: Kill, now: Instant) -> Self {
-        let mut killing = Self { how, sent: 0, next_at: now, insisted: None };
+        let mut killing =
+            Self { how, sent: 0, next_at: now, insisted: None, search_at: now, search_pause: LOOK / 2 };
         killing.due(now);
         killing
     }
@@ -43,6 +49,16 @@ impl Killing {
     pub(super) fn look_at(&self, now: Instant) -> Instant {
         let look_at = now + LOOK;
         if self.next_at > now { look_at.min(self.next_at) } else { look_at }
+    }
+
+    /// Whether the whole process table may be searched now. A yes is taken for a search.
+    pub(super) fn may_search(&mut self, now: Instant) -> bool {
+        if now < self.search_at {
+            return false;
+        }
+        self.search_pause = (self.search_pause * 2).min(SEARCH_MAX);
+        self.search_at = now + self.search_pause;
+        true
     }
 
     /// The blow that is due. After the last signal it is due again and again.
@@ -93,6 +109,11 @@ mod tests {
             assert_eq!(killing.due(late), Some(Blow::Insist));
         }
         assert!(!killing.is_hopeless(late + PATIENCE) && killing.is_hopeless(late + ms(1) + PATIENCE));
+        let mut searches = 0;
+        for look in 0..1000 {
+            searches += u32::from(killing.may_search(start + LOOK * look));
+        }
+        assert!((30..50).contains(&searches), "{searches} searches in ten seconds of grace");
         let now = Killing::new(Kill::NOW, start);
         assert_eq!(now.insist_at(), start);
         assert!(Killing::new(Kill::after(Duration::MAX), start).insist_at() >= start + PAUSE_MAX);

@@ -1,6 +1,6 @@
 //! Children that stand still, and deadlines, which then do so too.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Blow, ChildSet, Due, Kill, Token, gone};
 use crate::{Error, Result};
@@ -94,18 +94,30 @@ impl ChildSet {
         let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         kid.options.deadline = deadline;
         if let Some(since) = &mut kid.suspended {
+            kid.stood += now.saturating_duration_since(*since);
             *since = now;
         }
         self.arm_deadline(token);
         self.announce()
     }
 
+    /// How long a child has stood still so far, by [`suspend`](Self::suspend).
+    ///
+    /// # Errors
+    /// `Unknown` for a child that is done.
+    pub fn suspended_time(&self, token: Token) -> Result<Duration> {
+        let kid = self.kids.get(token).ok_or_else(gone)?;
+        Ok(kid.stood + kid.suspended.map_or(Duration::ZERO, |since| since.elapsed()))
+    }
+
     /// Takes up again what stood still with the child, if it did.
     pub(super) fn clock_goes_on(&mut self, token: Token, now: Instant) {
         let Some(kid) = self.kids.get_mut(token) else { return };
         let Some(since) = kid.suspended.take() else { return };
+        let stood = now.saturating_duration_since(since);
+        kid.stood += stood;
         if let Some((at, _)) = &mut kid.options.deadline {
-            *at = at.checked_add(now.saturating_duration_since(since)).unwrap_or(*at);
+            *at = at.checked_add(stood).unwrap_or(*at);
         }
         if kid.exit.is_some() {
             kid.busy_at = Some(now);
@@ -136,6 +148,7 @@ impl ChildSet {
         match kid.options.deadline {
             Some((at, how)) if at <= now => {
                 kid.options.deadline = None;
+                kid.timed_out |= kid.runs();
                 // Whom we may not kill any more, we wait for: that is no reason to end the wait for the others.
                 let _ = self.kill(token, how);
             }

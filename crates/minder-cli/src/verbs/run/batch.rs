@@ -31,6 +31,26 @@ pub(super) struct Batch {
     sync: bool,
 }
 
+/// What a job wrote that is over and not in the batch.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+impl Open {
+    /// How many bytes it has in memory.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many files it keeps open.
+    pub(super) fn files(&self) -> usize {
+        let is_open = |piece: &&Piece| matches!(&piece.place, Place::Own(Own { file: Some(_), .. }));
+        self.pieces.iter().filter(is_open).count()
+    }
+}
+
 impl Batch {
     pub(super) fn new(store: Store, sync: bool) -> Self {
         Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), pieces: Vec::new(), store, saved: None, sync }
@@ -90,6 +110,37 @@ impl Batch {
             }
         }
         Ok(())
+    }
+
+    /// Takes out what the job that is being gathered wrote.
+    pub(super) fn take_open(&mut self) -> Open {
+        let bytes = self.bytes.split_off(self.start);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        for piece in &mut pieces {
+            match &mut piece.place {
+                Place::Batch(range) => *range = range.start - self.start..range.end - self.start,
+                // A named file is opened again: no descriptor is kept for a job that only waits.
+                Place::Own(own) if own.path.is_some() => own.file = None,
+                _ => (),
+            }
+        }
+        Open { bytes, pieces }
+    }
+
+    /// Puts it back: that job is being gathered. No other is.
+    pub(super) fn put_open(&mut self, open: Open) {
+        let Open { bytes, mut pieces } = open;
+        for piece in &mut pieces {
+            match &mut piece.place {
+                Place::Batch(range) => *range = range.start + self.start..range.end + self.start,
+                // What cannot be opened again is said where it is read.
+                Place::Own(own) if own.file.is_none() => own.file = own.open().ok(),
+                _ => (),
+            }
+        }
+        self.bytes.truncate(self.start);
+        self.bytes.extend_from_slice(&bytes);
+        self.pieces = pieces;
     }
 
     /// How many bytes the job that is being gathered has.

@@ -1,6 +1,7 @@
 //! The main thread's part: signals, the bar, and the end of the loops.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,7 @@ impl Desk {
         begun: Instant,
     ) -> Option<Signal> {
         let mut watch = Watch::new(shared);
+        guard.tell_orphaned(Arc::clone(shared.told_to_end()));
         let heard = self.poller.add(&guard.signals(), Token(0), Interest::READABLE).is_ok();
         let (mut events, mut wishes) = (Events::new(), Wishes::default());
         while self.loops.load(Ordering::SeqCst) > 0 {
@@ -174,6 +176,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
     match signal {
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if wishes.first.is_none() => {
             wishes.first = Some(signal);
+            shared.told_to_end().store(true, Ordering::SeqCst);
             wishes.give_up_at = Instant::now().checked_add(shared.plan.grace.saturating_add(LATE));
             let running = shared.crew.counts().running;
             shared.crew.cancel();
@@ -189,6 +192,7 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
         Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit if !wishes.killed => {
             wishes.first.get_or_insert(signal);
             wishes.killed = true;
+            shared.told_to_end().store(true, Ordering::SeqCst);
             wishes.give_up_at = Some(Instant::now() + LATE);
             shared.crew.kill();
         }
@@ -204,9 +208,11 @@ const STOPPING: Duration = Duration::from_secs(1);
 /// Ctrl-Z: the jobs stand still, then we do, and when we are let go on so are they.
 fn stop(guard: &Guard, shared: &Shared<'_>) {
     shared.crew.suspend();
-    shared.crew.suspended(Instant::now() + STOPPING);
+    let since = Instant::now();
+    shared.crew.suspended(since + STOPPING);
     // A shell's prompt does not stand within the picture.
     shared.stage.screen.aside_at_once(|| guard.stop_self());
+    shared.roster.stood_still(since.elapsed());
     shared.crew.go_on();
 }
 

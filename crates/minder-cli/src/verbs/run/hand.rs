@@ -4,8 +4,9 @@ mod launch;
 mod hear;
 mod steer;
 mod conclude;
+pub(super) mod held;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
 use minder::os::TEMP_VARIABLE;
@@ -39,6 +40,8 @@ pub(super) struct Hand<'a> {
     rows: Vec<u8>,
     joblog: Vec<u8>,
     tally: Tally,
+    /// Ends whose rows wait.
+    held: held::Queue,
     /// By slot.
     running: Vec<Option<Running>>,
     slots: usize,
@@ -62,6 +65,7 @@ impl<'a> Hand<'a> {
             rows: Vec::new(),
             joblog: Vec::new(),
             tally: Tally::default(),
+            held: held::Queue::new(),
             running: Vec::new(),
             slots: shared.degree.div_ceil(loops),
             line_max: line_max(shared.plan.buffer, shared.degree),
@@ -75,6 +79,7 @@ impl<'a> Hand<'a> {
 
     /// Writes out what is left, and says what came of all jobs.
     pub(super) fn finish(mut self) -> Tally {
+        self.release_all();
         self.flush();
         self.tally
     }
@@ -92,6 +97,16 @@ impl Hand<'_> {
 
     fn at(&mut self, start: Start) -> Option<&mut Running> {
         self.running.get_mut(start.slot as usize)?.as_mut()
+    }
+}
+
+impl Hand<'_> {
+    /// Records, shows and counts a job that is over.
+    fn end(&mut self, start: Start, task: &Task, running: &mut Running, outcome: &Outcome, cause: Cause) {
+        self.conclude(start, task, running, outcome, cause);
+        let mut tally = std::mem::take(&mut self.tally);
+        tally.add_as(cause, outcome, running.wall(), || self.name(start, task));
+        self.tally = tally;
     }
 }
 
@@ -213,11 +228,13 @@ impl Worker for Hand<'_> {
         // A build's token is not kept while somebody reads slowly.
         drop(running.permit.take());
         let (wall, status) = (running.wall(), outcome.exit.status);
+        running.took = Some(wall);
         let halted_now = shared.crew.is_cancelled() && shared.crew.halted_by().is_some_and(|by| by.now);
-        let cause = running.cause(halted_now);
+        let cause = running.cause(&outcome, halted_now);
         // What it made of half of its input is no result: it has no row, and the error ends the run.
         running.torn |= running.meal.as_ref().is_some_and(Meal::is_torn);
-        shared.roster.leave(task.number, status.success().then_some(wall));
+        let took = wall.saturating_sub(outcome.suspended);
+        shared.roster.leave(task.number, status.success().then_some(took));
         if shared.plan.slots.may_change() {
             shared.follow_slots();
         }
@@ -236,10 +253,11 @@ impl Worker for Hand<'_> {
         if let (Some(pipe), Some(meal)) = (shared.input.pipe(), &mut running.meal) {
             meal.end(pipe);
         }
-        self.conclude(start, task, &mut running, &outcome, cause);
-        let mut tally = std::mem::take(&mut self.tally);
-        tally.add_as(cause, &outcome, wall, || self.name(start, task));
-        self.tally = tally;
+        if self.is_to_hold(&running, &outcome) {
+            self.hold(start, task, running, outcome, cause);
+        } else {
+            self.end(start, task, &mut running, &outcome, cause);
+        }
         if self.batch.is_full(self.slots) {
             self.flush();
         }
@@ -308,7 +326,12 @@ impl Worker for Hand<'_> {
         });
     }
 
+    fn due(&self) -> Option<Instant> {
+        self.held_until()
+    }
+
     fn idle(&mut self, outputs: &mut Outputs<'_>) {
+        self.release();
         self.flush();
         if self.shared.plan.view == View::Lines {
             self.go_on();

@@ -21,6 +21,8 @@ pub(super) struct Running {
     pub(super) number: u64,
     pub(super) token: Option<Token>,
     pub(super) begun: Instant,
+    /// How long it took, once it is over.
+    pub(super) took: Option<Duration>,
     at: SystemTime,
     /// Whether its output is shown as it comes.
     pub(super) live: bool,
@@ -44,6 +46,8 @@ pub(super) struct Running {
     pub(super) may_live: bool,
     /// How long it has.
     pub(super) timeout: Option<Duration>,
+    /// Whether its end was held back, in case that the run ends as well.
+    pub(super) held: bool,
     /// Whether it was ended to run again later.
     pub(super) put_back: bool,
     /// What is printed before its output.
@@ -62,6 +66,7 @@ impl Running {
             number,
             token: None,
             begun: Instant::now(),
+            took: None,
             at: SystemTime::now(),
             live: false,
             torn: false,
@@ -76,6 +81,7 @@ impl Running {
             last: true,
             may_live: true,
             timeout: None,
+            held: false,
             put_back: false,
             head: Vec::new(),
             meal: None,
@@ -85,7 +91,12 @@ impl Running {
     }
 
     pub(super) fn wall(&self) -> Duration {
-        self.begun.elapsed()
+        self.took.unwrap_or_else(|| self.begun.elapsed())
+    }
+
+    /// How many files are open for it, at most.
+    pub(super) fn files_open(&self) -> usize {
+        self.spool.len() + if self.results.is_some() { 2 } else { 0 }
     }
 
     /// How its lines are marked when they are shown as they come.
@@ -99,10 +110,10 @@ impl Running {
     }
 
     /// Why it ended, if not by itself.
-    pub(super) fn cause(&self, halted_now: bool) -> Cause {
+    pub(super) fn cause(&self, outcome: &Outcome, halted_now: bool) -> Cause {
         match self.timeout {
             _ if self.put_back => Cause::Memory,
-            Some(limit) if self.begun.elapsed() >= limit => Cause::TimedOut(limit),
+            Some(limit) if outcome.timed_out => Cause::TimedOut(limit),
             _ if halted_now => Cause::Halted,
             _ => Cause::Own,
         }
@@ -143,7 +154,7 @@ pub(super) fn refused(number: u64, args: Vec<Text>, why: &str) -> Ended {
     Ended { job: number, args, at, error: Some(why.to_owned()), ..Ended::default() }
 }
 
-/// Whether a job that ended so had its way: it was not cut off by our order to end.
+/// Whether a job that ended so was cut off by our order to end, or with the whole run.
 pub(super) fn is_cut(outcome: &Outcome, cancelled: bool) -> bool {
     cancelled && !outcome.exit.status.success()
 }

@@ -117,6 +117,13 @@ impl Roster {
         found.into_iter().take(most).map(|(job, entry)| (job, entry.clone())).collect()
     }
 
+    /// All jobs stood still for this long: that does not make them slow.
+    pub(super) fn stood_still(&self, time: Duration) {
+        for entry in self.lock().running.values_mut() {
+            entry.begun = entry.begun.checked_add(time).unwrap_or(entry.begun);
+        }
+    }
+
     /// How many run, and how many of these are suspended.
     pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.lock();

@@ -1,6 +1,6 @@
 //! What the loops and the main thread share.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use minder::exec::{Crew, Start};
@@ -41,6 +41,8 @@ pub(super) struct Shared<'a> {
     rows: [AtomicU64; 2],
     /// How the first job that failed ended, as a shell says it; 0: none has.
     failure: AtomicU8,
+    /// Whether a signal told the run to end, or all guardians are dead.
+    told_to_end: Arc<AtomicBool>,
 }
 
 /// What it is made of.
@@ -73,6 +75,7 @@ impl<'a> Shared<'a> {
             first: Once::new(),
             rows: Default::default(),
             failure: AtomicU8::new(0),
+            told_to_end: Arc::default(),
         }
     }
 
@@ -109,6 +112,15 @@ impl<'a> Shared<'a> {
     /// How the first job that failed ended, as a shell says it.
     pub(super) fn first_failure(&self) -> Option<u8> {
         Some(self.failure.load(Ordering::Relaxed)).filter(|status| *status > 0)
+    }
+
+    /// What is set when the run is told to end: jobs that die around that moment were cut off with it.
+    pub(super) fn told_to_end(&self) -> &Arc<AtomicBool> {
+        &self.told_to_end
+    }
+
+    pub(super) fn is_told_to_end(&self) -> bool {
+        self.told_to_end.load(Ordering::SeqCst)
     }
 
     /// Ends the run with this message. The first one counts.

@@ -143,6 +143,11 @@ impl Stage {
         self.gathered.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Notes that the job that was gathered last had been gathered before.
+    pub(super) fn gathered_twice(&self) {
+        self.gathered.fetch_sub(1, Ordering::SeqCst);
+    }
+
     /// Gives the stage to a job, if nobody has it and nobody waits.
     pub(super) fn claim(&self, job: u64) -> bool {
         let state = self.lock();

@@ -26,6 +26,12 @@ pub(super) struct Board {
     status: AtomicU32,
     left_count: AtomicU32,
     left_first: AtomicI32,
+    /// How many relayed signals the runner has read.
+    heard: AtomicU32,
+    /// Whether the outer guardian is stopping itself, or is stopped.
+    outer_stops: AtomicU32,
+    /// Whether the inner guardian is to kill the runner.
+    kill_runner: AtomicU32,
 }
 
 /// Tells a status of 0 from none; wait statuses use 16 bits.
@@ -103,6 +109,31 @@ impl Board {
     pub(super) fn status(&self) -> Option<i32> {
         let word = self.status.load(SeqCst);
         (word & SAID != 0).then_some((word & !SAID).cast_signed())
+    }
+
+    /// The runner has read one more relayed signal.
+    pub(super) fn hear(&self) {
+        self.heard.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn heard(&self) -> u32 {
+        self.heard.load(SeqCst)
+    }
+
+    pub(super) fn set_outer_stops(&self, stops: bool) {
+        self.outer_stops.store(stops.into(), SeqCst);
+    }
+
+    pub(super) fn outer_stops(&self) -> bool {
+        self.outer_stops.load(SeqCst) != 0
+    }
+
+    pub(super) fn order_kill(&self) {
+        self.kill_runner.store(1, SeqCst);
+    }
+
+    pub(super) fn must_kill(&self) -> bool {
+        self.kill_runner.load(SeqCst) != 0
     }
 
     pub(super) fn set_left(&self, count: u32, first: i32) {

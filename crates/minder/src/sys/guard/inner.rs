@@ -84,6 +84,7 @@ pub(super) fn run(inner: Inner) -> ! {
     }
     loop {
         inner.look_at_runner(&signals);
+        inner.obey();
         if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
             inner.end(&signals);
         }
@@ -126,12 +127,23 @@ impl Inner {
             self.board.set_stopped(true);
             self.kick();
         } else if status.continued() {
-            // First the word, then the signal: see `outer::stop`.
+            // First the word, then the signal: see `Outer::stop`. A SIGCONT that is not needed would throw away the next
+            // Ctrl-Z, which may be pending in the outer guardian already.
             self.board.set_stopped(false);
-            self.wake_outer();
+            if self.board.outer_stops() {
+                self.wake_outer();
+            }
         } else if status.exited() || status.signaled() {
             self.board.set_status(status.as_raw());
             self.end(signals);
+        }
+    }
+
+    /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is reaped, which happens
+    /// here, its pid names no other process.
+    fn obey(&self) {
+        if self.board.must_kill() {
+            let _ = kill_process(self.runner, Signal::KILL);
         }
     }
 

@@ -13,10 +13,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
@@ -26,8 +27,8 @@ use super::board::Board;
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
 use super::outer::{self, Outer};
-use super::process::{self, Fork, fork, read_signal, signalfd};
-use super::signal::{Ending, Repeats, Signal};
+use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
+use super::signal::{Ending, Repeats, Signal, Ways};
 use super::sweep::Sweep;
 use super::tree::{self, Tree};
 use super::{Faults, Setup};
@@ -42,10 +43,12 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 /// The runner's side of the guard.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// The relay's reading end, or, alone, a signalfd.
+    /// An epoll set of the relay and of what is sent to the runner itself; alone, a signalfd.
     signals: OwnedFd,
     side: Side,
     faults: Faults,
+    /// Set before the runner kills its tree.
+    orphaned: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,11 @@ enum Side {
         board: &'static Board,
         outer: Pid,
         inner: Pid,
+        /// Its reading end.
+        relay: OwnedFd,
+        /// A signalfd of the wishes that are sent to the runner itself.
+        direct: OwnedFd,
+        ways: Ways,
         _life: OwnedFd,
     },
     Alone {
@@ -85,7 +93,15 @@ impl Guard {
             },
         };
         let side = Side::Alone { because, repeats: Repeats::default() };
-        Ok(Guard { signals: signalfd(&relayed)?, side, faults: setup.faults.clone() })
+        Ok(Guard::new(signalfd(&relayed)?, side, &setup.faults))
+    }
+
+    fn new(signals: OwnedFd, side: Side, faults: &Faults) -> Guard {
+        Guard { signals, side, faults: faults.clone(), orphaned: Arc::default() }
+    }
+
+    pub(crate) fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
+        self.orphaned = flag;
     }
 
     pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
@@ -113,8 +129,22 @@ impl Guard {
 
     pub(crate) fn next_signal(&mut self) -> Option<Signal> {
         loop {
+            let relayed = self.read_relay();
             let signal = match &mut self.side {
-                Side::Guarded { .. } => Signal::from_number(self.read_relay()?.into()),
+                Side::Guarded { board, direct, ways, .. } => match relayed {
+                    Some(number) => {
+                        board.hear();
+                        let signal = Signal::from_number(number.into());
+                        signal.filter(|signal| ways.relayed(*signal, Instant::now()))
+                    }
+                    // The terminal's copies come through the relay as well, and count there.
+                    None => match read_sent(direct.as_fd())? {
+                        (number, true) => {
+                            Signal::from_number(number).filter(|signal| ways.direct(*signal, Instant::now()))
+                        }
+                        (_, false) => None,
+                    },
+                },
                 Side::Alone { repeats, .. } => {
                     let signal = Signal::from_number(read_signal(self.signals.as_fd())?);
                     signal.filter(|signal| repeats.counts(*signal, Instant::now()))
@@ -127,9 +157,10 @@ impl Guard {
     }
 
     fn read_relay(&self) -> Option<u8> {
+        let Side::Guarded { relay, .. } = &self.side else { return None };
         let mut byte = [0];
         loop {
-            match rustix::io::read(&self.signals, &mut byte) {
+            match rustix::io::read(relay, &mut byte) {
                 Ok(1) => return Some(byte[0]),
                 // Both guardians are gone: nobody is left above us to sweep.
                 Ok(_) => self.end_with_tree(),
@@ -181,6 +212,7 @@ impl Guard {
     }
 
     fn end_with_tree(&self) -> ! {
+        self.orphaned.store(true, SeqCst);
         self.sweep_own();
         mask::end_by(libc::SIGKILL)
     }
@@ -234,8 +266,21 @@ fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
     if getppid() != Some(inner) {
         mask::end_by(libc::SIGKILL);
     }
-    let side = Side::Guarded { board, outer, inner, _life: runner_life };
-    Ok(Guard { signals: relay_reads, side, faults: faults.clone() })
+    let direct = signalfd(&Mask::wishes())?;
+    let signals = both(&relay_reads, &direct)?;
+    let (relay, ways) = (relay_reads, Ways::default());
+    let side = Side::Guarded { board, outer, inner, relay, direct, ways, _life: runner_life };
+    Ok(Guard::new(signals, side, faults))
+}
+
+/// One descriptor that is readable while one of these is. Made in the process that reads: a signalfd tells a poller only of
+/// the signals of the process that added it (signalfd(2)).
+fn both(relay: &OwnedFd, direct: &OwnedFd) -> io::Result<OwnedFd> {
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for fd in [relay, direct] {
+        epoll::add(&set, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+    }
+    Ok(set)
 }
 
 fn number(pid: Pid) -> u32 {

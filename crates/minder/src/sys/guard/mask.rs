@@ -70,6 +70,13 @@ impl Mask {
         taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
     }
 
+    /// Those of the relayed that ask for the end.
+    #[cfg(target_os = "linux")]
+    pub(super) fn wishes() -> Mask {
+        let taken = NUMBERS.iter().filter(|(signal, number)| signal.escalates() && !ignored(*number));
+        taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
+    }
+
     /// The numbers in this set, of those that can be relayed.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn numbers(self) -> impl Iterator<Item = c_int> {

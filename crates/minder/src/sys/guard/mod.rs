@@ -8,6 +8,7 @@
 //! * `armed()`: returns when the guardians watch; bounded.
 //! * `source()`: what a host's own loop waits on; readable while `next_signal` has something to say.
 //! * `next_signal()`: never blocks.
+//! * `tell_orphaned(flag)`: has a flag set before `next_signal` kills the tree, as it does without guardians left.
 //! * `stop_self()`: stops the process as Ctrl-Z does, returns when it was continued.
 //! * `adopted()`: what jobs left behind, by pid and name.
 //! * `leave(status)` and `die(Ending)`: the two ends.
@@ -27,6 +28,8 @@ mod linux;
 mod outer;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg(target_os = "linux")]
+mod silence;
 #[cfg(target_os = "linux")]
 mod sweep;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::time::Instant;
 
@@ -87,6 +88,9 @@ impl Guard {
             let _ = mask::handle(libc::SIGTSTP, write_down);
         }
     }
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn tell_orphaned(&mut self, _flag: Arc<AtomicBool>) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn adopted(&self) -> Vec<(u32, String)> {

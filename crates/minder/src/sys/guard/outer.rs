@@ -4,10 +4,11 @@
 //! dies it inherits the whole tree and sweeps it.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, WaitOptions, WaitStatus, wait, waitpid};
+use rustix::process::{Pid, Signal as Number, WaitOptions, WaitStatus, kill_process, wait, waitpid};
+use rustix::time::Timespec;
 
 use super::Faults;
 use super::board::Board;
@@ -16,6 +17,7 @@ use super::process::{
     NeverReturns, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
 };
 use super::signal::{Repeats, Signal};
+use super::silence::{Silence, Step};
 use super::sweep::{Left, Sweep};
 use super::tree::{self, Tree};
 
@@ -46,37 +48,62 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     close_inherited(&mut keep, false);
     // Should that fail, a stopped outer guardian only hears of the inner one's death when it is continued.
     let _ = wake_at_end_of(&outer.life);
-    let mut repeats = Repeats::default();
+    let (mut repeats, mut silence) = (Repeats::default(), Silence::default());
     loop {
-        outer.pass_on(&signals, &mut repeats);
-        outer.answer_kick();
+        outer.pass_on(&signals, &mut repeats, &mut silence);
+        outer.answer_kick(&mut silence);
         if let Some(status) = outer.reap() {
             outer.end(status, &signals);
         }
-        let _ = poll(&mut [&signals, &outer.kick].map(|fd| PollFd::new(fd, PollFlags::IN)), None);
+        outer.act(&mut silence);
+        let rest = silence.due().map(|at| timespec(at.saturating_duration_since(Instant::now())));
+        let _ = poll(&mut [&signals, &outer.kick].map(|fd| PollFd::new(fd, PollFlags::IN)), rest.as_ref());
     }
 }
 
 impl Outer {
     /// Through a pipe, not as a signal: the runner's own copy of a key's signal may still wait there, and two of the same
     /// number are one (21 of 40 Ctrl-C were lost, measured).
-    fn pass_on(&self, signals: &OwnedFd, repeats: &mut Repeats) {
+    fn pass_on(&self, signals: &OwnedFd, repeats: &mut Repeats, silence: &mut Silence) {
         while let Some(number) = read_signal(signals.as_fd()) {
             let (Some(signal), Ok(byte)) = (Signal::from_number(number), u8::try_from(number)) else {
                 continue;
             };
-            if repeats.counts(signal, Instant::now()) {
+            let now = Instant::now();
+            if repeats.counts(signal, now) {
+                let heard = self.board.heard();
                 // Full only when the runner has not read for 64 Ki signals.
-                let _ = rustix::io::write(&self.relay, &[byte]);
+                if rustix::io::write(&self.relay, &[byte]).is_ok() {
+                    silence.relayed(signal, heard, now);
+                }
             }
         }
     }
 
     /// The inner guardian has news of the runner: it may have stopped.
-    fn answer_kick(&self) {
+    fn answer_kick(&self, silence: &mut Silence) {
         let mut count = [0; 8];
-        if rustix::io::read(&self.kick, &mut count).is_ok() && self.board.stopped() {
-            self.stop();
+        if rustix::io::read(&self.kick, &mut count).is_ok() {
+            silence.stopped();
+            if self.board.stopped() {
+                self.stop(|| self.board.stopped());
+            }
+        }
+    }
+
+    /// Does what the runner does not do: it is stopped, it hangs, or a thread of it cannot stop.
+    fn act(&self, silence: &mut Silence) {
+        match silence.step(self.board.heard(), Instant::now()) {
+            None => {}
+            // The shell gets its prompt. What of the runner can stop has stopped, and goes on with us.
+            Some(Step::Stop) => self.stop(|| true),
+            Some(Step::Warn) => say("minder: the run does not answer; once more kills it\n"),
+            Some(Step::Kill) => {
+                say("minder: the run did not answer and was killed\n");
+                self.board.order_kill();
+                // Our child, not reaped yet: the signal only wakes it.
+                let _ = kill_process(self.inner, Number::CONT);
+            }
         }
     }
 
@@ -92,20 +119,23 @@ impl Outer {
         }
     }
 
-    /// Stops as the runner did, until `fg`. By SIGTSTP, not SIGSTOP: in a group that no shell watches (`ssh -t`, `script`)
+    /// Stops as the runner did, until `fg`, if `wanted` still holds. By SIGTSTP, not SIGSTOP: in a group that no shell watches (`ssh -t`, `script`)
     /// the system drops it, where SIGSTOP would freeze the run for ever.
-    fn stop(&self) {
+    fn stop(&self, wanted: impl Fn() -> bool) {
         // The order is the proof: no continuation may fall between the look and the stop.
-        // 1. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
+        // 1. From here on the inner guardian sends SIGCONT when the runner goes on.
+        self.board.set_outer_stops(true);
+        // 2. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
         mask::raise_blocked(libc::SIGTSTP);
-        // 2. If the runner goes on after this look, the inner guardian takes back the word and sends SIGCONT after it, which
-        //    throws away the waiting stop, or wakes us.
-        if self.board.stopped() {
+        // 3. If the runner goes on after this look, the inner guardian takes back the word and sends SIGCONT after it, which
+        //    throws away the waiting stop, or wakes us. If it went on before, the word says so.
+        if wanted() {
             let _ = Mask::empty().with(libc::SIGTSTP).unblock();
             let _ = Mask::empty().with(libc::SIGTSTP).block();
         } else {
             discard(libc::SIGTSTP);
         }
+        self.board.set_outer_stops(false);
     }
 
     /// The inner guardian is gone, in order or not.
@@ -134,6 +164,15 @@ impl Outer {
             None => mask::end_by(libc::SIGKILL),
         }
     }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
+}
+
+/// Prints one line to stderr and ignores write errors.
+fn say(line: &str) {
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
 /// One line to the errors about processes that a run without privileges cannot end.

@@ -41,13 +41,20 @@ pub(super) fn signalfd(set: &Mask) -> io::Result<OwnedFd> {
 
 /// The next signal that waits at a signalfd.
 pub(super) fn read_signal(fd: BorrowedFd<'_>) -> Option<i32> {
+    read_sent(fd).map(|(number, _)| number)
+}
+
+/// The next signal that waits at a signalfd, and whether a process sent it, not the kernel for a key or a hang-up.
+pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
     let mut record = [0; size_of::<libc::signalfd_siginfo>()];
     loop {
         match rustix::io::read(fd, &mut record) {
-            // `ssi_signo`, the number, is the first field.
+            // The fields are `ssi_signo`, `ssi_errno`, `ssi_code` (signalfd(2)).
             Ok(n) if n == record.len() => {
-                let number = u32::from_ne_bytes([record[0], record[1], record[2], record[3]]);
-                return i32::try_from(number).ok();
+                let field = |at: usize| {
+                    i32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+                };
+                return Some((field(0), field(8) != libc::SI_KERNEL));
             }
             Err(rustix::io::Errno::INTR) => {}
             _ => return None,

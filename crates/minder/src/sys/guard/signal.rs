@@ -28,7 +28,7 @@ pub enum Signal {
 
 impl Signal {
     /// Whether the same signal again means something more: a second Ctrl-C is the wish to end at once.
-    const fn escalates(self) -> bool {
+    pub(super) const fn escalates(self) -> bool {
         matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
     }
 }
@@ -72,6 +72,55 @@ impl Repeats {
     }
 }
 
+/// Tells one wish that came by two ways from two wishes: through the relay, and to the runner itself. `kill` of the group
+/// sends both.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    /// What counted last, by signal.
+    last: Vec<(Signal, Instant, Way)>,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Relayed,
+    Direct,
+    Both,
+}
+
+#[cfg(target_os = "linux")]
+impl Ways {
+    /// The other copy of a wish comes within this time: it passes through another process, which may have to wait.
+    const TWINS: Duration = Duration::from_secs(1);
+
+    /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped repetitions.
+    pub(super) fn relayed(&mut self, signal: Signal, now: Instant) -> bool {
+        !signal.escalates() || self.counts(signal, now, Way::Relayed, Duration::ZERO)
+    }
+
+    /// Whether `signal`, sent to the runner itself at `now`, counts.
+    pub(super) fn direct(&mut self, signal: Signal, now: Instant) -> bool {
+        self.counts(signal, now, Way::Direct, Repeats::APART)
+    }
+
+    fn counts(&mut self, signal: Signal, now: Instant, way: Way, apart: Duration) -> bool {
+        if let Some((_, at, last)) = self.last.iter_mut().find(|(before, ..)| *before == signal) {
+            let since = now.duration_since(*at);
+            if *last != way && *last != Way::Both && since < Self::TWINS {
+                *last = Way::Both;
+                return false;
+            }
+            if since < apart {
+                return false;
+            }
+        }
+        self.last.retain(|(before, ..)| *before != signal);
+        self.last.push((signal, now, way));
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +135,24 @@ mod tests {
         assert!(!repeats.counts(Signal::Interrupt, at(199)), "measured from the one that counted");
         assert!(repeats.counts(Signal::Interrupt, at(200)));
         assert!(repeats.counts(Signal::Terminate, at(201)), "another wish");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn one_wish_by_two_ways_is_one() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut ways = Ways::default();
+        assert!(ways.direct(Signal::Terminate, at(0)));
+        assert!(!ways.relayed(Signal::Terminate, at(300)), "the same, late");
+        assert!(ways.relayed(Signal::Terminate, at(301)), "another");
+        assert!(!ways.direct(Signal::Terminate, at(302)), "its twin");
+        assert!(!ways.direct(Signal::Terminate, at(303)), "a third copy");
+        assert!(ways.direct(Signal::Terminate, at(600)), "another");
+        assert!(ways.direct(Signal::Interrupt, at(601)), "another signal");
+        assert!(!ways.relayed(Signal::Terminate, at(602)) && !ways.relayed(Signal::Interrupt, at(603)));
+        assert!(ways.relayed(Signal::Interrupt, at(604)), "the outer guardian has told them apart");
+        assert!(ways.relayed(Signal::Stop, at(605)) && ways.relayed(Signal::Stop, at(605)));
     }
 
     #[test]

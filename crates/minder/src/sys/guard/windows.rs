@@ -7,6 +7,7 @@
 use std::io;
 use std::os::windows::io::{AsHandle, BorrowedHandle, IntoRawHandle, OwnedHandle};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::SeqCst};
 use std::time::Instant;
 
@@ -91,6 +92,9 @@ impl Guard {
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn stop_self(&self) {}
+
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn tell_orphaned(&mut self, _flag: Arc<AtomicBool>) {}
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn adopted(&self) -> Vec<(u32, String)> {

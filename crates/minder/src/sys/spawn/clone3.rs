@@ -15,6 +15,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::time::Duration;
 
 use super::unix::Request;
 use super::{Failure, Step};
@@ -261,7 +262,7 @@ fn start(context: &mut Context<'_>, (stack, stack_size): (u64, u64), shared: boo
         ..CloneArgs::default()
     };
     // All signals are held back until the child has left our memory: a handler of ours must not run in it, and a stop
-    // (Ctrl-Z) would leave this thread waiting for a child that waits.
+    // (Ctrl-Z) would leave this thread waiting for a child that waits. `become_program` says what comes of them.
     // SIGCHLD alone stays as it is: blocked here, one that comes from another child meanwhile would be queued, and wake
     // another thread of ours for nothing (measured: 3 us a job). The child ignores it by default.
     let before = mask(libc::SIG_BLOCK, !(1 << (libc::SIGCHLD - 1)));
@@ -377,8 +378,20 @@ fn become_program(context: &mut Context<'_>) -> i32 {
         context.step = Step::Setup;
     }
     // 2. The group, before anybody can signal it.
+    linger(context.request.command.late);
     if let Err(error) = join_group(context) {
         return error;
+    }
+    //    Then what was sent to the parent's group while this process was still in it. The order is the proof.
+    //    (a) Until here a key of the terminal reaches this process as well, and the kernel also hands it a signal that
+    //        arrives during the clone. All of them are blocked, so they are pending now.
+    //    (b) No process knows the number of the new group yet, so none of what is pending was meant for it. The
+    //        kernel's own SIGKILL (the parent-death signal of `restore`) cannot be taken away here.
+    //    (c) The parent hears the same signal itself. It stops or ends this child as soon as its call returns.
+    //    Without this a Ctrl-Z would stop the child at step 7, in a group that the shell cannot continue, while the
+    //    parent's thread waits in the kernel for its program; and a Ctrl-C would end a job before it ran.
+    if context.request.command.group != Group::Inherit {
+        discard_pending();
     }
     if let Err(error) = restore(context) {
         return error;
@@ -434,6 +447,30 @@ fn join_group(context: &Context<'_>) -> Result<(), i32> {
         Group::Session | Group::Terminal(_) => unsafe { libc::setsid() },
     };
     if result < 0 { Err(errno()) } else { Ok(()) }
+}
+
+/// Takes all pending signals without their effects.
+fn discard_pending() {
+    let (all, at_once) = (u64::MAX, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    let nowhere: *mut libc::siginfo_t = ptr::null_mut();
+    // The loop ends: no further signal of the parent's group arrives, and pending ones are bounded (RLIMIT_SIGPENDING).
+    loop {
+        // SAFETY: set and time are initialised and have the sizes that the kernel expects; no details are asked for.
+        let taken = unsafe { libc::syscall(libc::SYS_rt_sigtimedwait, &all, nowhere, &at_once, 8) };
+        if taken < 0 && errno() != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// Waits for this long, as a busy machine does. For tests.
+fn linger(time: Duration) {
+    if !time.is_zero() {
+        let time =
+            libc::timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+        // SAFETY: a time of the waiting parent, and nothing to write back.
+        unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+    }
 }
 
 /// Gives back what the host changed for itself, and ties the child to its parent where that is wanted.

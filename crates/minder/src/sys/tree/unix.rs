@@ -69,7 +69,14 @@ impl Tree {
 
     fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
         match self.group {
-            Some(group) if !process.reaped() => kill_group(group, signal)?,
+            Some(group) if !process.reaped() => {
+                kill_group(group, signal)?;
+                // A leader that moved to another group of its session is not reached by its number. Its own number stays
+                // taken while it is not reaped, so the signal goes to no other process.
+                if group_now(group) != Some(group) {
+                    process.signal(signal)?;
+                }
+            }
             _ => process.signal(signal)?,
         }
         self.strike_strays(signal);
@@ -175,6 +182,15 @@ impl Living {
 
     fn has(&self, process: (libc::pid_t, u64)) -> bool {
         self.partial || self.processes.contains(&process)
+    }
+}
+
+/// The group of a process now; `None` if there is no such process.
+fn group_now(pid: libc::pid_t) -> Option<libc::pid_t> {
+    // SAFETY: getpgid takes a number.
+    match unsafe { libc::getpgid(pid) } {
+        -1 => None,
+        group => Some(group),
     }
 }
 

@@ -279,7 +279,9 @@ impl Hand<'_> {
         // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
         // not.
         let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
-        let cut = unseen || is_cut(outcome, shared.crew.is_cancelled());
+        // One whose end was held back ended before any order to end. A halt that it brought about is none for itself.
+        let ordered = if running.held { shared.is_told_to_end() } else { shared.crew.is_cancelled() };
+        let cut = unseen || is_cut(outcome, ordered);
         if cut && shared.table.is_some() {
             self.batch.discard();
         }

@@ -73,7 +73,10 @@ impl Hand<'_> {
         for running in
             self.running.iter_mut().flatten().filter(|running| changed || running.timeout.is_none())
         {
-            let (Some(token), Some(at)) = (running.token, running.begun.checked_add(limit)) else { continue };
+            // The time in which it stood still does not count.
+            let Some(token) = running.token else { continue };
+            let Ok(stood) = outputs.suspended_time(token) else { continue };
+            let Some(at) = running.begun.checked_add(limit.saturating_add(stood)) else { continue };
             running.timeout = Some(limit);
             let _ = outputs.set_deadline(token, Some((at, self.shared.plan.kill())));
         }

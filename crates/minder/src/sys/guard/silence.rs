@@ -1,0 +1,153 @@
+//! What the outer guardian does when the runner does not answer: plain data, and decisions by the clock.
+//!
+//! A runner that was stopped alone (`kill -STOP`), that hangs, or that has a thread which cannot stop must not take the
+//! user's keys away: Ctrl-Z gives the shell its prompt, and Ctrl-C three times ends the run.
+
+use std::time::{Duration, Instant};
+
+use super::signal::Signal;
+
+/// How long the runner has to stop after a Ctrl-Z. It waits one second for its own threads.
+const STOP_MAX: Duration = Duration::from_secs(3);
+/// How long a wish to end may stay unread before a further one counts as unanswered.
+const UNREAD_MAX: Duration = Duration::from_secs(1);
+/// Further wishes count as unanswered from this time on: a busy runner may need a moment.
+const APART: Duration = Duration::from_millis(200);
+
+/// What is to be done for the runner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Stop this process, so that the shell goes on.
+    Stop,
+    /// Say that the next wish kills.
+    Warn,
+    /// Kill the runner.
+    Kill,
+}
+
+/// What the runner owes an answer to.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// When the runner should have stopped.
+    stop_by: Option<Instant>,
+    /// Wishes to end of which the first is not read yet.
+    unread: Option<Unread>,
+}
+
+#[derive(Debug)]
+struct Unread {
+    /// How many signals the runner had read when the first was relayed.
+    heard: u32,
+    since: Instant,
+    last: Instant,
+    wishes: u32,
+    warned: bool,
+}
+
+impl Silence {
+    /// Notes that `signal` was relayed to a runner that had read `heard` signals.
+    pub(super) fn relayed(&mut self, signal: Signal, heard: u32, now: Instant) {
+        if signal == Signal::Stop {
+            self.stop_by.get_or_insert(now + STOP_MAX);
+        }
+        if !signal.escalates() {
+            return;
+        }
+        match self.unread.as_mut().filter(|unread| unread.heard == heard) {
+            Some(unread) if now.duration_since(unread.last) >= APART => {
+                unread.wishes += 1;
+                unread.last = now;
+            }
+            Some(_) => {}
+            None => self.unread = Some(Unread { heard, since: now, last: now, wishes: 1, warned: false }),
+        }
+    }
+
+    /// Notes that the runner stopped.
+    pub(super) fn stopped(&mut self) {
+        self.stop_by = None;
+    }
+
+    /// When to look again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let kill_at = self.unread.as_ref().filter(|unread| unread.wishes > 2).map(Unread::kill_at);
+        [self.stop_by, kill_at].into_iter().flatten().min()
+    }
+
+    /// What is to be done now, with a runner that has read `heard` signals.
+    pub(super) fn step(&mut self, heard: u32, now: Instant) -> Option<Step> {
+        if self.unread.as_ref().is_some_and(|unread| unread.heard != heard) {
+            self.unread = None;
+        }
+        if self.stop_by.is_some_and(|at| at <= now) {
+            self.stop_by = None;
+            return Some(Step::Stop);
+        }
+        let unread = self.unread.as_mut()?;
+        if unread.wishes > 2 && unread.kill_at() <= now {
+            self.unread = None;
+            return Some(Step::Kill);
+        }
+        (unread.wishes == 2 && !std::mem::replace(&mut unread.warned, true)).then_some(Step::Warn)
+    }
+}
+
+impl Unread {
+    fn kill_at(&self) -> Instant {
+        self.since + UNREAD_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_unread_wishes_kill_and_no_two() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut silence = Silence::default();
+        silence.relayed(Signal::Interrupt, 7, at(0));
+        silence.relayed(Signal::Terminate, 7, at(1));
+        assert_eq!((silence.step(7, at(2)), silence.due()), (None, None), "one wish in two words");
+        silence.relayed(Signal::Interrupt, 7, at(300));
+        assert_eq!(silence.step(7, at(300)), Some(Step::Warn));
+        assert_eq!(silence.step(7, at(5000)), None, "said once");
+        silence.relayed(Signal::Interrupt, 7, at(600));
+        assert_eq!(
+            (silence.step(7, at(600)), silence.due()),
+            (None, Some(at(1000))),
+            "a busy runner has time"
+        );
+        assert_eq!(silence.step(7, at(1000)), Some(Step::Kill));
+    }
+
+    #[test]
+    fn a_runner_that_reads_is_left_alone() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut silence = Silence::default();
+        for wish in 0..9 {
+            silence.relayed(Signal::Interrupt, wish, at(u64::from(wish) * 300));
+            assert_eq!(silence.step(wish + 1, at(u64::from(wish) * 300 + 10)), None);
+        }
+        silence.relayed(Signal::Quit, 9, at(9000));
+        silence.relayed(Signal::Quit, 9, at(9300));
+        silence.relayed(Signal::Quit, 9, at(9600));
+        assert_eq!((silence.step(10, at(20_000)), silence.due()), (None, None), "read at last");
+    }
+
+    #[test]
+    fn a_stop_without_an_answer_stops_us_alone() {
+        let start = Instant::now();
+        let mut silence = Silence::default();
+        silence.relayed(Signal::Stop, 0, start);
+        silence.relayed(Signal::Stop, 0, start + Duration::from_secs(1));
+        assert_eq!(silence.due(), Some(start + STOP_MAX), "counted from the first");
+        assert_eq!(silence.step(1, start + STOP_MAX), Some(Step::Stop));
+        assert_eq!(silence.due(), None);
+        silence.relayed(Signal::Stop, 1, start);
+        silence.stopped();
+        assert_eq!(silence.step(2, start + 2 * STOP_MAX), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! One signal to all processes at once, as when a machine stops: what it ended did not fail, and runs again.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use minder::Status;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Live, children, file, folder, minder, path, runner};
+use crate::kit::TESTKID;
+
+/// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is there.
+struct Run {
+    folder: tempfile::TempDir,
+    live: Live,
+    outer: u32,
+    inner: u32,
+    runner: u32,
+    jobs: Vec<u32>,
+}
+
+fn send(pids: &[u32], signal: Signal) {
+    for pid in pids {
+        // It may have ended by what was sent before.
+        let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), signal);
+    }
+}
+
+fn ends(folder: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = file(&folder.join("ends")).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+impl Run {
+    fn start(flags: &str) -> Self {
+        let folder = folder();
+        let [ends, go] = ["ends", "go"].map(|name| path(&folder.path().join(name)).to_owned());
+        let mut command = minder(&format!("run -j3 {flags}"));
+        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        command.arg(format!("test -e {go} || exec {TESTKID} sleep-ms 600000; echo {{}} >>{ends}"));
+        command.args([":::", "1", "2", "3", "4", "5"]);
+        let mut live = Live::start(&command);
+        let outer = live.pid();
+        live.until_true("three jobs", || {
+            let runner = runner(outer).map(children).unwrap_or_default();
+            let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("testkid");
+            runner.iter().filter(|pid| is_kid(pid)).count() == 3
+        });
+        let runner = runner(outer).expect("a runner");
+        let (inner, jobs) = (children(outer)[0], children(runner));
+        Self { folder, live, outer, inner, runner, jobs }
+    }
+
+    fn wait(&mut self, ms: u64) {
+        self.live.listen(Duration::from_millis(ms));
+    }
+
+    /// Nothing of what was cut off has a row: all of it runs again, once.
+    fn is_taken_up(self, what: &str) {
+        let Self { folder, live, .. } = self;
+        let ended = live.finish();
+        assert!(matches!(ended.status, Status::Signaled { .. }), "{what}: {ended:?}");
+        assert!(ends(folder.path()).is_empty());
+        std::fs::write(folder.path().join("go"), "").expect("a file");
+        let mut command = minder("run --resume last");
+        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        let again = Live::start(&command).finish().code(0);
+        let said = format!("{what}\nfirst: {}\nthen: {}", ended.err, again.err);
+        assert_eq!(ends(folder.path()), ["1", "2", "3", "4", "5"], "{said}");
+    }
+}
+
+const WISHES: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+
+#[test]
+fn jobs_that_die_first_are_cut_off_with_the_run() {
+    for (signal, pause) in WISHES.into_iter().zip([0, 2, 100, 400]) {
+        let mut run = Run::start("");
+        send(&run.jobs, signal);
+        run.wait(pause);
+        send(&[run.inner, run.runner, run.outer], signal);
+        run.is_taken_up(&format!("{signal:?}, jobs {pause} ms before"));
+    }
+}
+
+#[test]
+fn jobs_that_die_last_or_between_are_cut_off_with_the_run() {
+    for (at, signal) in WISHES.into_iter().enumerate() {
+        let run = Run::start(["", "-k", "--lb", "--halt soon,fail=1"][at]);
+        let mut all = vec![run.outer, run.jobs[0], run.inner, run.runner, run.jobs[1], run.jobs[2]];
+        all.rotate_left(at);
+        send(&all, signal);
+        run.is_taken_up(&format!("{signal:?}, {at}"));
+    }
+}
+
+#[test]
+fn jobs_that_are_killed_before_the_run_is_are_cut_off_with_it() {
+    for victim in 0..3 {
+        let mut run = Run::start("");
+        send(&run.jobs, Signal::KILL);
+        run.wait(200);
+        send(&[[run.outer, run.inner, run.runner][victim]], Signal::KILL);
+        run.is_taken_up(&format!("KILL of {victim}"));
+    }
+}
+
+/// The runner sees its jobs die by its own sweep.
+#[test]
+fn jobs_of_a_run_without_guardians_left_are_cut_off_with_it() {
+    for _ in 0..3 {
+        let run = Run::start("");
+        send(&[run.outer, run.inner], Signal::KILL);
+        run.is_taken_up("KILL of both guardians");
+    }
+}
+
+/// No signal follows: the job failed, its row is written, and so is its output.
+#[test]
+fn a_job_that_is_killed_alone_has_failed() {
+    for flags in ["", "-k", "--lb", "--halt now,fail=1", "--spool", "--tag"] {
+        let folder = folder();
+        let joblog = folder.path().join("joblog");
+        let mut command = minder(&format!("run -j2 --joblog {} {flags}", path(&joblog)));
+        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        command.args(["echo said; kill -9 $$; : {}", ":::", "1"]);
+        let ended = Live::start(&command).finish();
+        assert!(ended.text().ends_with("said\n"), "{flags}: {ended:?}");
+        assert!(matches!(ended.status, Status::Exited(1 | 137)), "{flags}: {ended:?}");
+        let row = file(&joblog).lines().nth(1).unwrap_or_default().to_owned();
+        let fields: Vec<&str> = row.split('\t').collect();
+        assert_eq!(fields[6..8], ["0", "9"], "{flags}: {row}");
+        assert!(fields[3].trim().parse::<f64>().is_ok_and(|took| took < 0.9), "the wait counts: {row}");
+        let mut command = minder("run --resume last");
+        command.env("MINDER_STATE_DIR", folder.path().join("state"));
+        assert_eq!(Live::start(&command).finish().text(), "", "{flags}: it ran again");
+    }
+}
+
+#[test]
+fn many_jobs_that_are_killed_alone_all_have_failed() {
+    let folder = folder();
+    let joblog = folder.path().join("joblog");
+    let mut command = minder(&format!("run -k -j8 --quiet --joblog {} {TESTKID} kill-self 9", path(&joblog)));
+    command.arg("{}").arg(":::").args((0..700).map(|job| job.to_string()));
+    let ended = Live::start(&command).finish();
+    assert_eq!(file(&joblog).lines().count(), 701, "{}", ended.err);
+}
+
+#[test]
+fn a_job_that_signals_its_parent_ends_the_run() {
+    let folder = folder();
+    let log = folder.path().join("log");
+    let mut command = minder("run -j1");
+    command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {TESTKID} sleep-ms 600000", path(&log)));
+    command.args([":::", "1", "2", "3"]);
+    Live::start(&command).finish().by(Signal::TERM).mentions("asked 1 running job to end");
+    assert_eq!(file(&log), "1\n");
+}
