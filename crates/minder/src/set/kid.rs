@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::killing::Killing;
 use super::spill::Spill;
+use super::timers::Armed;
 use super::{Account, Chunk, SpawnOptions, Stream};
 use crate::event::Exit;
 use crate::sys::pipe::{Reader, Writer};
@@ -34,8 +35,10 @@ pub(super) struct Kid {
     pub(super) killing: Option<Box<Killing>>,
     /// Since when it stands still, by our order; its deadline does not come nearer from here on.
     pub(super) suspended: Option<Instant>,
-    /// The first timer for its deadline.
-    pub(super) deadline_due: Option<Instant>,
+    /// Its timers.
+    pub(super) armed: Armed,
+    /// Whether its outputs are looked at now and then, since they are not listened to.
+    pub(super) looked_at: bool,
     /// Whether the exit is in the caller's hands.
     pub(super) told: bool,
     /// Whether the end is in the queue.
@@ -111,7 +114,8 @@ impl Kid {
             busy_at: None,
             killing: None,
             suspended: None,
-            deadline_due: None,
+            armed: Armed::default(),
+            looked_at: false,
             told: false,
             draining: false,
             starved: false,
