@@ -16,6 +16,8 @@ mod template;
 mod guard;
 #[cfg(target_os = "linux")] // A filter of system calls.
 mod refused;
+#[cfg(target_os = "linux")] // PID namespaces.
+mod strangers;
 mod pump;
 #[cfg(windows)]
 mod handles;

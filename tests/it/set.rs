@@ -59,6 +59,33 @@ fn crowd(backend: &'static str, count: usize) {
     assert_eq!((set.len(), set.bytes_held()), (0, 0));
 }
 
+#[cfg(unix)]
+#[test]
+fn children_for_which_the_system_has_no_watch_are_heard() {
+    const BYTES: usize = 200_000;
+    each_backend(|backend| {
+        for room in [0, 1, 4, 9] {
+            let mut own = limits(backend);
+            own.fault_room = Some(room);
+            let mut set = ChildSet::new(own).expect("a set");
+            let mut tokens = Vec::new();
+            for _ in 0..4 {
+                let token = set.spawn(&kid(&format!("both {BYTES}")), SpawnOptions::default());
+                tokens.push(token.unwrap_or_else(|error| panic!("{backend}, room for {room}: {error}")));
+            }
+            let mut ledger = Ledger::default();
+            ledger.finish(&mut set);
+            for token in tokens {
+                let record = ledger.of(token);
+                let place = format!("{backend}, room for {room}, {token:?}");
+                assert_eq!(record.exit, Some(Status::Exited(0)), "{place}");
+                assert!(record.outs.iter().all(|out| *out == patterned(BYTES)), "{place}");
+                assert_eq!(record.eofs, [1, 1], "{place}");
+            }
+        }
+    });
+}
+
 #[test]
 #[cfg_attr(windows, ignore = "`windows` does it with three pipes each")]
 fn hears_29_to_64_children_at_once() {

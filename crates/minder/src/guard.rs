@@ -129,7 +129,8 @@ pub struct Guardians {
 ///
 /// * Linux: all of the above. Without pidfds (before 5.3, or forbidden by a filter) a pid that is given to another process
 ///   within microseconds may be mistaken. Without the `children` files of `/proc` every look reads all of `/proc`. Without
-///   `/proc` there are no guardians.
+///   `/proc`, or with that of another PID namespace (`unshare --pid --fork` without `--mount-proc`), there are no
+///   guardians.
 /// * Other Unix: signals and descriptors, no guardians; there is no subreaper.
 /// * Windows: the console's events, no guardians. Each child is in a job object that ends with its last handle
 ///   (`JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE`), and the system closes the handles of whoever dies, however it dies. Ctrl-C is

@@ -29,6 +29,7 @@ use crate::chunk::{Account, Budget, Chunk};
 use crate::command::Command;
 use crate::event::{Event, Stream, Token};
 use crate::os::News;
+use crate::sys::reap::Process;
 use crate::sys::spawn::Spawner;
 use crate::sys::tree::{Blow, Living};
 use crate::sys::wait::{Port, Report, WAKE};
@@ -39,6 +40,8 @@ use crate::{Error, ErrorKind, Result};
 const BUFFER_MIN: usize = 64;
 /// The shortest time that repeats itself.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
+/// How long a child that was killed, since it could not be watched, is waited for at once.
+const ABANDONED_WAIT: Duration = Duration::from_millis(20);
 /// How soon a spill file is tried again for which no descriptor was free.
 const SAVE_AGAIN: Duration = Duration::from_millis(50);
 
@@ -51,7 +54,8 @@ const SAVE_AGAIN: Duration = Duration::from_millis(50);
 /// Memory is bounded: see [`Limits`] and [`WhenFull`]. Dropping a set closes its pipes; children that still run go on, and
 /// stay zombies after their end until this process ends. [`kill_all`](Self::kill_all) and a loop over `next` come first.
 ///
-/// - Linux: pidfds, or where there are none a sweep over the children at intervals of 1 to 50 ms.
+/// - Linux: pidfds, or where there are none a sweep over the children at intervals of 1 to 50 ms. So are children for which the
+///   backend has no room (`fs.epoll.max_user_watches`), and their outputs are looked at alike.
 /// - macOS, FreeBSD, NetBSD, OpenBSD: `EVFILT_PROC` with the backend `kqueue`, the sweep with `poll`. Windows: a registered wait for each process, one completion port.
 #[derive(Debug)]
 pub struct ChildSet {
@@ -68,6 +72,8 @@ pub struct ChildSet {
     unsaved: bool,
     /// Children whose outputs are not listened to yet, since they may end before it is worth it.
     fresh: Vec<Fresh>,
+    /// Killed children that could not be watched, and that have not ended yet.
+    abandoned: Vec<Process>,
     /// How many named spill files were made.
     spills: u64,
     /// How long this turn may still wait for a file that takes nothing, and when it ends.
@@ -116,7 +122,9 @@ impl ChildSet {
         // A time of zero would be due again at once, for ever.
         limits.leak_after = limits.leak_after.map(|after| after.max(INTERVAL_MIN));
         limits.notice_stops = limits.notice_stops.map(|every| every.max(INTERVAL_MIN));
-        let port = Port::open(limits.backend).map_err(|error| Error::new("open a wait backend", error))?;
+        let mut port =
+            Port::open(limits.backend).map_err(|error| Error::new("open a wait backend", error))?;
+        port.fault_room(limits.fault_room);
         let bell = port.doorbell();
         // A ring that fails is one that the full counter already holds.
         let budget = Budget::new(limits.bytes_max, limits.buffer_bytes, Box::new(move || drop(bell.ring())));
@@ -133,6 +141,7 @@ impl ChildSet {
             starved: Vec::new(),
             unsaved: false,
             fresh: Vec::new(),
+            abandoned: Vec::new(),
             spills: 0,
             patience: None,
             until: None,
@@ -160,7 +169,8 @@ impl ChildSet {
     ///
     /// # Errors
     /// As [`Command::spawn`]; `Limit` when [`Limits::children_max`] children live; `InvalidInput` for options that
-    /// contradict each other. `Exhausted` leaves nothing behind: end a child, or wait for one, and try again.
+    /// contradict each other. `Exhausted` leaves nothing behind: end a child, or wait for one, and try again. `Other` for a
+    /// child that cannot be watched: its program had begun, and was killed.
     pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<Token> {
         options.check()?;
         if self.kids.len() >= self.limits.children_max {
@@ -179,7 +189,6 @@ impl ChildSet {
         }
         if options.deadline.is_some() {
             self.arm_deadline(token);
-            self.timers.prune(self.kids.len(), |token| self.kids.get(token).is_some());
         }
         self.timers.child_started();
         self.announce()?;
@@ -251,10 +260,10 @@ impl ChildSet {
         if kid.killing.as_ref().is_none_or(|before| killing.insist_at() < before.insist_at()) {
             kid.killing = Some(Box::new(killing));
         }
-        self.timers.push(killing.look_at(now), token, Due::Killing);
         kid.tree.watch(&self.port, port_token);
         let id = kid.process.pid();
         let struck = kid.tree.strike(&kid.process, how.first());
+        self.arm(token, Due::Killing, killing.look_at(now));
         self.announce()?;
         struck.map_err(|error| Error::new("kill", error).on(id.to_string()))
     }
@@ -380,6 +389,13 @@ impl ChildSet {
         Ok(None)
     }
 
+    /// Makes sure that a timer of this kind comes for this child at that time or before. One that comes too early finds out.
+    fn arm(&mut self, token: Token, due: Due, at: Instant) {
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        self.timers.arm(&mut kid.armed, token, due, at);
+        self.timers.prune(self.kids.len(), |token| self.kids.get(token).map(|kid| &kid.armed));
+    }
+
     fn kid(&self, token: Token) -> Result<&Kid> {
         self.kids.get(token).ok_or_else(gone)
     }
@@ -390,19 +406,34 @@ impl ChildSet {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         kid.process.watch(&mut self.port, process)?;
         if self.limits.listen_after.is_zero() {
-            return self.listen_to_outputs(token);
+            return self.hear(token, INTERVAL_MIN);
         }
         self.look_later(token, self.limits.listen_after);
         Ok(())
     }
 
-    /// Takes back a child that could not be watched.
+    /// Takes back a child that could not be watched. One that does not take its end at once is reaped later: it may be in a
+    /// call that no signal ends, and others wait for this thread.
     fn abandon(&mut self, token: Token) {
         let Some(mut kid) = self.kids.remove(token) else { return };
         let _ = kid.tree.strike(&kid.process, Blow::Insist);
-        let _ = kid.process.wait(None);
         kid.close(&mut self.port);
+        if let Ok(None) = kid.process.wait(Some(Instant::now() + ABANDONED_WAIT)) {
+            self.abandoned.push(kid.process);
+            return;
+        }
         kid.process.reap();
+    }
+
+    /// Reaps the abandoned that have ended by now.
+    fn reap_abandoned(&mut self) {
+        self.abandoned.retain_mut(|process| {
+            let lives = matches!(process.peek(), Ok(None));
+            if !lives {
+                process.reap();
+            }
+            lives
+        });
     }
 
     /// One wait, and everything that follows from it.
@@ -418,6 +449,7 @@ impl ChildSet {
             (Ok(()), false) => until,
         };
         (self.patience, self.until) = (Some(live::PATIENCE), until);
+        self.reap_abandoned();
         let mut reports = std::mem::take(&mut self.reports);
         let waited =
             self.port.wait(&mut reports, until).map_err(|error| Error::new("wait for children", error));

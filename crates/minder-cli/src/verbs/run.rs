@@ -84,7 +84,9 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<Ex
     let mut guard = Guard::enter(&GuardOptions::new().guardians(plan.guardians))?;
     let wanted = plan.guardians && !plan.quiet && !guard.holds_tree();
     if let (true, Err(why)) = (wanted, guard.guardians()) {
-        say(&format!("no guardians: {why}; `kill -9` of minder would leave its jobs running"));
+        say(&format!(
+            "no guardians: {why}; after `kill -9` of minder, what its jobs have started would go on running"
+        ));
     }
     if let Some((name, why)) = plan.backend.and_then(refused) {
         if !plan.quiet {

@@ -527,30 +527,45 @@ impl<J> Schedule<J> {
         self.given.pop_front().or_else(|| self.sorted.pop().map(|ranked| ranked.1))
     }
 
-    /// Tells those that wait for this job.
+    /// Releases the jobs that wait for this job, or skips them and all that wait for those.
+    ///
+    /// A work list, not a recursion: the depth of a chain of jobs is the caller's choice.
     fn settle(&mut self, number: u64, succeeded: bool) {
-        let Some(waiters) = self.waiters.remove(&number) else { return };
-        self.fates.insert(number, succeeded);
-        for waiter in waiters {
-            if !succeeded {
-                if self.blocked.remove(&waiter).is_some() {
-                    self.skip(waiter);
-                }
-            } else if let Some(blocked) = self.blocked.get_mut(&waiter) {
-                blocked.on -= 1;
-                if blocked.on == 0
-                    && let Some(blocked) = self.blocked.remove(&waiter)
-                {
-                    self.queue(blocked.pending);
+        let mut settled = vec![(number, succeeded)];
+        while let Some((number, succeeded)) = settled.pop() {
+            let Some(waiters) = self.waiters.remove(&number) else { continue };
+            self.fates.insert(number, succeeded);
+            for waiter in waiters {
+                if succeeded {
+                    self.release(waiter);
+                } else if self.blocked.remove(&waiter).is_some() {
+                    self.count_skipped(waiter);
+                    settled.push((waiter, false));
                 }
             }
         }
     }
 
+    /// Counts one dependency less for a job; the last one queues it.
+    fn release(&mut self, waiter: u64) {
+        let Some(blocked) = self.blocked.get_mut(&waiter) else { return };
+        blocked.on -= 1;
+        if blocked.on == 0
+            && let Some(blocked) = self.blocked.remove(&waiter)
+        {
+            self.queue(blocked.pending);
+        }
+    }
+
     fn skip(&mut self, number: u64) {
+        self.count_skipped(number);
+        self.settle(number, false);
+    }
+
+    /// Counts a skipped job, and makes its end one that is remembered.
+    fn count_skipped(&mut self, number: u64) {
         self.counts.skipped += 1;
         self.waiters.entry(number).or_default();
-        self.settle(number, false);
     }
 }
 

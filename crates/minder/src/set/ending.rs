@@ -10,6 +10,7 @@ use super::{
 use crate::event::Outcome;
 use crate::sys::pipe::Progress;
 use crate::sys::tree::LOOK_IS_CHEAP;
+use crate::sys::wait::is_full;
 
 /// From this age on (twice it, at most) the outputs of a young child are listened to, silent or not.
 const LISTEN_MAX: Duration = Duration::from_millis(16);
@@ -49,9 +50,8 @@ impl ChildSet {
         }
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         if kid.outs.iter().any(|out| out.reader.is_some())
-            && let Err(error) = self.listen_to_outputs(token)
+            && let Err(error) = self.hear(token, INTERVAL_MIN)
         {
-            self.look_later(token, INTERVAL_MIN);
             result = result.and(Err(Error::new("hear a child", error)));
         }
         if LOOK_IS_CHEAP {
@@ -63,7 +63,7 @@ impl ChildSet {
             let now = Instant::now();
             kid.busy_at = Some(now);
             if let Some(after) = self.limits.leak_after {
-                self.timers.push(now + after, token, Due::Leak);
+                self.arm(token, Due::Leak, now + after);
             }
         }
         self.check_over(token);
@@ -127,6 +127,9 @@ impl ChildSet {
     pub(super) fn expire(&mut self, now: Instant) -> Result<()> {
         let mut living = None;
         while let Some((token, due)) = self.timers.pop(now) {
+            if !self.kids.get_mut(token).is_some_and(|kid| kid.armed.take(due, now)) {
+                continue;
+            }
             match due {
                 Due::Leak => self.leak(token, now)?,
                 Due::Killing => self.kill_on(token, now, &mut living)?,
@@ -144,9 +147,24 @@ impl ChildSet {
 
     /// Looks at the outputs of a young child after this time, instead of listening to them.
     pub(super) fn look_later(&mut self, token: Token, pause: Duration) {
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        if std::mem::replace(&mut kid.looked_at, true) {
+            return;
+        }
         let due = Instant::now() + pause;
         self.fresh.push(Fresh { token, due, pause });
         self.timers.fresh_at(due);
+    }
+
+    /// Listens to the outputs of a child. Those for which the backend has no room are looked at from now on, until it has.
+    pub(super) fn hear(&mut self, token: Token, pause: Duration) -> std::io::Result<()> {
+        match self.listen_to_outputs(token) {
+            Err(error) => {
+                self.look_later(token, pause);
+                if is_full(&error) { Ok(()) } else { Err(error) }
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Reads what young children wrote. One that talks is listened to from here on; one that is silent is looked at
@@ -160,18 +178,22 @@ impl ChildSet {
                 self.timers.fresh_at(due);
                 continue;
             }
-            let mut silent = pause < LISTEN_MAX;
+            let (mut silent, mut talks) = (pause < LISTEN_MAX, false);
             for stream in [Stream::Stdout, Stream::Stderr] {
                 let read = self.readable(token, stream, None);
+                talks |= matches!(read, Ok(Progress::Bytes(_)));
                 silent &= matches!(read, Ok(Progress::Nothing | Progress::Eof));
                 result = result.and(read.map(drop));
             }
-            let Some(kid) = self.kids.get(token) else { continue };
+            let Some(kid) = self.kids.get_mut(token) else { continue };
+            kid.looked_at = false;
             if silent && kid.exit.is_none() {
                 self.look_later(token, pause * 2);
-            } else if let Err(error) = self.listen_to_outputs(token) {
-                // The system watches no more: it is tried again, and no other is forgotten.
-                self.look_later(token, pause);
+                continue;
+            }
+            // The system may watch no more: then it is tried again, and no other is forgotten.
+            let pause = if talks { INTERVAL_MIN } else { (pause * 2).min(LISTEN_MAX) };
+            if let Err(error) = self.hear(token, pause) {
                 result = result.and(Err(Error::new("hear a child", error)));
             }
         }
@@ -193,7 +215,7 @@ impl ChildSet {
         // A child that is held is not silent: it is we who do not listen. Who is being killed lets go by dying.
         let silent_at = kid.busy_at.unwrap_or(now) + after;
         if silent_at > now || kid.killing.is_some() || kid.outs.iter().any(|out| out.held) {
-            self.timers.push(silent_at.max(now + after), token, Due::Leak);
+            self.arm(token, Due::Leak, silent_at.max(now + after));
             return Ok(());
         }
         // When we come late, what was written meanwhile may not be read yet: that is no silence.
@@ -204,7 +226,7 @@ impl ChildSet {
                 kid.outs[stream as usize].held || kid.busy_at.is_some_and(|busy_at| busy_at > now)
             });
             if held || !matches!(progress, Ok(Progress::Nothing | Progress::Eof)) {
-                self.timers.push(now + after, token, Due::Leak);
+                self.arm(token, Due::Leak, now + after);
                 return progress.map(drop);
             }
         }
@@ -244,7 +266,8 @@ impl ChildSet {
             kid.process.check();
             let _ = kid.tree.strike(&kid.process, blow);
         }
-        self.timers.push(killing.look_at(now), token, Due::Killing);
+        let look_at = killing.look_at(now);
+        self.arm(token, Due::Killing, look_at);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::killing::Killing;
 use super::spill::Spill;
+use super::timers::Armed;
 use super::{Account, Chunk, SpawnOptions, Stream};
 use crate::event::Exit;
 use crate::sys::pipe::{Reader, Writer};
@@ -39,8 +40,10 @@ pub(super) struct Kid {
     /// Whether an order to kill it was given while its process ran, and whether its deadline came then.
     pub(super) struck: bool,
     pub(super) timed_out: bool,
-    /// The first timer for its deadline.
-    pub(super) deadline_due: Option<Instant>,
+    /// Its timers.
+    pub(super) armed: Armed,
+    /// Whether its outputs are looked at now and then, since they are not listened to.
+    pub(super) looked_at: bool,
     /// Whether the exit is in the caller's hands.
     pub(super) told: bool,
     /// Whether the end is in the queue.
@@ -119,7 +122,8 @@ impl Kid {
             stood: Duration::ZERO,
             struck: false,
             timed_out: false,
-            deadline_due: None,
+            armed: Armed::default(),
+            looked_at: false,
             told: false,
             draining: false,
             starved: false,

@@ -36,6 +36,9 @@ pub struct Limits {
     pub spill_names: Option<String>,
     /// The wait backend's name; `None` takes the best.
     pub backend: Option<&'static str>,
+    /// How many descriptors the backend takes before it says that it is full. For tests.
+    #[doc(hidden)]
+    pub fault_room: Option<usize>,
 }
 
 impl Default for Limits {
@@ -51,6 +54,7 @@ impl Default for Limits {
             spill_dir: None,
             spill_names: None,
             backend: None,
+            fault_room: None,
         }
     }
 }

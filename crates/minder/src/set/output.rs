@@ -3,8 +3,11 @@
 use std::time::Instant;
 
 use super::spill::Spill;
-use super::{ChildSet, Chunk, Delivery, Error, Kind, Notice, Report, Result, Stream, Token, WhenFull};
+use super::{
+    ChildSet, Chunk, Delivery, Error, INTERVAL_MIN, Kind, Notice, Report, Result, Stream, Token, WhenFull,
+};
 use crate::sys::pipe::Progress;
+use crate::sys::wait::is_full;
 
 impl ChildSet {
     /// Arms the outputs that are not held.
@@ -242,11 +245,20 @@ impl ChildSet {
     pub(super) fn read_on(&mut self, token: Token, stream: Stream, port_token: u64) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         let out = &mut kid.outs[stream as usize];
-        if let Some(reader) = out.reader.as_mut().filter(|_| out.held) {
-            reader.listen(&mut self.port, port_token).map_err(|error| Error::new("read on", error))?;
+        let listened = match out.reader.as_mut().filter(|_| out.held) {
+            Some(reader) => reader.listen(&mut self.port, port_token),
+            None => Ok(()),
+        };
+        match listened {
+            Err(error) if !is_full(&error) => return Err(Error::new("read on", error)),
+            listened => {
+                out.held = false;
+                if listened.is_err() {
+                    self.look_later(token, INTERVAL_MIN);
+                }
+                Ok(())
+            }
         }
-        out.held = false;
-        Ok(())
     }
 
     /// Tries once more to write what the stream's file did not take.

@@ -122,7 +122,7 @@ impl ChildSet {
         if kid.exit.is_some() {
             kid.busy_at = Some(now);
             if let Some(after) = self.limits.leak_after {
-                self.timers.push(now + after, token, Due::Leak);
+                self.arm(token, Due::Leak, now + after);
             }
         }
         self.arm_deadline(token);
@@ -132,16 +132,12 @@ impl ChildSet {
     pub(super) fn arm_deadline(&mut self, token: Token) {
         let Some(kid) = self.kids.get_mut(token) else { return };
         let Some((at, _)) = kid.options.deadline else { return };
-        if kid.deadline_due.is_none_or(|due| at < due) {
-            kid.deadline_due = Some(at);
-            self.timers.push(at, token, Due::Deadline);
-        }
+        self.arm(token, Due::Deadline, at);
     }
 
     /// A timer for the child's deadline came.
     pub(super) fn check_deadline(&mut self, token: Token, now: Instant) {
         let Some(kid) = self.kids.get_mut(token) else { return };
-        kid.deadline_due.take_if(|due| *due <= now);
         if kid.draining || kid.suspended.is_some() {
             return;
         }

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::event::Token;
 
-/// From how many deadlines on it is worth looking whose they are.
-const DEADLINES_MIN: usize = 1024;
+/// From how many entries on it is worth looking which of them still hold.
+const ENTRIES_MIN: usize = 1024;
 
 /// How much later than it is due a young child may be looked at, so that many share one look.
 const FRESH_TOLERANCE: Duration = Duration::from_millis(1);
 
-/// What is due.
+/// What is due. Each child has at most one timer of each kind that holds: see [`Armed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// An output may have been silent for too long.
@@ -21,6 +21,17 @@ pub(super) enum Due {
     Killing,
     /// The child's time may be over.
     Deadline,
+}
+
+/// When the timers of one child are due, by kind. An entry of the heap with another time is stale.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Armed([Option<Instant>; 3]);
+
+impl Armed {
+    /// Whether the timer of this kind, which came, is one that holds. It holds no more from here on.
+    pub(super) fn take(&mut self, due: Due, now: Instant) -> bool {
+        self.0[due as usize].take_if(|at| *at <= now).is_some()
+    }
 }
 
 #[derive(Debug)]
@@ -55,15 +66,23 @@ impl Timers {
         Self { heap: BinaryHeap::new(), stops_every, stops_at: None, fresh_at: None }
     }
 
-    pub(super) fn push(&mut self, at: Instant, token: Token, due: Due) {
-        self.heap.push(Reverse(Entry { at, token, due }));
+    /// Makes sure that a timer of this kind comes no later than `at`. A kill that is repeated, or a child that is suspended
+    /// and resumed many times, has one timer all the same.
+    pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, due: Due, at: Instant) {
+        let first = &mut armed.0[due as usize];
+        if first.is_none_or(|first| at < first) {
+            *first = Some(at);
+            self.heap.push(Reverse(Entry { at, token, due }));
+        }
     }
 
-    /// Forgets the deadlines of children that are gone, once there may be more of them than of others: a set that runs
-    /// a million children with a time-out of an hour keeps the deadlines of those that live.
-    pub(super) fn prune(&mut self, live: usize, is_live: impl Fn(Token) -> bool) {
-        if self.heap.len() > DEADLINES_MIN + 4 * live {
-            self.heap.retain(|Reverse(entry)| is_live(entry.token));
+    /// Forgets the entries that hold no more, once there may be more of them than of others: a set that runs a million
+    /// children with a time-out of an hour keeps the deadlines of those that live. `armed` knows the timers of a child.
+    pub(super) fn prune<'a>(&mut self, live: usize, armed: impl Fn(Token) -> Option<&'a Armed>) {
+        if self.heap.len() > ENTRIES_MIN + 4 * live {
+            self.heap.retain(|Reverse(entry)| {
+                armed(entry.token).is_some_and(|armed| armed.0[entry.due as usize] == Some(entry.at))
+            });
         }
     }
 
@@ -113,13 +132,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_of_the_gone_are_forgotten() {
+    fn timers_of_the_gone_are_forgotten() {
         let mut timers = Timers::new(None);
         let at = Instant::now() + Duration::from_secs(3600);
+        let mut of_all = Armed::default();
+        timers.arm(&mut of_all, Token(0), Due::Leak, at);
         for number in 0..100_000 {
-            timers.push(at, Token(number), Due::Leak);
-            timers.prune(10, |token| token.0 + 10 > number);
-            assert!(timers.heap.len() <= DEADLINES_MIN + 41);
+            timers.arm(&mut Armed::default(), Token(number), Due::Leak, at);
+            timers.prune(10, |token| (token.0 + 10 > number).then_some(&of_all));
+            assert!(timers.heap.len() <= ENTRIES_MIN + 41);
         }
+    }
+
+    #[test]
+    fn a_child_has_one_timer_of_each_kind() {
+        let (mut timers, mut armed) = (Timers::new(None), Armed::default());
+        let (token, now) = (Token(7), Instant::now());
+        let ms = Duration::from_millis;
+        for _ in 0..1000 {
+            timers.arm(&mut armed, token, Due::Killing, now + ms(10));
+            timers.arm(&mut armed, token, Due::Leak, now + ms(10));
+        }
+        assert_eq!(timers.heap.len(), 2);
+        // An earlier one counts in its place, and the later one is stale when it comes.
+        timers.arm(&mut armed, token, Due::Killing, now + ms(5));
+        let mut came = Vec::new();
+        while let Some((_, due)) = timers.pop(now + ms(20)) {
+            if armed.take(due, now + ms(20)) {
+                came.push(due);
+            }
+        }
+        came.sort_by_key(|due| *due as usize);
+        assert_eq!(came, [Due::Leak, Due::Killing]);
     }
 }

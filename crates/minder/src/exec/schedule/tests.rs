@@ -83,6 +83,23 @@ fn dependents_wait_and_are_skipped_with_their_own_dependents() {
 }
 
 #[test]
+fn a_chain_of_any_length_is_skipped() {
+    const LENGTH: u64 = 200_000;
+    let mut schedule = Schedule::new(Rules::default());
+    let now = Instant::now();
+    let mut before = schedule.offer((), &[], 0);
+    for _ in 1..LENGTH {
+        before = schedule.offer((), &[before], 0);
+    }
+    schedule.close();
+    let (first, ()) = start(&mut schedule, now);
+    schedule.ended(first, (), Verdict::Failed, now);
+    assert_eq!(schedule.next(now), Next::Over);
+    let Counts { failed, skipped, .. } = schedule.counts();
+    assert_eq!((failed, skipped), (1, LENGTH - 1));
+}
+
+#[test]
 fn halting_starts_nothing_more() {
     let halt = Halt { on: HaltOn::Failed, at: Threshold::Count(1), now: true };
     let mut schedule = Schedule::new(rules(|rules| (rules.halt, rules.degree) = (Some(halt), 2)));

@@ -32,6 +32,7 @@ use super::signal::{Ending, Repeats, Signal, Ways};
 use super::sweep::Sweep;
 use super::tree::{self, Tree};
 use super::{Faults, Setup};
+use crate::sys::tree::why_no_table;
 
 /// Descriptors that a guardian opens at most: its signals, its look into `/proc`, a process that it holds.
 const GUARDIAN_DESCRIPTORS: usize = 6;
@@ -84,10 +85,10 @@ impl Guard {
         let relayed = Mask::relayed();
         // Children start with an empty mask whatever ours is, so what it was need not be kept.
         relayed.block()?;
-        let because = match (setup.guardians, threads) {
+        let because = match (setup.guardians, why_no_table()) {
             (false, _) => "not asked for",
-            (true, None) => "`/proc` is not mounted",
-            (true, Some(_)) => match set_child_subreaper(Some(getpid())) {
+            (true, Some(why)) => why,
+            (true, None) => match set_child_subreaper(Some(getpid())) {
                 Ok(()) => return sandwich(&relayed, &setup.faults),
                 Err(_) => "the kernel refuses to make the process a subreaper",
             },

@@ -12,13 +12,17 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir};
 
-use crate::sys::tree::PF_EXITING;
+use crate::sys::tree::{PF_EXITING, why_no_table};
 
 /// Where children are looked up.
 #[derive(Debug)]
-pub(super) struct Tree {
-    /// (parent, child), sorted, when there are no `children` files.
-    scan: Option<Vec<(i32, i32)>>,
+pub(super) enum Tree {
+    /// In the `children` files.
+    Files,
+    /// In a scan of the whole table: (parent, child), sorted.
+    Scan(Vec<(i32, i32)>),
+    /// Nowhere: the numbers in `/proc` are not ours, or there is none.
+    Nowhere,
 }
 
 /// What a look at one process told.
@@ -40,13 +44,16 @@ impl Look {
 impl Tree {
     pub(super) fn new(no_children_file: bool) -> Tree {
         let me = rustix::process::getpid().as_raw_nonzero();
+        if why_no_table().is_some() {
+            return Tree::Nowhere;
+        }
         let there = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
-        Tree { scan: (no_children_file || !there).then(Vec::new) }
+        if no_children_file || !there { Tree::Scan(Vec::new()) } else { Tree::Files }
     }
 
     /// Begins a new round: what a scan saw before is old.
     pub(super) fn refresh(&mut self) {
-        let Some(pairs) = &mut self.scan else { return };
+        let Tree::Scan(pairs) = self else { return };
         pairs.clear();
         each_number(c"/proc", |pid| {
             if let Some(look) = look(pid) {
@@ -58,10 +65,14 @@ impl Tree {
 
     /// Adds the children of `pid`, of all its threads.
     pub(super) fn children(&self, pid: i32, out: &mut Vec<i32>) {
-        if let Some(pairs) = &self.scan {
-            let first = pairs.partition_point(|pair| pair.0 < pid);
-            out.extend(pairs[first..].iter().take_while(|pair| pair.0 == pid).map(|pair| pair.1));
-            return;
+        match self {
+            Tree::Files => {}
+            Tree::Scan(pairs) => {
+                let first = pairs.partition_point(|pair| pair.0 < pid);
+                out.extend(pairs[first..].iter().take_while(|pair| pair.0 == pid).map(|pair| pair.1));
+                return;
+            }
+            Tree::Nowhere => return,
         }
         with_path(format_args!("/proc/{pid}/task"), |tasks| {
             // The links of the directory are `.`, `..` and one a thread. Nearly every process has one thread.

@@ -9,6 +9,7 @@ use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use super::unix::{descriptors, terminal, user_processes};
 use super::{Mechanism, cgroup, grouped, limit};
 use crate::sys::reap::pidfd_available;
+use crate::sys::tree::why_no_table;
 
 /// Why a wait backend could not be opened.
 pub(crate) fn refusal(backend: &str, error: &io::Error) -> String {
@@ -92,10 +93,10 @@ fn subreaper() -> Mechanism {
 /// The list of a thread's children, which spares reading the whole process table.
 fn children_file() -> Mechanism {
     let mechanism = Mechanism::there("children", "children file");
-    match fs::read("/proc/thread-self/children") {
-        Ok(_) => mechanism,
-        Err(_) if !fs::exists("/proc/self").unwrap_or(false) => mechanism.refused("/proc is not mounted"),
-        Err(_) => mechanism.absent("kernel without CONFIG_PROC_CHILDREN"),
+    match (why_no_table(), fs::read("/proc/thread-self/children")) {
+        (Some(why), _) => mechanism.refused(why.replace('`', "")),
+        (None, Ok(_)) => mechanism,
+        (None, Err(_)) => mechanism.absent("kernel without CONFIG_PROC_CHILDREN"),
     }
 }
 

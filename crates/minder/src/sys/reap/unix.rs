@@ -7,17 +7,24 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use crate::event::{Exit, Interest, Status, Usage};
-use crate::sys::wait::{Port, Report, Source};
+use crate::sys::wait::{Port, Report, Source, is_full};
 
 /// A child of ours. It is never waited for by any other way than this one.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,
-    watched: Option<u64>,
+    watched: Option<Watched>,
     /// The end, once seen.
     exit: Option<Exit>,
     reaped: bool,
+}
+
+/// By what a port watches a process.
+#[derive(Clone, Copy, Debug)]
+enum Watched {
+    Descriptor,
+    Number,
 }
 
 impl Process {
@@ -29,13 +36,19 @@ impl Process {
         self.pid.unsigned_abs()
     }
 
-    /// Asks for a report with `token` when the process has ended.
+    /// Asks for a report with `token` when the process has ended. A port that takes no more descriptors looks at the number.
     pub(crate) fn watch(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
-        match &self.pidfd {
-            Some(pidfd) => port.add(pidfd, token, Interest::READABLE)?,
-            None => port.add_process(self.pid, token)?,
+        let by_descriptor = match &self.pidfd {
+            Some(pidfd) => match port.add(pidfd, token, Interest::READABLE) {
+                Err(error) if is_full(&error) => false,
+                added => added.map(|()| true)?,
+            },
+            None => false,
+        };
+        if !by_descriptor {
+            port.add_process(self.pid, token)?;
         }
-        self.watched = Some(token);
+        self.watched = Some(if by_descriptor { Watched::Descriptor } else { Watched::Number });
         Ok(())
     }
 
@@ -51,8 +64,8 @@ impl Process {
     /// Asks for no more reports.
     pub(crate) fn unwatch(&mut self, port: &mut Port) -> io::Result<()> {
         match (self.watched.take(), &self.pidfd) {
-            (Some(_), Some(pidfd)) => port.delete(pidfd),
-            (Some(_), None) => port.delete_process(self.pid),
+            (Some(Watched::Descriptor), Some(pidfd)) => port.delete(pidfd),
+            (Some(_), _) => port.delete_process(self.pid),
             (None, _) => Ok(()),
         }
     }

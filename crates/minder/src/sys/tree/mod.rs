@@ -8,7 +8,7 @@ mod proc;
 mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(in crate::sys) use self::proc::PF_EXITING;
+pub(in crate::sys) use self::proc::{PF_EXITING, why_no_table};
 #[cfg(unix)]
 pub(crate) use self::unix::{LOOK_IS_CHEAP, Living, SIGNAL_MAX, Tree};
 #[cfg(windows)]

@@ -1,4 +1,7 @@
 //! The process table of Linux as `/proc` shows it (proc(5)).
+//!
+//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` is that of another PID namespace. The same
+//! number names another process there, so such a table counts as one that is not mounted: no stranger is signalled.
 
 #![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
 
@@ -6,8 +9,43 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
 
 use crate::sys::is_exhausted;
+
+/// Why `/proc` cannot be used to find processes; `None` if it can.
+pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
+    /// The last answer, with the file system and the process that it is true for.
+    static KNOWN: Mutex<Option<(u64, u32, Option<&str>)>> = Mutex::new(None);
+    let Ok(folder) = fs::metadata("/proc") else { return Some(NO_PROC) };
+    let (device, me) = (folder.dev(), std::process::id());
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match *known {
+        Some((of, by, answer)) if (of, by) == (device, me) => answer,
+        _ => match fs::read("/proc/self/status") {
+            Ok(status) => {
+                let ours = is_of(&String::from_utf8_lossy(&status), me);
+                known.insert((device, me, (!ours).then_some(FOREIGN_PROC))).2
+            }
+            // A shortage passes: nothing is remembered.
+            Err(error) if is_exhausted(&error) => None,
+            Err(_) => Some(NO_PROC),
+        },
+    }
+}
+
+const NO_PROC: &str = "`/proc` is not mounted";
+const FOREIGN_PROC: &str = "`/proc` belongs to another PID namespace";
+
+/// Whether the status of this process names it by the number that it has itself. `NSpid` has one number for each PID
+/// namespace from that of the mount to that of the process (proc_pid_status(5)); kernels before 4.1 do not have it.
+fn is_of(status: &str, me: u32) -> bool {
+    let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+    let numbers = field("NSpid:").or_else(|| field("Pid:")).unwrap_or_default();
+    let mut numbers = numbers.split_ascii_whitespace().map(|number| number.parse::<u32>().ok());
+    numbers.next() == Some(Some(me)) && numbers.next().is_none()
+}
 
 /// One process that is neither a zombie nor dead.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +73,11 @@ pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     }
 }
 
-/// Every living process of the machine that we may see; fails if one may be missing.
+/// Every living process of the machine that we may see; fails if one may be missing. None without a `/proc` of ours.
 pub(super) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
+    if why_no_table().is_some() {
+        return Ok(());
+    }
     let folder = match fs::read_dir("/proc") {
         Err(error) if !is_exhausted(&error) => return Ok(()),
         folder => folder?,
@@ -59,6 +100,10 @@ pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
 /// Adds all living descendants of `root`, parents first, without `root` itself, as far as they can be read. Those that
 /// are gone are taken out: a number may be another's by now, whose children are none of ours.
 pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u64)>) {
+    if why_no_table().is_some() {
+        found.clear();
+        return;
+    }
     found.retain(|one| is(*one).unwrap_or(true));
     let mut parents = vec![root];
     parents.extend(found.iter().map(|&(pid, _)| pid));
@@ -150,6 +195,16 @@ mod tests {
         let process = parse(stat).expect("a process");
         assert_eq!((process.pid, process.parent, process.group, process.started), (7, 1, 5, 4242));
         assert!(parse("7 (a) Z 1 5 5 0").is_none(), "a zombie does not live");
+    }
+
+    #[test]
+    fn a_table_of_another_namespace_is_not_ours() {
+        let status = |ids: &str| format!("Name:\tx\nPid:\t{ids}\n");
+        assert!(is_of("Name:\tx\nPid:\t7\nGroups:\t0\nNSpid:\t7\n", 7));
+        assert!(!is_of("Name:\tx\nPid:\t812\nNSpid:\t812\t7\n", 7), "seen from outside");
+        assert!(!is_of("Name:\tx\nPid:\t7\nNSpid:\t7\t7\n", 7), "the same number by chance");
+        assert!(is_of(&status("7"), 7) && !is_of(&status("812"), 7) && !is_of("", 7), "an old kernel");
+        assert_eq!(why_no_table(), None);
     }
 
     #[test]

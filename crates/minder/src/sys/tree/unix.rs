@@ -138,8 +138,8 @@ impl Tree {
 fn lives(group: libc::pid_t) -> bool {
     let mut found = false;
     let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
-    // One that could not be read may be one of them.
-    found || read.is_err()
+    // One that could not be read may be one of them. Without a table nothing tells a zombie from the others.
+    found || read.is_err() || super::proc::why_no_table().is_some()
 }
 
 /// Zombies cannot be told apart here.

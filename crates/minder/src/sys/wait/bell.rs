@@ -12,8 +12,10 @@ pub(crate) const WOKEN: u8 = 1;
 /// Something changed that bounds waits: they have to look at it again.
 pub(crate) const NUDGED: u8 = 2;
 
-/// The reasons for which it was rung and not heard yet. While there is one, the system's object is, or is about to be,
-/// signalled.
+/// A ringer makes the system's object ready, or has done so. Without this bit the next ring does it.
+const SIGNALLED: u8 = 0x80;
+
+/// The reasons for which it was rung and not heard yet, and [`SIGNALLED`].
 #[derive(Debug)]
 pub(crate) struct Bell(AtomicU8);
 
@@ -22,12 +24,13 @@ impl Bell {
         Self(AtomicU8::new(0))
     }
 
-    /// Rings: `signal` makes the system's object ready. If that fails, the next ring tries again.
+    /// Rings: `signal` makes the system's object ready. If that fails, the next ring tries again. The reasons stay: another
+    /// ringer may have added its reason meanwhile, and relies on this ring.
     pub(crate) fn ring<E>(&self, reason: u8, signal: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        if self.0.fetch_or(reason, Ordering::AcqRel) != 0 {
+        if self.0.fetch_or(reason | SIGNALLED, Ordering::AcqRel) & SIGNALLED != 0 {
             return Ok(());
         }
-        signal().inspect_err(|_| self.0.store(0, Ordering::Release))
+        signal().inspect_err(|_| _ = self.0.fetch_and(!SIGNALLED, Ordering::AcqRel))
     }
 
     /// Makes it silent: `empty` makes the system's object unready. Returns the reasons. Call it before looking at what the
@@ -37,7 +40,7 @@ impl Bell {
         // it announces was stored before its own step, and the caller looks only after ours: nothing is lost. The other
         // order would lose one: a ring between them would signal, and be emptied away while its reason stays.
         empty();
-        self.0.swap(0, Ordering::AcqRel)
+        self.0.swap(0, Ordering::AcqRel) & !SIGNALLED
     }
 }
 
@@ -50,6 +53,13 @@ mod tests {
 
     /// An eventfd: readable while it is not zero.
     struct Object(AtomicUsize);
+
+    impl Object {
+        fn signal(&self) -> Result<(), ()> {
+            self.0.fetch_add(1, Ordering::AcqRel);
+            Ok(())
+        }
+    }
 
     /// Two ringers store something each and ring; one waiter hushes whenever the object is ready, and looks. In every
     /// interleaving it has seen both when nobody rings any more and the object is silent.
@@ -67,11 +77,7 @@ mod tests {
                         (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
                     loom::thread::spawn(move || {
                         stored[at].store(true, Ordering::Relaxed);
-                        let signal = || {
-                            object.0.fetch_add(1, Ordering::AcqRel);
-                            Ok::<(), ()>(())
-                        };
-                        bell.ring(reason, signal).expect("it never fails");
+                        bell.ring(reason, || object.signal()).expect("it never fails");
                     })
                 })
                 .collect();
@@ -92,6 +98,40 @@ mod tests {
             ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
             while wait() {}
             assert_eq!((heard, seen), (WOKEN | NUDGED, [true; 2]));
+        });
+    }
+
+    /// Two ringers, and the signal of the first fails once. It rings again; then both reasons are heard, and what both
+    /// ringers stored is seen.
+    #[test]
+    fn a_ring_that_failed_takes_no_other_reason_away() {
+        loom::model(|| {
+            let bell = Arc::new(Bell::new());
+            let object = Arc::new(Object(AtomicUsize::new(0)));
+            let stored = Arc::new(AtomicBool::new(false));
+            let other = {
+                let (bell, object, stored) = (Arc::clone(&bell), Arc::clone(&object), Arc::clone(&stored));
+                loom::thread::spawn(move || {
+                    stored.store(true, Ordering::Relaxed);
+                    bell.ring(NUDGED, || object.signal()).expect("it never fails");
+                })
+            };
+            if bell.ring(WOKEN, || Err(())).is_err() {
+                bell.ring(WOKEN, || object.signal()).expect("it fails once");
+            }
+            let mut heard = 0;
+            let mut wait = || {
+                let ready = object.0.load(Ordering::Acquire) != 0;
+                if ready {
+                    heard |= bell.hush(|| object.0.store(0, Ordering::Release));
+                }
+                ready
+            };
+            wait();
+            other.join().expect("a ringer");
+            while wait() {}
+            assert_eq!(heard, WOKEN | NUDGED);
+            assert!(stored.load(Ordering::Relaxed));
         });
     }
 

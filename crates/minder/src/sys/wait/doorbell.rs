@@ -59,10 +59,14 @@ impl Doorbell {
 
     fn signal(&self) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        rustix::io::write(&self.hear, &1u64.to_ne_bytes())?;
+        let written = rustix::io::write(&self.hear, &1u64.to_ne_bytes());
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        rustix::io::write(&self.push, &[1])?;
-        Ok(())
+        let written = rustix::io::write(&self.push, &[1]);
+        match written {
+            // Full, so it is readable already.
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn empty(&self) {

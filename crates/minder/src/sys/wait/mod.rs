@@ -86,6 +86,12 @@ fn report_rings(reasons: u8, ready: &mut Vec<Ready>) {
 /// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet has landed.
 pub(crate) type Report = Ready;
 
+/// Whether a backend takes no more registrations: there is no memory, or the user has as many as it may have
+/// (`fs.epoll.max_user_watches`, epoll_ctl(2)).
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::StorageFull || super::is_exhausted(error)
+}
+
 /// A function that opens one backend.
 type Open = fn() -> io::Result<Arc<dyn Backend>>;
 

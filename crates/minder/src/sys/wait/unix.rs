@@ -1,12 +1,13 @@
 //! Readiness: what a backend must supply on Unix, and the port that is made of one.
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Doorbell, Open, Ready, Report, TOKEN_MAX, open};
+use super::{Doorbell, Open, Ready, Report, TOKEN_MAX, is_full, open};
 use crate::event::Interest;
 use crate::sys::reap::{Sweep, is_nobody};
 
@@ -78,11 +79,18 @@ pub(crate) const BACKENDS: &[(&str, Open)] = &[
 pub(crate) struct Port {
     backend: Arc<dyn Backend>,
     sweep: Sweep,
+    /// How many more descriptors it takes, where a test says so.
+    room: Cell<Option<usize>>,
 }
 
 impl Port {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, sweep: Sweep::default() })
+        Ok(Self { backend: open(name)?, sweep: Sweep::default(), room: Cell::new(None) })
+    }
+
+    /// Takes this many descriptors and no more. For tests.
+    pub(crate) fn fault_room(&mut self, room: Option<usize>) {
+        self.room.set(room);
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -110,18 +118,28 @@ impl Port {
 
     pub(crate) fn add(&self, source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         debug_assert!(token <= TOKEN_MAX);
-        self.backend.add(source.as_fd(), token, interest)
+        if self.room.get() == Some(0) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.backend.add(source.as_fd(), token, interest)?;
+        self.room.set(self.room.get().map(|room| room - 1));
+        Ok(())
     }
 
     pub(crate) fn delete(&self, source: impl AsFd) -> io::Result<()> {
-        self.backend.delete(source.as_fd())
+        self.backend.delete(source.as_fd())?;
+        self.room.set(self.room.get().map(|room| room + 1));
+        Ok(())
     }
 
     /// Reports the end of a child that has no descriptor of its own.
     pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
         match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
-            // Somebody else, or the kernel, reaped it already: that is an end, too, and the sweep finds it.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported || is_nobody(&error) => {
+            // Somebody else, or the kernel, reaped it already: that is an end, too, and the sweep finds it. It also finds
+            // the end of a process for which the backend has no room.
+            Err(error)
+                if error.kind() == io::ErrorKind::Unsupported || is_nobody(&error) || is_full(&error) =>
+            {
                 self.sweep.add(pid, token, false);
                 Ok(())
             }
