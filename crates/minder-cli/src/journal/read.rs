@@ -184,7 +184,9 @@ pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
             Row::Begun(begun) => attempt.begun = Some(begun),
             Row::Outputs(_) => (),
             Row::Over(over) => attempt.over = Some(over),
-            Row::Shown(shown) => shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job))),
+            Row::Lost(shown) | Row::Shown(shown) => {
+                shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job)))
+            }
             Row::Ended(ended) => {
                 keep(&mut run.unshown, &ended);
                 run.jobs.insert(ended.job, ended);

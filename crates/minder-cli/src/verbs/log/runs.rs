@@ -162,7 +162,7 @@ impl Count {
                     last = Some(row.at + row.wall);
                 }
                 Row::Over(row) => sum.over = Some(row),
-                Row::Shown(_) | Row::Outputs(_) => (),
+                Row::Shown(_) | Row::Lost(_) | Row::Outputs(_) => (),
             });
             let cut = || Some((last? - begun?).max(0.0));
             if let Some(took) = sum.over.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {

@@ -1,6 +1,6 @@
 //! What the loops and the main thread share.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use minder::exec::{Crew, Start};
@@ -15,7 +15,7 @@ use super::input::{Input, Task};
 use super::output::Own;
 use super::results::table::Table;
 use super::roster::{Entry, Roster};
-use super::stage::{Shown, Stage};
+use super::stage::{Lost, Shown, Stage};
 use crate::plan::Plan;
 use crate::report::{Tally, explain, reason, say};
 use crate::template::Job;
@@ -41,6 +41,8 @@ pub(super) struct Shared<'a> {
     rows: [AtomicU64; 2],
     /// How the first job that failed ended, as a shell says it; 0: none has.
     failure: AtomicU8,
+    /// See [`Self::has_lost`].
+    has_lost: AtomicBool,
 }
 
 /// What it is made of.
@@ -73,6 +75,7 @@ impl<'a> Shared<'a> {
             first: Once::new(),
             rows: Default::default(),
             failure: AtomicU8::new(0),
+            has_lost: AtomicBool::new(false),
         }
     }
 
@@ -170,9 +173,30 @@ impl<'a> Shared<'a> {
         // What could not be shown stays owed.
         if !self.stage.screen.is_broken() {
             self.book.shown(shown.jobs)?;
+            self.lose(&shown.lost)?;
             shown.files.into_iter().for_each(Own::remove);
         }
         Ok(self.stage.noted(jobs))
+    }
+
+    /// Says and records which output of earlier attempts could not be read: those jobs run again.
+    fn lose(&self, lost: &[Lost]) -> Result<(), String> {
+        for Lost { job, error, runs } in lost {
+            let why = reason(error);
+            let next = if *runs { "" } else { "; it runs when the run is resumed once more" };
+            self.stage
+                .screen
+                .aside(|| say(&format!("cannot read the kept output of job {job}: {why}{next}")));
+            if !runs {
+                self.has_lost.store(true, Ordering::Relaxed);
+            }
+        }
+        self.book.lost(lost.iter().map(|lost| lost.job).collect())
+    }
+
+    /// Whether output of earlier attempts could not be read when it was too late to run its job again.
+    pub(super) fn has_lost(&self) -> bool {
+        self.has_lost.load(Ordering::Relaxed)
     }
 
     /// Runs one of `loops` loops to its end. `place` is its number.
