@@ -91,6 +91,8 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("counted as done (--skip-lost)", "see cli/faults/kept.rs: counted as done"),
     ("would run what is lost again", "see cli/faults/kept.rs: --resume would run what is lost again"),
     ("what is lost will run again", "see cli/faults/kept.rs: will run again"),
+    ("cannot count the run in", "a disk that is full in the middle"),
+    ("that could have been resumed: ", "see cli/log/prune.rs: that could have been resumed"),
     ("the file is too short", "see cli/faults/kept.rs: too short"),
     ("belongs to another user", "see cli/faults/kept.rs: belongs to another user"),
     ("its row is damaged", "a row with numbers that no file has"),

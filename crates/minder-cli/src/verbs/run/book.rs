@@ -16,7 +16,7 @@ use crate::journal::row::{OutputsRow, Over, Row, Shown, Text};
 use crate::journal::write::{Record, remove_outputs};
 use crate::journal::{folder, line, prune};
 use crate::plan::{BY_JOBLOG, Mode, Plan, RecordPlan};
-use crate::report::{explain, reason, say};
+use crate::report::{count, explain, reason, say};
 use crate::template::Job;
 
 /// Where rows go.
@@ -25,6 +25,7 @@ pub(super) struct Book {
     record: Option<Record>,
     joblog: Option<Joblog>,
     sync: bool,
+    quiet: bool,
     /// Where output waits: the run's folder, or one of this run's own in a folder of the user's choice.
     folder: PathBuf,
     /// Whether output of an earlier attempt is still to be shown or made again.
@@ -92,7 +93,7 @@ impl Left {
 impl Book {
     /// Opens the record of this run, and reads what earlier attempts left.
     pub(super) fn open(plan: &Plan, jobs: Option<u64>) -> Result<(Self, Left)> {
-        let mut book = Self { sync: plan.record.sync, ..Self::default() };
+        let mut book = Self { sync: plan.record.sync, quiet: plan.quiet, ..Self::default() };
         if let Some(folder) = &plan.record.run {
             // Locked first, so that nobody writes to what is read.
             book.record = Some(Record::resume(folder, plan.record.sync)?);
@@ -244,11 +245,28 @@ impl Book {
         let mut rows = Vec::new();
         line::encode(&Row::Over(over), &mut rows);
         let closed = self.append(&rows);
-        if let Some(root) = folder::state_root().ok().filter(|_| self.is_kept() && closed.is_ok()) {
+        if let (Some(record), Ok(root), Ok(())) = (&self.record, folder::state_root(), closed) {
             // Old runs are of no concern to this one.
-            let _ = prune::prune_daily(&root);
+            let pruned = prune::prune_daily(&root, record.folder()).ok().flatten().unwrap_or_default();
+            let unfinished: Vec<String> =
+                pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
+            if !unfinished.is_empty() && !self.quiet {
+                // One that was over is not missed.
+                say(&removed(&unfinished));
+            }
         }
     }
+}
+
+/// What is said of the clean-up of old records when it removed runs that were not over.
+fn removed(runs: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+    let named = runs.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = if runs.len() > NAMED_MAX { ", …" } else { "" };
+    format!(
+        "removed the records of {} that could have been resumed: {named}{more} (see `minder log --help`, --prune)",
+        count(runs.len() as u64, "old run")
+    )
 }
 
 /// Begins a new record. `jobs`: how many there will be, if that is known.
