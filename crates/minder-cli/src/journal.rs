@@ -9,6 +9,7 @@ pub(crate) mod row;
 pub(crate) mod line;
 pub(crate) mod folder;
 pub(crate) mod manifest;
+mod order;
 pub(crate) mod target;
 pub(crate) mod write;
 pub(crate) mod read;

@@ -34,7 +34,8 @@ use crate::template::{Job, Options, Template};
 pub(crate) const BY_JOBLOG: &str = "by_joblog";
 
 /// Flags that are about one attempt only.
-const OF_ONE_ATTEMPT: [&str; 4] = ["--resume", "--resume-failed", "--retry-failed", "--dry-run"];
+const OF_ONE_ATTEMPT: [&str; 5] =
+    ["--resume", "--resume-failed", "--retry-failed", "--skip-lost", "--dry-run"];
 
 /// Everything that `minder run` has to know.
 #[derive(Debug)]
@@ -125,6 +126,8 @@ pub(crate) struct RecordPlan {
     pub(crate) joblog_append: bool,
     /// What to run, if not all.
     pub(crate) mode: Option<Mode>,
+    /// Whether jobs whose kept output is lost count as shown.
+    pub(crate) skip_lost: bool,
     /// The folder of the run that is taken up again.
     pub(crate) run: Option<PathBuf>,
     /// Whether the joblog says what is done.
@@ -149,6 +152,7 @@ impl RecordPlan {
             joblog: flags.joblog.map(std::path::absolute).transpose()?,
             joblog_append: flags.joblog_append,
             mode,
+            skip_lost: flags.skip_lost,
             run: None,
             by_joblog: mode.is_some(),
             cwd: std::env::current_dir().context("this folder is gone")?,
@@ -239,6 +243,7 @@ impl Plan {
         let saved = saved.iter().map(Text::to_os).collect();
         let (mut plan, input) = Self::build(*all, saved, Some(mode), manner, stdin)?;
         (plan.record.run, plan.record.by_joblog) = (Some(run), false);
+        plan.record.skip_lost = flags.record.skip_lost;
         plan.dry_run = flags.record.dry_run;
         Ok((plan, input))
     }

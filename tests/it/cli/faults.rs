@@ -2,6 +2,8 @@
 #![cfg(any(target_os = "linux", windows))]
 
 mod damage;
+#[cfg(unix)] // Pipes and links with names.
+mod kept;
 #[cfg(unix)] // File systems that are mounted for them.
 mod disk;
 

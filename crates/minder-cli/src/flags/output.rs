@@ -146,6 +146,13 @@ pub(crate) struct RecordFlags {
     #[arg(long)]
     pub(crate) retry_failed: bool,
 
+    /// With --resume and its kin: count jobs as done whose kept output is lost.
+    ///
+    /// Output that waited to be shown may be gone when a run is resumed, for instance since the machine went down. By
+    /// default its jobs run again.
+    #[arg(long)]
+    pub(crate) skip_lost: bool,
+
     /// Print the commands instead of running them.
     #[arg(long, help_heading = "Running")]
     pub(crate) dry_run: bool,

@@ -1,5 +1,6 @@
 //! The folders of runs: where they are, what they are called, and who works in them.
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -128,8 +129,38 @@ pub(crate) fn list(root: &Path) -> Result<Vec<Found>> {
             found.push(Found::new(id, folder));
         }
     }
-    found.sort_by(|a, b| b.at.total_cmp(&a.at).then_with(|| a.id.cmp(&b.id)));
+    sort(&mut found);
     Ok(found)
+}
+
+/// Sorts runs, newest first, by their numbers. The clock decides only where one without a number belongs, as those of old
+/// versions and those with a damaged manifest are: behind the last one with a number that began before it.
+fn sort(found: &mut [Found]) {
+    let number = |run: &Found| run.manifest.as_ref().ok().and_then(|manifest| manifest.number);
+    let known: Vec<(u64, f64)> = found.iter().filter_map(|run| Some((number(run)?, run.at))).collect();
+    let before = |at: f64| known.iter().filter(|known| known.1 <= at).map(|known| known.0).max();
+    found.sort_by_cached_key(|run| {
+        let place = number(run).or_else(|| before(run.at)).unwrap_or(0);
+        (Reverse(place), Reverse(Time(run.at)), run.id.clone())
+    });
+}
+
+/// Seconds, in their order.
+#[derive(PartialEq)]
+struct Time(f64);
+
+impl Eq for Time {}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Found {

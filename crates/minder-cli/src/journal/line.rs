@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::row::{Ended, Row};
+use super::row::{Ended, Row, Shown};
 
 /// The longest line, with its end. What an argument list can hold (2 MiB on Linux, execve(2)) fits, the few that grow
 /// sixfold by JSON's quoting aside: [`encode`] leaves out the arguments of those.
@@ -51,17 +51,18 @@ pub(crate) fn encode(row: &Row, out: &mut Vec<u8>) {
             let bare = Ended { args: Vec::new(), tail: None, ..ended.clone() };
             append(&Row::Ended(bare), out);
         }
-        Row::Shown(shown) => {
-            // Two rows of half of it each say the same.
-            let (one, other) = shown.jobs.split_at(shown.jobs.len() / 2);
-            for jobs in [one, other] {
-                encode(&Row::Shown(super::row::Shown { jobs: jobs.to_vec() }), out);
-            }
-        }
+        Row::Shown(shown) => halves(shown).for_each(|half| encode(&Row::Shown(half), out)),
+        Row::Lost(lost) => halves(lost).for_each(|half| encode(&Row::Lost(half), out)),
         Row::Begun(_) | Row::Outputs(_) | Row::Over(_) => {
             append(row, out);
         }
     }
+}
+
+/// Two rows of half of the jobs each say the same as one.
+fn halves(row: &Shown) -> impl Iterator<Item = Shown> {
+    let (one, other) = row.jobs.split_at(row.jobs.len() / 2);
+    [one, other].map(|jobs| Shown { jobs: jobs.to_vec() }).into_iter()
 }
 
 /// Appends one line, however long. False: nothing was appended, since the row is nothing that JSON can say, which our
@@ -100,7 +101,9 @@ fn what_is_wrong(line: &[u8]) -> Why {
         event: String,
     }
     match serde_json::from_slice::<Tag>(line) {
-        Ok(tag) if !["begun", "ended", "shown", "over"].contains(&tag.event.as_str()) => Why::Unknown,
+        Ok(tag) if !["begun", "outputs", "ended", "shown", "lost", "over"].contains(&tag.event.as_str()) => {
+            Why::Unknown
+        }
         _ => Why::Malformed,
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct Manifest {
     pub(crate) version: String,
     /// The run's id.
     pub(crate) run: String,
+    /// Its place among all runs, from 1: the higher, the later. Runs of old versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) number: Option<u64>,
     /// Seconds since 1970, by a clock that may jump.
     pub(crate) at: f64,
     /// The folder that it was started in.
@@ -82,6 +85,7 @@ impl Manifest {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run: String::new(),
+            number: None,
             at: super::row::now(),
             cwd: cwd.as_os_str().into(),
             words: words.iter().map(|word| word.as_ref().into()).collect(),

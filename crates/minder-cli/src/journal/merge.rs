@@ -59,8 +59,17 @@ impl Progress {
                     self.unshown_args.remove(job);
                 }
             }
+            Row::Lost(lost) => lost.jobs.iter().for_each(|job| self.lose(*job)),
             Row::Ended(ended) => self.ended(ended),
         }
+    }
+
+    /// Forgets the end of a job whose output is lost, as if there were no row of it.
+    pub(crate) fn lose(&mut self, job: u64) {
+        self.done.remove(job);
+        self.failed.remove(job);
+        self.unshown.remove(&job);
+        self.unshown_args.remove(&job);
     }
 
     fn ended(&mut self, ended: &Ended) {
@@ -138,6 +147,10 @@ impl JobSet {
         self.ranges.range(..=job).next_back().is_some_and(|(_, &last)| job <= last)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// How many jobs there are.
     pub(crate) fn len(&self) -> u64 {
         self.ranges.iter().map(|(first, last)| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
@@ -147,6 +160,11 @@ impl JobSet {
     pub(crate) fn len_up_to(&self, last: u64) -> u64 {
         let len = |first: u64, end: u64| end.min(last).checked_sub(first.max(1)).map_or(0, |more| more + 1);
         self.ranges.range(..=last).map(|(&first, &end)| len(first, end)).sum()
+    }
+
+    /// The jobs, in order.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ranges().flat_map(|(first, last)| first..=last)
     }
 
     /// First and last of each range, in order.

@@ -1,6 +1,5 @@
 //! Removes old records by a stated rule, and nothing else.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use minder::os::private_file;
 
 use super::folder::{self, Found, Kind, kind};
 use super::merge::Progress;
+use super::read;
 use super::row::{now, since_1970};
 
 /// Its age says when records were last pruned.
@@ -19,6 +19,8 @@ const STAMP: &str = "pruned";
 const GONE: &str = "gone-";
 /// Why a run that somebody works on stays.
 const RUNNING: &str = "it is running";
+/// The daily clean-up goes by ages only if the newest of the other runs is younger than this: else the clock may be wrong.
+const PLAUSIBLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Which records are kept.
@@ -57,6 +59,8 @@ pub(crate) struct Removed {
     pub(crate) at: f64,
     pub(crate) bytes: u64,
     pub(crate) why: Why,
+    /// Whether it was cut short, so that it could have been resumed.
+    pub(crate) unfinished: bool,
 }
 
 /// Which part of the rule a run is beyond: the first that names it.
@@ -67,8 +71,11 @@ pub(crate) enum Why {
     Bytes,
 }
 
-/// Prunes by the default rule, if that was not done for a day. None: it was.
-pub(crate) fn prune_daily(root: &Path) -> Result<Option<Pruned>> {
+/// Prunes by the default rule, if that was not done for a day. None: it was. `own` is the run that has just ended.
+///
+/// A clock that is wrong makes everything old at once. So nothing is removed for its age when the newest of the other runs is
+/// older than [`PLAUSIBLE`], or when more than half of all runs would go. Number and size are no matter of the clock.
+pub(crate) fn prune_daily(root: &Path, own: &Path) -> Result<Option<Pruned>> {
     let stamp = root.join(STAMP);
     let made = fs::symlink_metadata(&stamp).and_then(|about| about.modified());
     // A stamp of the future, where the clock was set back, counts as old.
@@ -84,7 +91,17 @@ pub(crate) fn prune_daily(root: &Path) -> Result<Option<Pruned>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         made => drop(made?),
     }
-    prune(root, Rule::default(), false).map(Some)
+    prune_by(root, Rule::default(), false, |runs| is_plausible(runs, own)).map(Some)
+}
+
+/// Whether the ages of runs may be what they seem.
+fn is_plausible(runs: &[(Found, Size)], own: &Path) -> bool {
+    let now = now();
+    let ages: Vec<f64> =
+        runs.iter().filter(|(run, _)| run.folder != own).map(|(run, size)| size.age(run, now)).collect();
+    let youngest = ages.iter().copied().fold(f64::INFINITY, f64::min);
+    let old = ages.iter().filter(|age| **age > Rule::default().age_max.as_secs_f64()).count();
+    youngest <= PLAUSIBLE.as_secs_f64() && 2 * old <= runs.len()
 }
 
 /// Removes runs, oldest first: those to which nothing was written for `age_max`, and of the others all but the newest
@@ -95,39 +112,57 @@ pub(crate) fn prune_daily(root: &Path) -> Result<Option<Pruned>> {
 /// # Errors
 /// When the folder of the runs cannot be read. What cannot be removed is in [`Pruned::left`].
 pub(crate) fn prune(root: &Path, rule: Rule, dry_run: bool) -> Result<Pruned> {
+    prune_by(root, rule, dry_run, |_| true)
+}
+
+/// See [`prune`]. `by_age` says whether ages count.
+fn prune_by(
+    root: &Path,
+    rule: Rule,
+    dry_run: bool,
+    by_age: impl FnOnce(&[(Found, Size)]) -> bool,
+) -> Result<Pruned> {
     if !dry_run {
         remove_rest(root);
     }
-    let found = folder::list(root)?;
-    let mut pruned = Pruned::default();
-    let mut sizes: BTreeMap<String, Size> = BTreeMap::new();
-    for run in &found {
+    let sized = |run: Found| {
         let size = Size::of(&run.folder);
-        pruned.bytes += size.bytes;
-        sizes.insert(run.id.clone(), size);
-    }
+        (run, size)
+    };
+    let found: Vec<(Found, Size)> = folder::list(root)?.into_iter().map(sized).collect();
+    let by_age = by_age(&found);
+    let bytes = found.iter().map(|(_, size)| size.bytes).sum();
+    let mut pruned = Pruned { bytes, ..Pruned::default() };
     let mut count = found.len();
     let now = now();
-    for run in found.into_iter().rev() {
-        let Some(size) = sizes.get(&run.id) else { continue };
-        let age = now - size.last.max(run.at.min(now));
+    for (run, size) in found.into_iter().rev() {
         let why = match () {
-            () if age > rule.age_max.as_secs_f64() => Why::Age,
+            () if by_age && size.age(&run, now) > rule.age_max.as_secs_f64() => Why::Age,
             () if count > rule.runs_max => Why::Runs,
             () if pruned.bytes > rule.bytes_max => Why::Bytes,
             () => continue,
         };
-        let removed = check(&run, size, why).and_then(|()| if dry_run { Ok(()) } else { remove(root, &run) });
+        let unfinished = is_unfinished(&run.folder);
+        let removed =
+            check(&run, &size, why).and_then(|()| if dry_run { Ok(()) } else { remove(root, &run) });
         match removed {
             Ok(()) => {
                 count -= 1;
                 pruned.bytes -= size.bytes;
-                pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes, why });
+                pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes, why, unfinished });
             }
             Err(error) => pruned.left.push((run.id, error)),
         }
     }
     Ok(pruned)
+}
+
+/// Whether the last attempt at a run was cut short.
+fn is_unfinished(folder: &Path) -> bool {
+    let last = folder::attempts(folder).ok().and_then(|attempts| attempts.last().copied());
+    last.is_some_and(|number| {
+        read::over(&folder.join(folder::attempt_name(number))).is_none_or(|over| over.why.is_some())
+    })
 }
 
 /// What lies in a run's folder.
@@ -141,6 +176,11 @@ struct Size {
 }
 
 impl Size {
+    /// For how many seconds nothing was written to the run.
+    fn age(&self, run: &Found, now: f64) -> f64 {
+        now - self.last.max(run.at.min(now))
+    }
+
     fn of(folder: &Path) -> Self {
         let mut size = Self::default();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -10,6 +10,9 @@ use super::line::{LINE_MAX, Why, decode};
 use super::manifest::{Manifest, open_file};
 use super::row::{Begun, Ended, Over, Piece, Row};
 
+/// The last line of a journal is shorter than this.
+const LAST_LINE: u64 = 8 << 10;
+
 /// What was wrong with a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Damage {
@@ -184,7 +187,9 @@ pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
             Row::Begun(begun) => attempt.begun = Some(begun),
             Row::Outputs(_) => (),
             Row::Over(over) => attempt.over = Some(over),
-            Row::Shown(shown) => shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job))),
+            Row::Lost(shown) | Row::Shown(shown) => {
+                shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job)))
+            }
             Row::Ended(ended) => {
                 keep(&mut run.unshown, &ended);
                 run.jobs.insert(ended.job, ended);
@@ -197,6 +202,19 @@ pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
         run.attempts.push(attempt);
     }
     Ok(run)
+}
+
+/// The last line of a journal, if it is whole and says how the attempt ended.
+pub(crate) fn over(path: &Path) -> Option<Over> {
+    let last = || -> io::Result<Option<Over>> {
+        let len = std::fs::symlink_metadata(path)?.len();
+        let mut over = None;
+        let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE), |row| {
+            over = if let Row::Over(row) = row { Some(row) } else { None };
+        })?;
+        Ok(over.filter(|_| end == len))
+    };
+    last().ok().flatten()
 }
 
 /// Remembers what a job kept; what an earlier try of it kept is replaced.

@@ -22,6 +22,8 @@ pub(crate) enum Row {
     Ended(Ended),
     /// What these jobs had kept was shown.
     Shown(Shown),
+    /// What these jobs had kept could not be read when it was to be shown: they run again.
+    Lost(Shown),
     /// The attempt ended by itself or by a signal: its last line.
     Over(Over),
 }

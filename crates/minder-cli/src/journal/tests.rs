@@ -85,6 +85,8 @@ fn what_a_newer_version_writes_is_no_damage() {
     assert_eq!(decode(r#"{"event":"moved","to":3"#), Err(Why::Unknown));
     assert_eq!(decode(r#"{"event":"shown","to":3"#), Err(Why::Malformed));
     assert_eq!(decode(r#"{"event":"ended","job":"x""#), Err(Why::Malformed));
+    assert_eq!(decode(r#"{"event":"outputs","attempt":1"#), Err(Why::Malformed));
+    assert_eq!(decode(r#"{"event":"lost","job":1"#), Err(Why::Malformed));
     assert_eq!(decode("[1"), Err(Why::Malformed));
     // A member that we do not know.
     assert_eq!(decode(r#"{"event":"shown","jobs":[1],"new":{}"#), Ok(Row::Shown(Shown { jobs: vec![1] })));

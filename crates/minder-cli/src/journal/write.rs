@@ -14,7 +14,7 @@ use super::folder::{self, Kind};
 use super::manifest::{self, Manifest, Source};
 use super::row::{Begun, Row};
 use super::target::Lines;
-use super::{line, read};
+use super::{line, order, read};
 
 /// How long a run that another minder works on is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_millis(1500);
@@ -46,7 +46,12 @@ impl Record {
     ) -> Result<Self> {
         let (run, folder) = folder::create(root)
             .with_context(|| format!("cannot make a folder for the record in `{}`", root.display()))?;
-        let made = Self::fill(&folder, Manifest { run, ..manifest }, arguments, sync);
+        let made = order::next(root)
+            .with_context(|| format!("cannot count the run in `{}`", root.display()))
+            .and_then(|number| {
+                let manifest = Manifest { run, number: Some(number), ..manifest };
+                Self::fill(&folder, manifest, arguments, sync)
+            });
         if made.is_err() {
             let _ = super::prune::remove_folder(&folder);
         }

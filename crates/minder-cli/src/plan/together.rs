@@ -65,8 +65,9 @@ fn pairs(flags: &RunFlags) -> Vec<Pair> {
     pairs
 }
 
-fn lone(flags: &RunFlags) -> [(bool, &'static str, &'static str); 4] {
-    let RunFlags { input, pipe, control, .. } = flags;
+fn lone(flags: &RunFlags) -> [(bool, &'static str, &'static str); 5] {
+    let RunFlags { input, pipe, control, record, .. } = flags;
+    let resumes = record.resume || record.resume_failed || record.retry_failed;
     let random = input.shuf || input.order == Some(OrderFlag::Random);
     [
         (input.seed.is_some() && !random, "--seed", "`--shuf` or `--order random`"),
@@ -77,5 +78,6 @@ fn lone(flags: &RunFlags) -> [(bool, &'static str, &'static str); 4] {
             "--regexp",
             "`--recstart` or `--recend`",
         ),
+        (record.skip_lost && !resumes, "--skip-lost", "`--resume`, `--resume-failed` or `--retry-failed`"),
     ]
 }

@@ -13,6 +13,7 @@ mod gates;
 mod hand;
 mod input;
 mod job;
+mod kept;
 mod lines;
 mod output;
 mod pipe;
@@ -395,5 +396,9 @@ fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End 
     if !shared.plan.quiet && (is_wanted || shared.plan.wish != Wish::default()) {
         summary.lines(Paint::stderr(shared.plan.colours)).iter().for_each(|line| say(line));
     }
-    End::Status(control::status(shared, summary))
+    match control::status(shared, summary) {
+        // Something of what was to be shown was not.
+        exit::SUCCESS if shared.has_lost() => End::Status(exit::OTHER),
+        status => End::Status(status),
+    }
 }

@@ -22,7 +22,7 @@ pub use self::system::News;
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -238,15 +238,42 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     system::private_folder(path)
 }
 
-/// Opens a file for reading. A link in its place is an error, where the system can say so in one call.
+/// Opens a regular file for reading. Anything else in its place is an error, and nothing is waited for.
 ///
-/// - Unix: `O_NOFOLLOW`. Windows: `FILE_FLAG_OPEN_REPARSE_POINT`; devices and pipes, which are there in every folder or
-///   look like files (`NUL`, `\\.\pipe\x`), are errors, too.
+/// - Unix: `O_NOFOLLOW | O_NONBLOCK`, and the descriptor is asked what it is (fstat(2)): a named pipe does not block, and no
+///   device is read.
+/// - Windows: `FILE_FLAG_OPEN_REPARSE_POINT`; devices and pipes, which are there in every folder or look like files (`NUL`,
+///   `\\.\pipe\x`), are errors, too.
+///
+/// # Errors
+/// `InvalidInput` for what is no regular file; a link is an error of the file system (`ELOOP`) on Unix; whatever else the
+/// file system says.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    system::open_plain(path)
+}
+
+/// Returns whether a file or folder belongs to the user that this process acts as.
+///
+/// - Unix: its owner is the effective user. Windows: always true; a folder of the user's profile has rights of its own.
+pub fn is_own(about: &Metadata) -> bool {
+    system::is_own(about)
+}
+
+/// Returns whether users other than the owner may write to a file or change a folder, as far as its mode says.
+///
+/// - Unix: the mode has a write bit of the group or of others. Windows: always false.
+pub fn others_may_write(about: &Metadata) -> bool {
+    system::others_may_write(about)
+}
+
+/// Takes all rights on a folder from everyone but its owner.
+///
+/// - Unix: mode 0700. A file system without modes may ignore that, or refuse it. Windows: nothing is changed.
 ///
 /// # Errors
 /// Whatever the file system says.
-pub fn open_plain(path: &Path) -> io::Result<File> {
-    system::open_plain(path)
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    system::make_private(folder)
 }
 
 /// Reads from a place in a file, without moving its position.

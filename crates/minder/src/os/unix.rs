@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Standard;
@@ -222,7 +222,29 @@ pub(super) fn private_folder(path: &Path) -> io::Result<()> {
 
 /// See [`super::open_plain`].
 pub(super) fn open_plain(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
+    // Opening a named pipe would wait for a writer, and a terminal could become ours.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    // Asked of the descriptor: a path may name something else by now.
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+    }
+}
+
+/// See [`super::is_own`].
+pub(super) fn is_own(about: &Metadata) -> bool {
+    about.uid() == rustix::process::geteuid().as_raw()
+}
+
+/// See [`super::others_may_write`].
+pub(super) fn others_may_write(about: &Metadata) -> bool {
+    about.mode() & 0o022 != 0
+}
+
+/// See [`super::make_private`].
+pub(super) fn make_private(folder: &Path) -> io::Result<()> {
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
 
 /// See [`super::read_at`].
@@ -303,4 +325,39 @@ pub(super) fn terminal_size() -> Option<Size> {
         .or_else(|_| rustix::termios::tcgetwinsize(io::stdout()))
         .ok()?;
     Some(Size { rows: size.ws_row, columns: size.ws_col }).filter(|size| size.rows > 0 && size.columns > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("plain"), "text").expect("room");
+        assert_eq!(io::read_to_string(open_plain(&at("plain")).expect("a file")).expect("text"), "text");
+        std::os::unix::fs::symlink(at("plain"), at("link")).expect("a link");
+        #[cfg(not(target_vendor = "apple"))]
+        private_pipe(&at("pipe")).expect("a pipe");
+        // With a pipe in the list this hangs where the descriptor may block.
+        for odd in [at("link"), at("pipe"), folder.path().to_owned(), "/dev/null".into()] {
+            open_plain(&odd).expect_err("no regular file");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_becomes_private() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (mode, open) in [(0o777, true), (0o1777, true), (0o775, true), (0o755, false), (0o700, false)] {
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).expect("its mode");
+            let about = fs::metadata(folder.path()).expect("a folder");
+            assert!(is_own(&about));
+            assert_eq!(others_may_write(&about), open, "{mode:o}");
+            make_private(folder.path()).expect("its mode");
+            assert_eq!(fs::metadata(folder.path()).expect("a folder").mode() & 0o7777, 0o700);
+        }
+    }
 }

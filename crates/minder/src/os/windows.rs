@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -191,6 +191,21 @@ pub(super) fn open_plain(path: &Path) -> io::Result<File> {
         // No link, but for instance a file whose blocks are stored elsewhere: its content is had without the flag.
         _ => File::open(path),
     }
+}
+
+/// See [`super::is_own`].
+pub(super) fn is_own(_about: &Metadata) -> bool {
+    true
+}
+
+/// See [`super::others_may_write`].
+pub(super) fn others_may_write(_about: &Metadata) -> bool {
+    false
+}
+
+/// See [`super::make_private`].
+pub(super) fn make_private(_folder: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// See [`super::read_at`].

@@ -140,3 +140,40 @@ fn what_is_not_ours_stays() {
     assert_there(&state.journal("aaaa0001"));
     assert_there(&state.folder("mine"));
 }
+
+#[test]
+fn a_wrong_clock_costs_no_record_and_does_not_change_the_newest() {
+    let state = State::new();
+    for id in ["aaaa0001", "bbbb0002", "cccc0003"] {
+        run(&state, id, 60);
+    }
+    // As it is for the first run after the clock was set forth by 60 days.
+    fs::remove_file(state.root().join("pruned")).expect("a stamp");
+    state.run("dddd0004", "KID exit :::", &["0"]).code(0).says("");
+    assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003", "dddd0004"]);
+    let manifest = state.folder("dddd0004").join("manifest.json");
+    // That clock is right again.
+    let text = file(&manifest).replace("\"at\": 1", "\"at\": 2");
+    fs::write(&manifest, text).expect("room");
+    state.run("eeee0005", "KID exit {} :::", &["5"]).code(1);
+    let ids: Vec<String> =
+        state.log("").code(0).text().lines().skip(1).map(|line| line[..8].to_owned()).collect();
+    assert_eq!(ids, ["eeee0005", "dddd0004", "cccc0003", "bbbb0002", "aaaa0001"]);
+    assert!(state.log("last").code(0).text().contains(" 5 "));
+    Live::start(&state.command("run --retry-failed last")).finish().code(1);
+}
+
+#[test]
+fn the_daily_removal_of_what_could_be_resumed_is_said() {
+    let state = State::new();
+    run(&state, "aaaa0001", 60);
+    state.killed("bbbb0002");
+    grow_old(&state, "bbbb0002", 60);
+    for id in ["cccc0003", "dddd0004"] {
+        run(&state, id, 1);
+    }
+    fs::remove_file(state.root().join("pruned")).expect("a stamp");
+    let ended = state.run("eeee0005", "KID exit :::", &["0"]).code(0);
+    ended.complains(&["removed the records of 1 old run that could have been resumed: bbbb0002"]);
+    assert_eq!(state.ids(), ["cccc0003", "dddd0004", "eeee0005"]);
+}

@@ -218,14 +218,113 @@ fn what_a_killed_pruning_left_is_removed() {
 #[test]
 fn once_a_day() {
     let root = tempfile::tempdir().unwrap();
+    run(root.path(), "eeee0000", 1);
     run(root.path(), "aaaa0000", 99);
-    assert_eq!(prune_daily(root.path()).unwrap().unwrap().removed.len(), 1);
+    assert_eq!(prune_daily(root.path(), Path::new("")).unwrap().unwrap().removed.len(), 1);
     run(root.path(), "aaaa0000", 99);
-    assert!(prune_daily(root.path()).unwrap().is_none());
+    assert!(prune_daily(root.path(), Path::new("")).unwrap().is_none());
     let stamp = File::options().write(true).open(root.path().join("pruned")).unwrap();
     // The clock was set back since.
     stamp.set_modified(SystemTime::now() + DAY * 400).unwrap();
     drop(stamp);
-    assert_eq!(prune_daily(root.path()).unwrap().unwrap().removed.len(), 1);
-    assert!(prune_daily(root.path()).unwrap().is_none());
+    assert_eq!(prune_daily(root.path(), Path::new("")).unwrap().unwrap().removed.len(), 1);
+    assert!(prune_daily(root.path(), Path::new("")).unwrap().is_none());
+}
+
+/// How many runs the daily clean-up removes, if runs of so many days are there, the last of which has just ended.
+fn removed_daily(days: &[u32]) -> usize {
+    let root = tempfile::tempdir().unwrap();
+    let runs: Vec<PathBuf> = days
+        .iter()
+        .enumerate()
+        .map(|(number, days)| run(root.path(), &format!("aaaa{number:04}"), *days))
+        .collect();
+    prune_daily(root.path(), runs.last().unwrap()).unwrap().unwrap().removed.len()
+}
+
+#[test]
+fn a_clock_that_may_be_wrong_removes_nothing() {
+    assert_eq!(removed_daily(&[40, 20, 10, 0]), 1);
+    assert_eq!(removed_daily(&[40, 35, 10, 0]), 2);
+    // All others are old at once, as if the clock had jumped.
+    assert_eq!(removed_daily(&[61, 60, 60, 0]), 0);
+    assert_eq!(removed_daily(&[40, 20, 15, 0]), 0);
+    // The second run with such a clock, and later ones.
+    assert_eq!(removed_daily(&[61, 60, 60, 1, 0]), 0);
+    // By hand the rule counts as it is.
+    let root = tempfile::tempdir().unwrap();
+    run(root.path(), "aaaa0000", 60);
+    assert_eq!(removed(root.path(), Rule::default()), ["aaaa0000"]);
+}
+
+#[test]
+fn a_wrong_clock_does_not_spare_what_is_too_much() {
+    let root = tempfile::tempdir().unwrap();
+    let large = run(root.path(), "aaaa0000", 60);
+    File::create(large.join("spill-1-0")).unwrap().set_len((1 << 30) + 1).unwrap();
+    grow_old(&large, DAY * 60);
+    let own = run(root.path(), "bbbb0000", 0);
+    let pruned = prune_daily(root.path(), &own).unwrap().unwrap();
+    assert_eq!(pruned.removed.iter().map(|run| run.why).collect::<Vec<_>>(), [Why::Bytes]);
+    assert!(pruned.removed[0].unfinished, "its journal has no end");
+}
+
+/// Gives a run a number and a time.
+fn number(folder: &Path, number: Option<u64>, at: f64) {
+    let mut manifest = Manifest::read(folder).unwrap();
+    (manifest.number, manifest.at) = (number, at);
+    fs::write(folder.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
+}
+
+#[test]
+fn the_order_of_runs_is_that_of_their_numbers() {
+    let root = tempfile::tempdir().unwrap();
+    // Two of an old version; three with numbers, one of them with a clock of the future; one whose manifest lost its number.
+    let runs = [
+        ("aaaa0000", None, 10.0),
+        ("bbbb0000", None, 20.0),
+        ("cccc0000", Some(1), 30.0),
+        ("dddd0000", Some(2), 9000.0),
+        ("eeee0000", Some(3), 40.0),
+        ("ffff0000", None, 35.0),
+    ];
+    for (id, place, at) in runs {
+        number(&run(root.path(), id, 0), place, at);
+    }
+    let order: Vec<String> =
+        list(root.path()).unwrap().into_iter().map(|run| run.id[..1].to_owned()).collect();
+    assert_eq!(order, ["e", "d", "f", "c", "b", "a"]);
+}
+
+#[test]
+fn numbers_go_on_where_their_counter_is_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let counter = root.path().join("counter");
+    let next = || Manifest::read(new_run(root.path()).folder()).unwrap().number.unwrap();
+    assert_eq!([next(), next(), next()], [1, 2, 3]);
+    fs::remove_file(&counter).unwrap();
+    assert_eq!(next(), 4);
+    for damaged in
+        ["", "7\n", "x", "00000000000000000004", "99999999999999999999\n", "-0000000000000000001\n"]
+    {
+        let before = next();
+        fs::write(&counter, damaged).unwrap();
+        assert_eq!(next(), before + 1, "{damaged:?}");
+    }
+    // At once.
+    let all = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                (0..20).for_each(|_| {
+                    let number = next();
+                    all.lock().unwrap().push(number);
+                })
+            });
+        }
+    });
+    let mut all = all.into_inner().unwrap();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 160, "a number was given twice");
 }

@@ -3,7 +3,7 @@
 //! The journal of a run may be long. Where one attempt has ended by itself, its last line says all; else the ends are
 //! counted while they are read, in memory that does not grow with them.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,15 +14,13 @@ use super::wrong;
 use crate::journal::folder::{self, Found, attempt_name};
 use crate::journal::manifest::Source;
 use crate::journal::merge::JobSet;
-use crate::journal::read::{Damage, each, tail_from};
+use crate::journal::read::{self, Damage, each};
 use crate::journal::row::{Over, Row};
 use crate::report::export::{Format, RUNS, Rows, RunFacts};
 use crate::report::table::{Column, Table};
 use crate::report::when::{when, zone};
 use crate::report::{explain, reason, say, time};
 
-/// The last line of a journal is shorter than this.
-const LAST_LINE: u64 = 8 << 10;
 /// As many digits of an id are typed, if no other run begins with them.
 const DIGITS: usize = 4;
 
@@ -138,7 +136,7 @@ impl Count {
             Err(error) => return (Self::default(), vec![reason(&error)]),
         };
         if let [one] = attempts.as_slice()
-            && let Some(over) = last_line(&folder.join(attempt_name(*one)))
+            && let Some(over) = read::over(&folder.join(attempt_name(*one)))
         {
             let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
             return (Self { jobs, failed, elapsed, over: Some(over) }, Vec::new());
@@ -150,7 +148,7 @@ impl Count {
             sum.over = None;
             let (mut begun, mut last) = (None, None);
             let path = folder.join(attempt_name(number));
-            let read = each(&path, |row| match row {
+            let seen = each(&path, |row| match row {
                 Row::Begun(row) => begun = Some(row.at),
                 Row::Ended(row) => {
                     done.insert(row.job);
@@ -162,13 +160,13 @@ impl Count {
                     last = Some(row.at + row.wall);
                 }
                 Row::Over(row) => sum.over = Some(row),
-                Row::Shown(_) | Row::Outputs(_) => (),
+                Row::Shown(_) | Row::Lost(_) | Row::Outputs(_) => (),
             });
             let cut = || Some((last? - begun?).max(0.0));
             if let Some(took) = sum.over.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {
                 *sum.elapsed.get_or_insert(0.0) += took;
             }
-            damages.extend(match read {
+            damages.extend(match seen {
                 Ok(damage) => wrong(number, &damage, None, alive),
                 Err(error) => wrong(number, &Damage::default(), Some(&reason(&error)), alive),
             });
@@ -176,19 +174,6 @@ impl Count {
         (sum.jobs, sum.failed) = (done.len(), failed.len());
         (sum, damages)
     }
-}
-
-/// The last line of a journal, if it is whole and says how the attempt ended.
-fn last_line(path: &Path) -> Option<Over> {
-    let last = || -> io::Result<Option<Over>> {
-        let len = std::fs::symlink_metadata(path)?.len();
-        let mut over = None;
-        let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE), |row| {
-            over = if let Row::Over(row) = row { Some(row) } else { None };
-        })?;
-        Ok(over.filter(|_| end == len))
-    };
-    last().ok().flatten()
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ impl Batch {
     pub(super) fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {
         let pieces = std::mem::take(&mut self.pieces);
         self.start = self.bytes.len();
-        self.jobs.push(Finished { job, marks, pieces, owed });
+        self.jobs.push(Finished { job, marks, pieces, owed, earlier: false });
     }
 
     pub(super) fn is_empty(&self) -> bool {

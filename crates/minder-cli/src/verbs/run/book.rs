@@ -1,25 +1,22 @@
 //! The record of a run while it is written: the journal, and a joblog beside it.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use minder::Stream;
-use minder::os::{open_plain, private_folder};
 
 use super::again::Again;
-use super::output::{Finished, Own, Piece, Place, Store};
-use super::tags::Marks;
+use super::kept::{self, Kept};
+use super::output::{Finished, Store};
 use crate::journal::joblog::{self, Joblog};
 use crate::journal::manifest::{Manifest, Source};
 use crate::journal::merge::{JobSet, Progress};
 use crate::journal::read::{Damage, each};
 use crate::journal::row::{OutputsRow, Over, Row, Shown, Text};
-use crate::journal::write::{Record, output_path, remove_outputs};
+use crate::journal::write::{Record, remove_outputs};
 use crate::journal::{folder, line, prune};
-use crate::plan::{BY_JOBLOG, Plan, RecordPlan};
-use crate::report::{explain, reason, say};
+use crate::plan::{BY_JOBLOG, Mode, Plan, RecordPlan};
+use crate::report::{count, explain, reason, say};
 use crate::template::Job;
 
 /// Where rows go.
@@ -28,8 +25,11 @@ pub(super) struct Book {
     record: Option<Record>,
     joblog: Option<Joblog>,
     sync: bool,
+    quiet: bool,
     /// Where output waits: the run's folder, or one of this run's own in a folder of the user's choice.
     folder: PathBuf,
+    /// Whether output of an earlier attempt is still to be shown or made again.
+    owes: bool,
     /// All folders outside of the run's own in which output of this run lies or lay.
     elsewhere: Vec<PathBuf>,
 }
@@ -39,6 +39,12 @@ pub(super) struct Book {
 pub(super) struct Left {
     pub(super) again: Arc<Again>,
     pub(super) unshown: Vec<Finished>,
+    /// The jobs of `unshown`.
+    waiting: JobSet,
+    /// Jobs whose output was kept and cannot be read.
+    lost: JobSet,
+    /// Whether some of those do not run in this attempt.
+    owes: bool,
     /// Folders outside of the run's own where output was left.
     elsewhere: Vec<PathBuf>,
 }
@@ -56,20 +62,25 @@ impl Left {
                         damage,
                     );
                 }
-                let waiting: Vec<u64> = progress.unshown.keys().copied().collect();
-                let unshown = unshown(folder, &mut progress, plan)?;
+                let Kept { unshown, lost } = kept::read(folder, &mut progress, mode, plan);
+                let mut waiting = JobSet::default();
+                unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
                 if let Some(path) = joblog.as_ref().filter(|_| plan.record.by_joblog) {
                     // The joblog says what is done; what ended and was never shown is done in any case.
                     let logged = read_joblog(path)?;
                     let failed: Vec<u64> =
-                        waiting.iter().copied().filter(|job| progress.failed.contains(*job)).collect();
+                        waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
                     (progress.done, progress.failed) = (logged.done, logged.failed);
-                    waiting.into_iter().for_each(|job| _ = progress.done.insert(job));
+                    if mode != Mode::Failed {
+                        lost.jobs().for_each(|job| progress.lose(job));
+                    }
+                    waiting.jobs().for_each(|job| _ = progress.done.insert(job));
                     failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
                 }
-                let elsewhere =
-                    progress.outputs.values().map(|folder| PathBuf::from(folder.to_os())).collect();
-                Ok(Self { again: Arc::new(Again::new(mode, progress)), unshown, elsewhere })
+                let elsewhere = kept::elsewhere(folder, &progress);
+                let again = Arc::new(Again::new(mode, progress));
+                let owes = lost.jobs().any(|job| again.skips(job));
+                Ok(Self { again, unshown, waiting, lost, owes, elsewhere })
             }
             (None, Some(path)) => {
                 Ok(Self { again: Arc::new(Again::new(mode, read_joblog(path)?)), ..Self::default() })
@@ -82,7 +93,7 @@ impl Left {
 impl Book {
     /// Opens the record of this run, and reads what earlier attempts left.
     pub(super) fn open(plan: &Plan, jobs: Option<u64>) -> Result<(Self, Left)> {
-        let mut book = Self { sync: plan.record.sync, ..Self::default() };
+        let mut book = Self { sync: plan.record.sync, quiet: plan.quiet, ..Self::default() };
         if let Some(folder) = &plan.record.run {
             // Locked first, so that nobody writes to what is read.
             book.record = Some(Record::resume(folder, plan.record.sync)?);
@@ -103,6 +114,7 @@ impl Book {
         }
         book.folder = book.make_folder(plan)?;
         book.elsewhere.clone_from(&left.elsewhere);
+        book.owes = left.owes;
         if plan.tmpdir.is_some() && book.record.is_some() {
             book.elsewhere.push(book.folder.clone());
         }
@@ -134,8 +146,8 @@ impl Book {
             (None, Some(record)) => return Ok(record.folder().to_owned()),
             (None, None) => return Ok(std::env::temp_dir()),
         };
-        let folder = tmpdir.join(format!("minder-{}-{}", record.run(), record.attempt()));
-        private_folder(&folder).with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
+        let folder = kept::make_folder(tmpdir, record.run(), record.attempt())
+            .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
         let outputs = OutputsRow { attempt: record.attempt(), folder: Text::from(folder.as_os_str()) };
         let mut rows = Vec::new();
         line::encode(&Row::Outputs(outputs), &mut rows);
@@ -209,10 +221,20 @@ impl Book {
         self.append(&rows)
     }
 
+    /// Notes whose output was lost.
+    pub(super) fn lost(&self, jobs: Vec<u64>) -> Result<(), String> {
+        if self.record.is_none() || jobs.is_empty() {
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        line::encode(&Row::Lost(Shown { jobs }), &mut rows);
+        self.append(&rows)
+    }
+
     /// The run is over. `shown` says that all that its record keeps was shown. What fails here costs no output and no row
     /// of a job.
     pub(super) fn close(&self, over: Over, shown: bool) {
-        if let Some(record) = self.record.as_ref().filter(|_| shown) {
+        if let Some(record) = self.record.as_ref().filter(|_| shown && !self.owes) {
             remove_outputs(record.folder());
             for folder in &self.elsewhere {
                 remove_outputs(folder);
@@ -223,11 +245,28 @@ impl Book {
         let mut rows = Vec::new();
         line::encode(&Row::Over(over), &mut rows);
         let closed = self.append(&rows);
-        if let Some(root) = folder::state_root().ok().filter(|_| self.is_kept() && closed.is_ok()) {
+        if let (Some(record), Ok(root), Ok(())) = (&self.record, folder::state_root(), closed) {
             // Old runs are of no concern to this one.
-            let _ = prune::prune_daily(&root);
+            let pruned = prune::prune_daily(&root, record.folder()).ok().flatten().unwrap_or_default();
+            let unfinished: Vec<String> =
+                pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
+            if !unfinished.is_empty() && !self.quiet {
+                // One that was over is not missed.
+                say(&removed(&unfinished));
+            }
         }
     }
+}
+
+/// What is said of the clean-up of old records when it removed runs that were not over.
+fn removed(runs: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+    let named = runs.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = if runs.len() > NAMED_MAX { ", …" } else { "" };
+    format!(
+        "removed the records of {} that could have been resumed: {named}{more} (see `minder log --help`, --prune)",
+        count(runs.len() as u64, "old run")
+    )
 }
 
 /// Begins a new record. `jobs`: how many there will be, if that is known.
@@ -265,49 +304,6 @@ fn of_stdin() -> Source {
     }
 }
 
-/// Output that was recorded and not shown.
-fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Finished>> {
-    let mut all_args = std::mem::take(&mut progress.unshown_args);
-    let mut shared = HashMap::new();
-    let mut found = Vec::new();
-    for (job, pieces) in std::mem::take(&mut progress.unshown) {
-        let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(Text::to_os).collect();
-        let marks = Marks::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
-        let marks = match plan.colour_failed && progress.failed.contains(job) {
-            true => Marks::failed(marks),
-            false => marks,
-        };
-        let mut finished = Finished { job, marks, pieces: Vec::new(), owed: true };
-        for piece in pieces {
-            let path = output_path(&outputs_of(&piece.file, folder, progress), &piece.file)?;
-            let range =
-                piece.at..piece.at.checked_add(piece.len).context("a row of the record is damaged")?;
-            let stream = if piece.stream == 2 { Stream::Stderr } else { Stream::Stdout };
-            let place = if piece.file.starts_with("out-") {
-                if !shared.contains_key(&path) {
-                    let opened = open_plain(&path);
-                    let file = opened
-                        .with_context(|| format!("cannot read output that waits in `{}`", path.display()))?;
-                    shared.insert(path.clone(), Arc::new(file));
-                }
-                Place::Shared(Arc::clone(&shared[&path]), range)
-            } else {
-                Place::Own(Own { file: None, path: Some(path), range })
-            };
-            finished.pieces.push(Piece { stream, place });
-        }
-        found.push(finished);
-    }
-    Ok(found)
-}
-
-/// The folder of a file with output, by the attempt in its name.
-fn outputs_of(file: &str, folder: &Path, progress: &Progress) -> PathBuf {
-    let attempt = file.split('-').nth(1).and_then(|number| number.parse().ok());
-    let elsewhere = attempt.and_then(|attempt: u32| progress.outputs.get(&attempt));
-    elsewhere.map_or_else(|| folder.to_owned(), |folder| PathBuf::from(folder.to_os()))
-}
-
 /// What a joblog says. One that is not there yet says nothing, as for GNU parallel.
 fn read_joblog(path: &Path) -> Result<Progress> {
     if !path.exists() {
@@ -322,13 +318,13 @@ fn read_joblog(path: &Path) -> Result<Progress> {
 /// Rows of the record that the joblog lacks.
 fn missing_rows(folder: &Path, path: &Path, left: &Left, plan: &Plan) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
-    let waits = |job: u64| left.unshown.iter().any(|finished| finished.job == job);
     let mut rows = Vec::new();
     for number in folder::attempts(folder)? {
         each(&folder.join(folder::attempt_name(number)), |row| {
             if let Row::Ended(ended) = row
                 && !logged.contains(ended.job)
-                && (!plan.record.by_joblog || waits(ended.job))
+                && !left.lost.contains(ended.job)
+                && (!plan.record.by_joblog || left.waiting.contains(ended.job))
             {
                 joblog::encode(&ended, command_of(&ended.args, ended.job, 1, plan).as_bytes(), &mut rows);
             }

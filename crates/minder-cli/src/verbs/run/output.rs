@@ -21,6 +21,8 @@ pub(super) struct Finished {
     pub(super) pieces: Vec<Piece>,
     /// Whether the record says that its output waits, so that it has to say when it was shown.
     pub(super) owed: bool,
+    /// Whether an earlier attempt kept it: what cannot be read of it costs this job only.
+    pub(super) earlier: bool,
 }
 
 /// A part of a job's output.

@@ -101,7 +101,17 @@ impl Screen {
     }
 
     /// Writes a part of a file.
-    pub(super) fn copy(&self, streams: &mut Streams, stream: Stream, from: &File, at: u64, len: u64) {
+    ///
+    /// # Errors
+    /// The file cannot be read, or is shorter than that.
+    pub(super) fn copy(
+        &self,
+        streams: &mut Streams,
+        stream: Stream,
+        from: &File,
+        at: u64,
+        len: u64,
+    ) -> io::Result<()> {
         let (mut at, end) = (at, at + len);
         while at < end && !self.is_broken() && !streams.file(stream).is_terminal() {
             match ready::write_with(streams.file(stream), || {
@@ -113,10 +123,13 @@ impl Screen {
                 Err(_) => break,
             }
         }
-        self.each_part(streams, from, at, end, |screen, streams, bytes| screen.write(streams, stream, bytes));
+        self.each_part(streams, from, at, end, |screen, streams, bytes| screen.write(streams, stream, bytes))
     }
 
     /// Reads a part of a file, piece by piece.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is shorter than that.
     pub(super) fn each_part(
         &self,
         streams: &mut Streams,
@@ -124,24 +137,24 @@ impl Screen {
         mut at: u64,
         end: u64,
         mut take: impl FnMut(&Self, &Streams, &[u8]),
-    ) {
+    ) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut streams.buffer);
         buffer.resize(AT_ONCE, 0);
-        while at < end && !self.is_broken() {
+        let mut result = Ok(());
+        while at < end && result.is_ok() && !self.is_broken() {
             let most = usize::try_from(end - at).unwrap_or(AT_ONCE).min(AT_ONCE);
             match read_at(from, &mut buffer[..most], at) {
-                Ok(0) => {
-                    self.fail_with(format!("output that waited in a file is gone: {} bytes of it", end - at));
-                }
+                Ok(0) => result = Err(io::Error::other(format!("{} bytes of it are missing", end - at))),
                 Ok(read) => {
                     take(self, streams, &buffer[..read]);
                     at += read as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-                Err(error) => self.fail_reading(&error),
+                Err(error) => result = Err(error),
             }
         }
         streams.buffer = buffer;
+        result
     }
 
     fn fail(&self, stream: Stream, error: &io::Error) {
@@ -158,6 +171,7 @@ impl Screen {
         }
     }
 
+    /// Notes that output of this attempt that waited in a file cannot be read, which ends the run.
     pub(super) fn fail_reading(&self, error: &io::Error) {
         self.fail_with(format!("cannot read output that waited in a file: {}", reason(error)));
     }

@@ -15,7 +15,7 @@ use super::input::{Input, Task};
 use super::output::Own;
 use super::results::table::Table;
 use super::roster::{Entry, Roster};
-use super::stage::{Shown, Stage};
+use super::stage::{Lost, Shown, Stage};
 use crate::plan::Plan;
 use crate::report::{Tally, explain, reason, say};
 use crate::template::Job;
@@ -43,6 +43,8 @@ pub(super) struct Shared<'a> {
     failure: AtomicU8,
     /// Whether a signal told the run to end, or all guardians are dead.
     told_to_end: Arc<AtomicBool>,
+    /// See [`Self::has_lost`].
+    has_lost: AtomicBool,
 }
 
 /// What it is made of.
@@ -76,6 +78,7 @@ impl<'a> Shared<'a> {
             rows: Default::default(),
             failure: AtomicU8::new(0),
             told_to_end: Arc::default(),
+            has_lost: AtomicBool::new(false),
         }
     }
 
@@ -182,9 +185,30 @@ impl<'a> Shared<'a> {
         // What could not be shown stays owed.
         if !self.stage.screen.is_broken() {
             self.book.shown(shown.jobs)?;
+            self.lose(&shown.lost)?;
             shown.files.into_iter().for_each(Own::remove);
         }
         Ok(self.stage.noted(jobs))
+    }
+
+    /// Says and records which output of earlier attempts could not be read: those jobs run again.
+    fn lose(&self, lost: &[Lost]) -> Result<(), String> {
+        for Lost { job, error, runs } in lost {
+            let why = reason(error);
+            let next = if *runs { "" } else { "; it runs when the run is resumed once more" };
+            self.stage
+                .screen
+                .aside(|| say(&format!("cannot read the kept output of job {job}: {why}{next}")));
+            if !runs {
+                self.has_lost.store(true, Ordering::Relaxed);
+            }
+        }
+        self.book.lost(lost.iter().map(|lost| lost.job).collect())
+    }
+
+    /// Whether output of earlier attempts could not be read when it was too late to run its job again.
+    pub(super) fn has_lost(&self) -> bool {
+        self.has_lost.load(Ordering::Relaxed)
     }
 
     /// Runs one of `loops` loops to its end. `place` is its number.

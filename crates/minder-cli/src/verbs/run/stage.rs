@@ -77,10 +77,21 @@ pub(super) struct Shown {
     pub(super) jobs: Vec<u64>,
     /// Their files, which are to be removed once the record says so.
     pub(super) files: Vec<Own>,
+    /// Jobs of earlier attempts whose output could not be read.
+    pub(super) lost: Vec<Lost>,
     /// Whether other loops have something to do: the stage is another's, or no longer crowded.
     pub(super) ring: bool,
     /// Whether more may be shown, once the record says that these were.
     pub(super) more: bool,
+}
+
+/// A job of an earlier attempt whose output could not be read when it was to be shown.
+#[derive(Debug)]
+pub(super) struct Lost {
+    pub(super) job: u64,
+    pub(super) error: io::Error,
+    /// Whether the job runs in this attempt in any case.
+    pub(super) runs: bool,
 }
 
 impl Stage {
@@ -239,7 +250,9 @@ impl Stage {
     pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, marking: Option<Marking<'_>>) {
         let state = &mut *self.lock();
         let Spilled { file, start, len, .. } = &spilled;
-        self.show_range(state, stream, (file, *start, start + len), marking);
+        if let Err(error) = self.show_range(state, stream, (file, *start, start + len), marking) {
+            self.screen.fail_reading(&error);
+        }
         Own::from(spilled).remove();
     }
 
@@ -363,13 +376,11 @@ impl Stage {
         run: &mut Run,
         shown: &mut Shown,
     ) {
-        if finished.owed {
-            shown.jobs.push(finished.job);
-        }
         let marks = finished.marks.as_ref();
         let mut markers = [Marker::new(marks), Marker::new(marks)];
         let last =
             [Stream::Stdout, Stream::Stderr].map(|of| finished.pieces.iter().rposition(|it| it.stream == of));
+        let mut read = Ok(());
         for (at, Piece { stream, place }) in finished.pieces.drain(..).enumerate() {
             let mut marking = marks.map(|marks| (marks, &mut markers[stream as usize]));
             match (place, &mut marking) {
@@ -385,22 +396,29 @@ impl Stage {
                 }
                 (Place::Shared(file, range), _) => {
                     self.write_run(state, batch, run);
-                    self.show_range(state, stream, (&file, range.start, range.end), marking);
+                    read = read.and(self.show_range(state, stream, (&file, range.start, range.end), marking));
                 }
                 (Place::Own(own), _) => {
                     self.write_run(state, batch, run);
-                    match own.open() {
-                        Ok(file) => {
-                            self.show_range(state, stream, (&file, own.range.start, own.range.end), marking)
-                        }
-                        Err(error) => self.screen.fail_reading(&error),
-                    }
+                    let shows = own.open().and_then(|file| {
+                        self.show_range(state, stream, (&file, own.range.start, own.range.end), marking)
+                    });
+                    read = read.and(shows);
                     shown.files.push(own);
                 }
             }
             if let Some(marks) = marks.filter(|_| last[stream as usize] == Some(at)) {
                 self.finish(state, stream, (marks, &mut markers[stream as usize]));
             }
+        }
+        match read {
+            Err(error) if finished.earlier => {
+                let runs = !state.again.skips(finished.job);
+                shown.lost.push(Lost { job: finished.job, error, runs });
+            }
+            Err(error) => self.screen.fail_reading(&error),
+            Ok(()) if finished.owed => shown.jobs.push(finished.job),
+            Ok(()) => (),
         }
     }
 
@@ -417,7 +435,7 @@ impl Stage {
         stream: Stream,
         (file, at, end): (&File, u64, u64),
         marking: Option<Marking<'_>>,
-    ) {
+    ) -> io::Result<()> {
         let State { streams, marked, .. } = state;
         match marking {
             None if end - at >= SENT_FROM => self.screen.copy(streams, stream, file, at, end - at),
