@@ -10,10 +10,12 @@ mod killing;
 mod limits;
 mod live;
 mod output;
+mod pace;
 mod slab;
 mod spill;
 mod suspend;
 mod timers;
+mod turns;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use self::killing::Killing;
 pub use self::limits::{Delivery, Limits, SpawnOptions, WhenFull};
 use self::slab::{Kind, Slab};
 use self::timers::{Due, Timers};
+use self::turns::Turns;
 use crate::child::Kill;
 use crate::chunk::{Account, Budget, Chunk};
 use crate::command::Command;
@@ -68,6 +71,8 @@ pub struct ChildSet {
     unsaved: bool,
     /// Children whose outputs are not listened to yet, since they may end before it is worth it.
     fresh: Vec<Fresh>,
+    /// Who is read on while much waits in files.
+    turns: Turns,
     /// How many named spill files were made.
     spills: u64,
     /// How long this turn may still wait for a file that takes nothing, and when it ends.
@@ -121,6 +126,7 @@ impl ChildSet {
         // A ring that fails is one that the full counter already holds.
         let budget = Budget::new(limits.bytes_max, limits.buffer_bytes, Box::new(move || drop(bell.ring())));
         let timers = Timers::new(limits.notice_stops);
+        let turns = Turns::new(limits.spill_even_max, limits.spill_readers);
         Ok(Self {
             port,
             spawner,
@@ -133,6 +139,7 @@ impl ChildSet {
             starved: Vec::new(),
             unsaved: false,
             fresh: Vec::new(),
+            turns,
             spills: 0,
             patience: None,
             until: None,
@@ -252,10 +259,14 @@ impl ChildSet {
         }
         self.timers.push(killing.look_at(now), token, Due::Killing);
         kid.tree.watch(&self.port, port_token);
+        // What it still says is heard, or it could not end in its own way.
+        let read = self.leave_turns(token);
+        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         let id = kid.process.pid();
         let struck = kid.tree.strike(&kid.process, how.first());
         self.announce()?;
-        struck.map_err(|error| Error::new("kill", error).on(id.to_string()))
+        struck.map_err(|error| Error::new("kill", error).on(id.to_string()))?;
+        read
     }
 
     /// Kills all children: see [`kill`](Self::kill). The first error is returned, after all were tried.
@@ -417,6 +428,7 @@ impl ChildSet {
             (Ok(()), false) => until,
         };
         (self.patience, self.until) = (Some(live::PATIENCE), until);
+        let began = self.turns.is_waited_for().then(Instant::now);
         let mut reports = std::mem::take(&mut self.reports);
         let waited =
             self.port.wait(&mut reports, until).map_err(|error| Error::new("wait for children", error));
@@ -426,6 +438,10 @@ impl ChildSet {
             result = result.and(taken);
         }
         self.reports = reports;
+        if let Some(began) = began {
+            self.pass_turn(began.elapsed());
+            result = result.and(self.hand_out_turns());
+        }
         if self.timers.next_at().is_some() {
             self.expire(Instant::now())?;
         }
@@ -435,7 +451,10 @@ impl ChildSet {
     /// Passes over that no descriptor is free for a spill file, while a child may still end and free some. The bytes wait,
     /// their child is held, and the next turns try again.
     fn forgive(&self, error: Error) -> Result<()> {
-        let ends = |token| self.kids.get(token).is_some_and(|kid| kid.outs.iter().all(|out| !out.held));
+        let ends = |token| {
+            self.waits_for_turn(token)
+                || self.kids.get(token).is_some_and(|kid| kid.outs.iter().all(|out| !out.held))
+        };
         if error.kind() == ErrorKind::Exhausted && self.unsaved && self.kids.tokens().into_iter().any(ends) {
             return Ok(());
         }

@@ -56,6 +56,9 @@ use crate::template::Job;
 const LOOPS_MAX: usize = 2;
 /// The most bytes of output in memory of one job that waits for its end: enough for most, and little to write twice.
 const JOB_BYTES_MAX: usize = 256 << 10;
+/// Up to how many bytes of running jobs in files all jobs are read. Beyond that those that are shown first are: the others
+/// would only fill the disk.
+const SPILL_EVEN_MAX: u64 = 16 << 20;
 /// Descriptors that are not the jobs': streams, backends, guards, files of the program.
 const DESCRIPTORS_OWN: u64 = 40;
 /// Descriptors of one job: two outputs, the process, and two files for output that finds no room in memory.
@@ -351,6 +354,9 @@ fn limits(plan: &Plan, loops: usize, book: &Book, place: usize) -> Limits {
     limits.child_bytes_max = JOB_BYTES_MAX.min(limits.bytes_max);
     limits.spill_dir = Some(book.folder().to_owned());
     limits.spill_names = book.name("spill", place).map(|name| format!("{name}-"));
+    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    limits.spill_even_max = SPILL_EVEN_MAX / loops as u64;
+    limits.spill_readers = processors.div_ceil(loops);
     limits.leak_after = plan.leak_after;
     limits.listen_after = LISTEN_AFTER;
     limits.backend = plan.backend;

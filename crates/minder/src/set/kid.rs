@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::killing::Killing;
 use super::spill::Spill;
+use super::turns::Turn;
 use super::{Account, Chunk, SpawnOptions, Stream};
 use crate::event::Exit;
 use crate::sys::pipe::{Reader, Writer};
@@ -41,6 +42,8 @@ pub(super) struct Kid {
     /// Whether the end is in the queue.
     pub(super) draining: bool,
     pub(super) starved: bool,
+    /// Whether it may be read on while much waits in files.
+    pub(super) turn: Turn,
     pub(super) leaked: bool,
     pub(super) dropped: u64,
 }
@@ -115,6 +118,7 @@ impl Kid {
             told: false,
             draining: false,
             starved: false,
+            turn: Turn::NEW,
             leaked: false,
             dropped: 0,
         }

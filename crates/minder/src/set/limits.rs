@@ -34,6 +34,14 @@ pub struct Limits {
     /// What the names of spill files begin with; a number follows. Named files outlive this process, whatever happens to
     /// it, and are removed by whoever takes them. Default: `None`, they have no name and vanish with the process.
     pub spill_names: Option<String>,
+    /// Up to how many bytes in spill files all children are read evenly. Above that few are read at a time, those of the
+    /// lowest [`SpawnOptions::rank`], until they end; the others block when their pipe is full, and are read a little now and
+    /// then. So no more waits in files than has to. Children that write slowly, or that end, are not held. Only output that is
+    /// kept until the end ([`Delivery::AtEnd`]) is meant. Default: `u64::MAX`, all children are always read.
+    pub spill_even_max: u64,
+    /// How many children that spill are read at a time then, at least; more are, where that brings more bytes. As many as
+    /// the machine can run at once is a good number: then none is held that could compute. Default: 1.
+    pub spill_readers: usize,
     /// The wait backend's name; `None` takes the best.
     pub backend: Option<&'static str>,
 }
@@ -50,6 +58,8 @@ impl Default for Limits {
             notice_stops: None,
             spill_dir: None,
             spill_names: None,
+            spill_even_max: u64::MAX,
+            spill_readers: 1,
             backend: None,
         }
     }
@@ -90,6 +100,8 @@ pub struct SpawnOptions {
     /// Whether spilled output is handed over as the file it is in ([`Event::Spilled`](crate::Event::Spilled)), instead of
     /// being read back piece by piece.
     pub files: bool,
+    /// Which child is read first where not all are, the lowest: see [`Limits::spill_even_max`]. Default: 0.
+    pub rank: u64,
     /// When the child's time is over, and how it is ended then.
     pub deadline: Option<(Instant, Kill)>,
 }
@@ -113,6 +125,13 @@ impl SpawnOptions {
     #[must_use]
     pub fn files(mut self, files: bool) -> Self {
         self.files = files;
+        self
+    }
+
+    /// Sets which child is read first where not all are.
+    #[must_use]
+    pub fn rank(mut self, rank: u64) -> Self {
+        self.rank = rank;
         self
     }
 

@@ -22,6 +22,8 @@ impl ChildSet {
             return Ok(());
         }
         (kid.options.delivery, kid.options.when_full) = (Delivery::Live, WhenFull::Hold);
+        self.leave_turns(token)?;
+        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         let files = kid.options.files;
         for stream in [Stream::Stdout, Stream::Stderr] {
             self.tell_output(token, stream);
@@ -102,11 +104,12 @@ impl ChildSet {
                     let left = self.until.map(|until| until.saturating_duration_since(now));
                     reader.wait_for_room(file, left.map_or(patience, |left| left.min(patience)));
                 }
+                self.keep_turn(token);
                 Ok(Progress::Nothing)
             }
             Err(_) => {
                 out.forward = None;
-                self.readable(token, stream, report)
+                self.read(token, stream, report)
             }
         }
     }
@@ -128,6 +131,7 @@ impl ChildSet {
             self.unsaved = true;
             self.tell_eof(token, stream);
         }
+        self.turns.unspilled(spill.as_ref().map_or(0, super::spill::Spill::len));
         spill.map(|spill| Event::Spilled(token, stream, spill.into_spilled()))
     }
 

@@ -35,13 +35,24 @@ impl ChildSet {
         stream: Stream,
         report: Option<&Report>,
     ) -> Result<Progress> {
+        let Some(kid) = self.kids.get(token) else { return Ok(Progress::Nothing) };
+        let out = &kid.outs[stream as usize];
+        if out.reader.is_none() || out.held || !self.has_turn(token, stream)? {
+            return Ok(Progress::Nothing);
+        }
+        let progress = self.read(token, stream, report)?;
+        if let Progress::Bytes(count) = progress {
+            self.count_turn(token, count as u64);
+        }
+        Ok(progress)
+    }
+
+    /// One read of a stream that may be read.
+    pub(super) fn read(&mut self, token: Token, stream: Stream, report: Option<&Report>) -> Result<Progress> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(Progress::Nothing) };
         let out = &mut kid.outs[stream as usize];
-        if out.forwards() && !out.held {
+        if out.forwards() {
             return self.pass_on(token, stream, report);
-        }
-        if out.reader.is_none() || out.held {
-            return Ok(Progress::Nothing);
         }
         // What is in a file since before it went live is brought back first.
         let full = out.spilled() || !kid.account.has_room(self.limits.buffer_bytes);
@@ -81,6 +92,7 @@ impl ChildSet {
             Ok(Progress::Eof) => self.ended(token, stream),
             Ok(Progress::Bytes(count)) => {
                 kid.busy_at = kid.exit.map(|_| Instant::now());
+                self.turns.spilled(count as u64);
                 return Some(Progress::Bytes(count));
             }
             Ok(Progress::Nothing) => return Some(Progress::Nothing),
@@ -148,6 +160,7 @@ impl ChildSet {
             }
             return Err(error);
         }
+        self.turns.spilled(self.buffer.len() as u64);
         if live && !std::mem::replace(&mut kid.starved, true) {
             self.starved.push(token);
             self.budget.ask_for_room();
@@ -258,6 +271,7 @@ impl ChildSet {
             None => Spill::create(&self.limits, &mut self.spills)?,
         };
         out.spill.insert(spill).push(&out.unsaved)?;
+        self.turns.spilled(out.unsaved.len() as u64);
         out.unsaved.clear();
         Ok(())
     }
@@ -273,6 +287,8 @@ impl ChildSet {
                 return Ok(false);
             }
             bytes = std::mem::take(&mut out.unsaved);
+        } else {
+            self.turns.unspilled(brought as u64);
         }
         out.kept.push_back(Chunk::new(bytes, &kid.account));
         Ok(true)

@@ -45,7 +45,7 @@ impl Hand<'_> {
             running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
             running.head.push(b'\n');
         }
-        let mut options = SpawnOptions::default();
+        let mut options = SpawnOptions::default().rank(task.number);
         if let Some(Timeout::After(limit)) = plan.control.timeout
             && let Some(at) = Instant::now().checked_add(limit)
         {
