@@ -126,7 +126,7 @@ impl ChildSet {
         // A ring that fails is one that the full counter already holds.
         let budget = Budget::new(limits.bytes_max, limits.buffer_bytes, Box::new(move || drop(bell.ring())));
         let timers = Timers::new(limits.notice_stops);
-        let turns = Turns::new(limits.spill_even_max, limits.spill_readers);
+        let turns = Turns::new(limits.backlog.clone(), limits.readers_min);
         Ok(Self {
             port,
             spawner,

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::kid::Kid;
+use super::spill::Spill;
 use super::{
     Blow, ChildSet, Due, Error, Event, Fresh, INTERVAL_MIN, Living, Notice, Report, Result, Stream, Token,
 };
@@ -109,10 +110,7 @@ impl ChildSet {
         self.leave_turns(token)?;
         let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
         kid.close(&mut self.port);
-        for spill in kid.outs.iter_mut().filter_map(|out| out.spill.take()) {
-            self.turns.unspilled(spill.len());
-            spill.discard();
-        }
+        kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(Spill::discard);
         if kid.suspended.is_some() {
             // What it leaves behind lives on, and nobody else knows that it stands still.
             let _ = kid.tree.strike(&kid.process, Blow::GoOn);

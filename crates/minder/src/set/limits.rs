@@ -1,8 +1,10 @@
 //! What a set may take, and what is to happen when it has taken that.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::backlog::Backlog;
 use crate::child::Kill;
 use crate::{Error, ErrorKind, Result};
 
@@ -34,14 +36,12 @@ pub struct Limits {
     /// What the names of spill files begin with; a number follows. Named files outlive this process, whatever happens to
     /// it, and are removed by whoever takes them. Default: `None`, they have no name and vanish with the process.
     pub spill_names: Option<String>,
-    /// Up to how many bytes in spill files all children are read evenly. Above that few are read at a time, those of the
-    /// lowest [`SpawnOptions::rank`], until they end; the others block when their pipe is full, and are read a little now and
-    /// then. So no more waits in files than has to. Children that write slowly, or that end, are not held. Only output that is
-    /// kept until the end ([`Delivery::AtEnd`]) is meant. Default: `u64::MAX`, all children are always read.
-    pub spill_even_max: u64,
-    /// How many children that spill are read at a time then, at least; more are, where that brings more bytes. As many as
-    /// the machine can run at once is a good number: then none is held that could compute. Default: 1.
-    pub spill_readers: usize,
+    /// Counts what waits in spill files, and makes few children be read at a time when that is much: see [`Backlog`].
+    /// Default: `None`, all children are always read.
+    pub backlog: Option<Arc<Backlog>>,
+    /// How many children are then read at a time, at least. As many as the machine can run at once is a good number: then
+    /// none is held that could compute. Default: 1.
+    pub readers_min: usize,
     /// The wait backend's name; `None` takes the best.
     pub backend: Option<&'static str>,
 }
@@ -58,8 +58,8 @@ impl Default for Limits {
             notice_stops: None,
             spill_dir: None,
             spill_names: None,
-            spill_even_max: u64::MAX,
-            spill_readers: 1,
+            backlog: None,
+            readers_min: 1,
             backend: None,
         }
     }
@@ -100,7 +100,7 @@ pub struct SpawnOptions {
     /// Whether spilled output is handed over as the file it is in ([`Event::Spilled`](crate::Event::Spilled)), instead of
     /// being read back piece by piece.
     pub files: bool,
-    /// Which child is read first where not all are, the lowest: see [`Limits::spill_even_max`]. Default: 0.
+    /// Which child is read first where not all are, the lowest: see [`Backlog`]. Default: 0.
     pub rank: u64,
     /// When the child's time is over, and how it is ended then.
     pub deadline: Option<(Instant, Kill)>,

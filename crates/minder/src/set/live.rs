@@ -60,8 +60,7 @@ impl ChildSet {
         }
         let out = &mut kid.outs[stream as usize];
         if let Some(reader) = out.reader.as_mut().filter(|reader| reader.can_forward(file)) {
-            // More at once is only faster.
-            reader.enlarge(file);
+            reader.enlarge(Some(file));
             out.forward = Some(Arc::clone(file));
         }
         Ok(())
@@ -131,7 +130,6 @@ impl ChildSet {
             self.unsaved = true;
             self.tell_eof(token, stream);
         }
-        self.turns.unspilled(spill.as_ref().map_or(0, super::spill::Spill::len));
         spill.map(|spill| Event::Spilled(token, stream, spill.into_spilled()))
     }
 

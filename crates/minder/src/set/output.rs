@@ -92,7 +92,6 @@ impl ChildSet {
             Ok(Progress::Eof) => self.ended(token, stream),
             Ok(Progress::Bytes(count)) => {
                 kid.busy_at = kid.exit.map(|_| Instant::now());
-                self.turns.spilled(count as u64);
                 return Some(Progress::Bytes(count));
             }
             Ok(Progress::Nothing) => return Some(Progress::Nothing),
@@ -160,7 +159,6 @@ impl ChildSet {
             }
             return Err(error);
         }
-        self.turns.spilled(self.buffer.len() as u64);
         if live && !std::mem::replace(&mut kid.starved, true) {
             self.starved.push(token);
             self.budget.ask_for_room();
@@ -271,7 +269,6 @@ impl ChildSet {
             None => Spill::create(&self.limits, &mut self.spills)?,
         };
         out.spill.insert(spill).push(&out.unsaved)?;
-        self.turns.spilled(out.unsaved.len() as u64);
         out.unsaved.clear();
         Ok(())
     }
@@ -287,8 +284,6 @@ impl ChildSet {
                 return Ok(false);
             }
             bytes = std::mem::take(&mut out.unsaved);
-        } else {
-            self.turns.unspilled(brought as u64);
         }
         out.kept.push_back(Chunk::new(bytes, &kid.account));
         Ok(true)

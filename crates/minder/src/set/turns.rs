@@ -1,32 +1,23 @@
 //! Turns: which children are read on, once much of what they wrote waits in files.
 //!
-//! Output that is kept until the end of its child and does not fit into memory goes to a file. If all children were read
-//! evenly, all of their output would be in files at the same time. So from [`Limits::spill_even_max`] on few are read
-//! until they end, and the others wait in write(2). It takes a turn to be read, and these rules say who has one:
-//!
-//! - A child whose output fits into memory needs none, nor one that writes slowly, that exited or that is being killed.
-//! - [`Pace`] says how many of the others have one. The lowest [`SpawnOptions::rank`] comes first. A turn ends with the
-//!   child, or when the child wrote nothing for a moment: then it computes, or waits, perhaps for one of the others.
-//! - For a share of what those read, the others are read as well, one piece at a time. None waits for ever.
-//!
-//! A child that waits is not listened to, so that none costs anything while it waits.
-//!
-//! [`Limits::spill_even_max`]: super::Limits::spill_even_max
-//! [`SpawnOptions::rank`]: super::SpawnOptions::rank
+//! [`Backlog`] says when, and what is promised. What it takes to be read on is a *turn*. A child that waits for one is not
+//! listened to, so that none costs anything while it waits.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::kid::Kid;
 use super::pace::Pace;
 use super::{ChildSet, Delivery, Error, Kind, Result, Stream, Token};
+use crate::backlog::Backlog;
 
 /// How long a child with a turn may be silent before the next one has it.
 const SLICE: Duration = Duration::from_millis(25);
 /// What a child may write within [`ALLOWANCE_EVERY`] without a turn.
 const ALLOWANCE: u64 = 128 << 10;
-/// See [`ALLOWANCE`]: 2 MiB a second.
+/// See [`ALLOWANCE`]. Together that is 2 MiB a second.
 const ALLOWANCE_EVERY: Duration = Duration::from_micros(62_500);
 /// A piece, of which one is read at a time of a child that waits.
 const PIECE: u64 = 64 << 10;
@@ -53,10 +44,7 @@ impl Turn {
 /// The turns of a set.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// Up to how many bytes in files all children are read.
-    even_max: u64,
-    /// Bytes in files.
-    spilled: u64,
+    backlog: Option<Arc<Backlog>>,
     /// Those that have a turn.
     reading: Vec<Token>,
     /// Those that wait for one, by rank.
@@ -69,30 +57,28 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(even_max: u64, readers: usize) -> Self {
+    pub(super) fn new(backlog: Option<Arc<Backlog>>, readers_min: usize) -> Self {
         Self {
-            even_max,
-            spilled: 0,
+            backlog,
             reading: Vec::new(),
             waiting: BTreeSet::new(),
             last: (0, Token(0)),
             credit: 0,
-            pace: Pace::new(readers),
+            pace: Pace::new(readers_min),
         }
     }
 
-    /// So many bytes more are in files.
-    pub(super) fn spilled(&mut self, bytes: u64) {
-        self.spilled += bytes;
-    }
-
-    /// So many bytes are there no longer.
-    pub(super) fn unspilled(&mut self, bytes: u64) {
-        self.spilled -= bytes;
-    }
-
+    /// Whether so much waits in files that children are read in turn.
     fn are_taken(&self) -> bool {
-        self.spilled > self.even_max
+        self.backlog.as_ref().is_some_and(|backlog| backlog.is_long())
+    }
+
+    /// How many children may have a turn.
+    fn width(&self) -> usize {
+        match &self.backlog {
+            Some(backlog) if backlog.is_crowded(2 * SLICE) => 0,
+            _ => self.pace.width(),
+        }
     }
 
     /// Whether some child waits for its turn.
@@ -150,9 +136,8 @@ impl ChildSet {
         }
         kid.turn = Turn::Due;
         if self.turns.waiting.is_empty() {
-            if self.turns.reading.len() < self.turns.pace.width() {
-                kid.turn = Turn::Has(0);
-                self.turns.reading.push(token);
+            if self.turns.reading.len() < self.turns.width() {
+                self.give_turn(token);
                 return Ok(true);
             }
             self.timers.turns_at(Instant::now() + SLICE);
@@ -166,18 +151,24 @@ impl ChildSet {
         Ok(false)
     }
 
+    /// From here on the child is read until it ends.
+    fn give_turn(&mut self, token: Token) {
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        kid.turn = Turn::Has(0);
+        // Few have a turn, so that large pipes hold little.
+        let spilled = kid.outs.iter().filter(|out| out.spilled());
+        spilled.filter_map(|out| out.reader.as_ref()).for_each(|reader| reader.enlarge(None));
+        self.turns.reading.push(token);
+    }
+
     /// Counts what was just read of a child.
     pub(super) fn count_turn(&mut self, token: Token, bytes: u64) {
         if !self.turns.are_taken() {
             return;
         }
-        let Some(kid) = self.kids.get_mut(token) else { return };
         self.turns.pace.count(bytes);
-        // What is seen at once comes before all others.
-        if kid.options.delivery == Delivery::Live && !matches!(kid.turn, Turn::Has(_)) {
-            kid.turn = Turn::Has(0);
-            self.turns.reading.push(token);
-        }
+        self.keep_turn(token);
+        let Some(kid) = self.kids.get_mut(token) else { return };
         match &mut kid.turn {
             Turn::Free { left, .. } => *left = left.saturating_sub(bytes),
             Turn::Has(read) => {
@@ -186,28 +177,41 @@ impl ChildSet {
                     self.turns.credit += bytes / SHARE;
                 }
             }
-            Turn::Once(_) | Turn::Due => (),
+            // A pipe may hold more than a piece.
+            Turn::Once(_) | Turn::Due => {
+                self.turns.credit = self.turns.credit.saturating_sub(bytes.saturating_sub(PIECE));
+            }
         }
     }
 
-    /// Notes that a child that is seen as it writes would write more if its reader read.
+    /// Notes that a child that is seen as it writes has written, or would have if its reader read: it comes before all
+    /// others.
     pub(super) fn keep_turn(&mut self, token: Token) {
-        if let Some(Kid { turn: Turn::Has(read), .. }) = self.kids.get_mut(token) {
-            *read += 1;
+        let Some(backlog) = self.turns.backlog.as_ref().filter(|backlog| backlog.is_long()) else { return };
+        let Some(kid) = self.kids.get_mut(token).filter(|kid| kid.options.delivery == Delivery::Live) else {
+            return;
+        };
+        backlog.note_shown();
+        match &mut kid.turn {
+            Turn::Has(read) => *read += 1,
+            turn => {
+                *turn = Turn::Has(1);
+                self.turns.reading.push(token);
+            }
         }
     }
 
     /// Hands out the turns that are free, and what is read of those that go on waiting.
     pub(super) fn hand_out_turns(&mut self) -> Result<()> {
         let mut result = Ok(());
-        while self.turns.reading.len() < self.turns.pace.width()
+        while self.turns.reading.len() < self.turns.width()
             && let Some((_, token)) = self.turns.waiting.pop_first()
         {
-            self.turns.reading.push(token);
+            self.give_turn(token);
             result = result.and(self.go_on_reading(token, Turn::Has(0)));
         }
         // What there is room for is read of all; it may be a little more, since nothing of it was read yet.
-        let mut room = self.turns.even_max.saturating_sub(self.turns.spilled);
+        let mut room = self.turns.backlog.as_ref().map_or(0, |backlog| backlog.room());
         while room.max(self.turns.credit) >= PIECE
             && let Some(token) = self.turns.next_once()
         {
@@ -237,14 +241,15 @@ impl ChildSet {
             false
         });
         // Where fewer are to be read than were, those that are shown last wait.
-        if turns.reading.len() > turns.pace.width() {
+        if turns.reading.len() > turns.width() {
             turns.reading.sort_by_key(|token| {
                 kids.get(*token).map(|kid| (kid.options.delivery != Delivery::Live, kid.options.rank))
             });
-            for token in turns.reading.split_off(turns.pace.width()) {
+            for token in turns.reading.split_off(turns.width()) {
                 kids.get_mut(token).into_iter().for_each(|kid| kid.turn = Turn::Due);
             }
         }
+        self.turns.credit += PIECE;
         let result = self.hand_out_turns();
         if self.turns.is_waited_for() {
             self.timers.turns_at(now + SLICE);
@@ -254,8 +259,11 @@ impl ChildSet {
 
     /// Time went by in a turn in which some child waited.
     pub(super) fn pass_turn(&mut self, time: Duration) {
-        let reading = self.turns.reading.len();
-        self.turns.pace.pass(time, reading);
+        // What is read while nothing but what is seen at once is says nothing about how many should be.
+        if self.turns.width() > 0 {
+            let reading = self.turns.reading.len();
+            self.turns.pace.pass(time, reading);
+        }
     }
 
     /// Takes a child out of the turns: it needs none any more, or is gone.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use minder::Stream;
 use minder::os::{open_plain, private_folder};
+use minder::{Charge, Stream};
 
 use super::again::Again;
 use super::output::{Finished, Own, Piece, Place, Store};
@@ -292,7 +292,7 @@ fn unshown(folder: &Path, progress: &mut Progress, plan: &Plan) -> Result<Vec<Fi
                 }
                 Place::Shared(Arc::clone(&shared[&path]), range)
             } else {
-                Place::Own(Own { file: None, path: Some(path), range })
+                Place::Own(Own { file: None, path: Some(path), range, charge: Charge::default() })
             };
             finished.pieces.push(Piece { stream, place });
         }
