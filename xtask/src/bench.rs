@@ -81,6 +81,12 @@ impl Bench {
     }
 }
 
+/// The order of contestants in a round: every other round the other way about, since a contestant that comes second finds
+/// warmer caches, and one that comes after a heavy one a busier machine.
+fn turn<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
+    if round.is_multiple_of(2) { all.to_vec() } else { all.iter().rev().copied().collect() }
+}
+
 /// A table for people, and the raw rows behind it.
 struct Answer {
     table: String,

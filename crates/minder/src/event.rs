@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::backlog::Charge;
 use crate::chunk::Chunk;
 
 /// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a [`Poller`](crate::Poller).
@@ -186,6 +187,8 @@ pub struct Spilled {
     pub start: u64,
     /// How many there are.
     pub len: u64,
+    /// They count in the set's [`Backlog`](crate::Backlog) until this is dropped.
+    pub charge: Charge,
 }
 
 /// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::Pump).

@@ -33,6 +33,7 @@
 //! [`lab`] holds what they are measured against.
 
 mod command;
+mod backlog;
 mod chunk;
 mod event;
 mod error;
@@ -51,6 +52,7 @@ pub mod os;
 pub mod lab;
 
 pub use crate::{
+    backlog::{Backlog, Charge},
     child::{Child, Kill},
     chunk::Chunk,
     clock::TickPeriod,

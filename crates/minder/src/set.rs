@@ -10,10 +10,12 @@ mod killing;
 mod limits;
 mod live;
 mod output;
+mod pace;
 mod slab;
 mod spill;
 mod suspend;
 mod timers;
+mod turns;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use self::killing::Killing;
 pub use self::limits::{Delivery, Limits, SpawnOptions, WhenFull};
 use self::slab::{Kind, Slab};
 use self::timers::{Due, Timers};
+use self::turns::Turns;
 use crate::child::Kill;
 use crate::chunk::{Account, Budget, Chunk};
 use crate::command::Command;
@@ -74,6 +77,8 @@ pub struct ChildSet {
     fresh: Vec<Fresh>,
     /// Killed children that could not be watched, and that have not ended yet.
     abandoned: Vec<Process>,
+    /// Who is read on while much waits in files.
+    turns: Turns,
     /// How many named spill files were made.
     spills: u64,
     /// How long this turn may still wait for a file that takes nothing, and when it ends.
@@ -129,6 +134,7 @@ impl ChildSet {
         // A ring that fails is one that the full counter already holds.
         let budget = Budget::new(limits.bytes_max, limits.buffer_bytes, Box::new(move || drop(bell.ring())));
         let timers = Timers::new(limits.notice_stops);
+        let turns = Turns::new(limits.backlog.clone(), limits.readers_min);
         Ok(Self {
             port,
             spawner,
@@ -142,6 +148,7 @@ impl ChildSet {
             unsaved: false,
             fresh: Vec::new(),
             abandoned: Vec::new(),
+            turns,
             spills: 0,
             patience: None,
             until: None,
@@ -261,11 +268,15 @@ impl ChildSet {
             kid.killing = Some(Box::new(killing));
         }
         kid.tree.watch(&self.port, port_token);
+        // What it still says is heard, or it could not end in its own way.
+        let read = self.leave_turns(token);
+        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         let id = kid.process.pid();
         let struck = kid.tree.strike(&kid.process, how.first());
         self.arm(token, Due::Killing, killing.look_at(now));
         self.announce()?;
-        struck.map_err(|error| Error::new("kill", error).on(id.to_string()))
+        struck.map_err(|error| Error::new("kill", error).on(id.to_string()))?;
+        read
     }
 
     /// Kills all children: see [`kill`](Self::kill). The first error is returned, after all were tried.
@@ -450,6 +461,7 @@ impl ChildSet {
         };
         (self.patience, self.until) = (Some(live::PATIENCE), until);
         self.reap_abandoned();
+        let began = self.turns.is_waited_for().then(Instant::now);
         let mut reports = std::mem::take(&mut self.reports);
         let waited =
             self.port.wait(&mut reports, until).map_err(|error| Error::new("wait for children", error));
@@ -459,6 +471,10 @@ impl ChildSet {
             result = result.and(taken);
         }
         self.reports = reports;
+        if let Some(began) = began {
+            self.pass_turn(began.elapsed());
+            result = result.and(self.hand_out_turns());
+        }
         if self.timers.next_at().is_some() {
             self.expire(Instant::now())?;
         }
@@ -468,7 +484,10 @@ impl ChildSet {
     /// Passes over that no descriptor is free for a spill file, while a child may still end and free some. The bytes wait,
     /// their child is held, and the next turns try again.
     fn forgive(&self, error: Error) -> Result<()> {
-        let ends = |token| self.kids.get(token).is_some_and(|kid| kid.outs.iter().all(|out| !out.held));
+        let ends = |token| {
+            self.waits_for_turn(token)
+                || self.kids.get(token).is_some_and(|kid| kid.outs.iter().all(|out| !out.held))
+        };
         if error.kind() == ErrorKind::Exhausted && self.unsaved && self.kids.tokens().into_iter().any(ends) {
             return Ok(());
         }

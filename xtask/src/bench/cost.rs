@@ -3,7 +3,7 @@
 use super::meter::{self, Cost};
 use super::peers::Runner;
 use super::table::{Spread, markdown};
-use super::{Answer, Bench};
+use super::{Answer, Bench, turn};
 use anyhow::Result;
 use std::fmt::Write;
 
@@ -40,12 +40,12 @@ fn rounds(bench: &Bench, child: &str, at_once: usize, jobs: usize) -> Result<Vec
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for runner in &bench.peers.runners {
+        for runner in turn(round, &bench.peers.runners) {
             let jobs = jobs.min(runner.jobs_max());
             let input = bench.peers.input((0..jobs).map(|n| n.to_string()))?;
             let words = runner.words(&bench.peers, at_once, child);
             let cost = meter::measure(&bench.peers, &words, &input)?.checked(jobs)?;
-            rows.push(Row { round, runner: *runner, jobs, cost });
+            rows.push(Row { round, runner, jobs, cost });
         }
     }
     Ok(rows)
@@ -116,10 +116,10 @@ pub(crate) fn version(bench: &Bench) -> Result<Answer> {
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for runner in &runners {
+        for runner in turn(round, &runners) {
             let Some(words) = runner.version(&bench.peers) else { continue };
             let cost = meter::measure(&bench.peers, &words, &input)?.checked(0)?;
-            rows.push(Row { round, runner: *runner, jobs: 0, cost });
+            rows.push(Row { round, runner, jobs: 0, cost });
         }
     }
     let mut lines = Vec::new();

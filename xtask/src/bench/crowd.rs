@@ -3,7 +3,7 @@
 use super::meter::{self, Cost};
 use super::peers::Runner;
 use super::table::{Spread, markdown};
-use super::{Answer, Bench};
+use super::{Answer, Bench, turn};
 use crate::run;
 use anyhow::{Context, Result};
 use std::collections::HashSet;
@@ -27,19 +27,23 @@ pub(crate) fn live(bench: &Bench) -> Result<Answer> {
     let mut costs: Vec<(Runner, f64, f64)> = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for runner in &runners {
-            let mut run = |sleepers: usize, short: usize| -> Result<Cost> {
+        for runner in turn(round, &runners) {
+            let mut run = |(sleepers, short): (usize, usize)| -> Result<f64> {
                 let sleeping = std::iter::repeat_n(format!("s{seconds}"), sleepers);
                 let input = bench.peers.input(sleeping.chain(std::iter::repeat_n("t".into(), short)))?;
                 let words = runner.words(&bench.peers, sleepers + SLOTS, &bench.peers.built("kid"));
                 let cost = meter::measure(&bench.peers, &words, &input)?.checked(sleepers + short)?;
                 writeln!(csv, "{round},{},{sleepers},{short},{}", runner.name(), cost.csv())?;
-                Ok(cost)
+                Ok(cost.tree_us)
             };
-            let few = run(0, short)?.tree_us;
-            let many = run(sleepers, short)?.tree_us - run(sleepers, 0)?.tree_us;
+            let all = turn(round, &[(0, short), (sleepers, short), (sleepers, 0)]);
+            let mut costs_us = all.into_iter().map(&mut run).collect::<Result<Vec<f64>>>()?;
+            if round % 2 == 1 {
+                costs_us.reverse();
+            }
+            let [few, both, asleep] = costs_us[..] else { unreachable!("three runs") };
             let each = f64::from(u32::try_from(short)?);
-            costs.push((*runner, few / each, many / each));
+            costs.push((runner, few / each, (both - asleep) / each));
         }
     }
     let mut lines = Vec::new();
@@ -80,8 +84,9 @@ pub(crate) fn many(bench: &Bench) -> Result<Answer> {
         let mut seen: Vec<(Runner, Peak, Cost)> = Vec::new();
         for round in 0..bench.rounds {
             bench.round(round);
-            for runner in
-                bench.peers.runners.iter().copied().filter(|r| crowd(*r) || *r == Runner::RustParallel)
+            for runner in turn(round, &bench.peers.runners)
+                .into_iter()
+                .filter(|r| crowd(*r) || *r == Runner::RustParallel)
             {
                 let (peak, cost) = watched(bench, runner, children)?;
                 writeln!(csv, "{round},{},{children},{},{}", runner.name(), peak.csv(), cost.csv())?;

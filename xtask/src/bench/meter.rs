@@ -70,6 +70,13 @@ pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<C
     cmd.stdin(File::open(input)?).stderr(File::create(peers.built("errors"))?);
     cmd.env("XDG_STATE_HOME", peers.state()).env("PARALLEL_HOME", peers.state().join("gnu"));
     cmd.env("MINDER_STATE_DIR", peers.state().join("minder"));
+    // The same for all, whatever the user has set. GNU parallel would start the user's shell for each job; the smaller one
+    // is to its advantage. It reads options from the variable and from the home folder.
+    let home = peers.state().join("home");
+    std::fs::create_dir_all(&home)?;
+    cmd.env("HOME", home).env("SHELL", "/bin/sh").env("PARALLEL_SHELL", "/bin/sh");
+    cmd.env_remove("PARALLEL").env_remove("MAKEFLAGS").env_remove("XDG_CONFIG_HOME");
+    cmd.env_remove("MINDER_BACKEND");
     Ok(cmd)
 }
 

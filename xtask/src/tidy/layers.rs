@@ -11,7 +11,7 @@ use std::path::Path;
 /// The layers of the library, lowest first. A module imports what lies lower, and of its own layer what stands further
 /// left: plain data; the system; one child or one wait; what is public of one system only; many children.
 const MINDER: [Layer; 6] = [
-    Layer { modules: &["chunk", "event", "command", "random"], crates: Crates::None },
+    Layer { modules: &["backlog", "chunk", "event", "command", "random"], crates: Crates::None },
     Layer { modules: &["sys"], crates: Crates::All },
     Layer { modules: &["error"], crates: Crates::None },
     Layer { modules: &["wait", "clock", "child", "spawn", "guard"], crates: Crates::NotOfTheSystem },

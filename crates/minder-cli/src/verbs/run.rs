@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::exec::{Crew, Rules};
-use minder::{ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
+use minder::{Backlog, ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
 
 use self::ask::Ask;
 use self::book::{Book, Left};
@@ -57,6 +57,9 @@ use crate::template::Job;
 const LOOPS_MAX: usize = 2;
 /// The most bytes of output in memory of one job that waits for its end: enough for most, and little to write twice.
 const JOB_BYTES_MAX: usize = 256 << 10;
+/// Up to how many bytes in files all jobs are read. Beyond that those that are shown first are: the others would only fill
+/// the disk.
+const BACKLOG_EVEN_MAX: u64 = 16 << 20;
 /// Descriptors that are not the jobs': streams, backends, guards, files of the program, and of ends that are held back.
 const DESCRIPTORS_OWN: u64 = 40 + (LOOPS_MAX * hand::held::HELD_FILES_MAX) as u64;
 /// Descriptors of one job: two outputs, the process, and two files for output that finds no room in memory.
@@ -166,8 +169,9 @@ fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -
     let input =
         Input::open(source(plan, opened, degree, Some(&book))?, Arc::clone(&left.again), plan.total, ask);
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
+    let backlog = Backlog::new(BACKLOG_EVEN_MAX);
     let mut sets = (0..loops)
-        .map(|place| ChildSet::new(limits(plan, loops, &book, place)))
+        .map(|place| ChildSet::new(limits(plan, loops, &book, place, &backlog)))
         .collect::<minder::Result<Vec<_>>>()?;
     let (screen, table) = open_screen(plan, &progress)?;
     let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
@@ -345,7 +349,7 @@ fn descriptors_of_a_job(plan: &Plan) -> u64 {
     }
 }
 
-fn limits(plan: &Plan, loops: usize, book: &Book, place: usize) -> Limits {
+fn limits(plan: &Plan, loops: usize, book: &Book, place: usize, backlog: &Arc<Backlog>) -> Limits {
     let mut limits = Limits::default();
     limits.children_max = usize::MAX;
     // Beginnings of lines have the other half.
@@ -354,6 +358,9 @@ fn limits(plan: &Plan, loops: usize, book: &Book, place: usize) -> Limits {
     limits.child_bytes_max = JOB_BYTES_MAX.min(limits.bytes_max);
     limits.spill_dir = Some(book.folder().to_owned());
     limits.spill_names = book.name("spill", place).map(|name| format!("{name}-"));
+    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    limits.backlog = Some(Arc::clone(backlog));
+    limits.readers_min = processors.div_ceil(loops);
     limits.leak_after = plan.leak_after;
     limits.listen_after = LISTEN_AFTER;
     limits.backend = plan.backend;

@@ -33,9 +33,10 @@ impl ChildSet {
             return Ok(());
         };
         kid.exit = Some(exit);
+        let left = self.leave_turns(token);
         self.notices.push_back(Notice::Exited(token));
         // What it wrote last is mostly there already, and so are the ends of its outputs: that saves a wait.
-        let mut result = Ok(());
+        let mut result = left;
         for stream in [Stream::Stdout, Stream::Stderr] {
             for _ in 0..DRAIN_READS {
                 match self.readable(token, stream, None) {
@@ -106,6 +107,7 @@ impl ChildSet {
             }
         }
         self.notices.pop_front();
+        self.leave_turns(token)?;
         let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
         kid.close(&mut self.port);
         kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(Spill::discard);
@@ -138,6 +140,9 @@ impl ChildSet {
         }
         if self.timers.look_at_fresh(now) {
             self.look_at_fresh(now)?;
+        }
+        if self.timers.look_at_turns(now) {
+            self.look_at_turns(now)?;
         }
         if self.timers.look_for_stops(now, self.kids.len() > 0) {
             self.look_for_stops();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::killing::Killing;
 use super::spill::Spill;
 use super::timers::Armed;
+use super::turns::Turn;
 use super::{Account, Chunk, SpawnOptions, Stream};
 use crate::event::Exit;
 use crate::sys::pipe::{Reader, Writer};
@@ -49,6 +50,8 @@ pub(super) struct Kid {
     /// Whether the end is in the queue.
     pub(super) draining: bool,
     pub(super) starved: bool,
+    /// Whether it may be read on while much waits in files.
+    pub(super) turn: Turn,
     pub(super) leaked: bool,
     pub(super) dropped: u64,
 }
@@ -127,6 +130,7 @@ impl Kid {
             told: false,
             draining: false,
             starved: false,
+            turn: Turn::NEW,
             leaked: false,
             dropped: 0,
         }

@@ -1,8 +1,10 @@
 //! What a set may take, and what is to happen when it has taken that.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::backlog::Backlog;
 use crate::child::Kill;
 use crate::{Error, ErrorKind, Result};
 
@@ -34,6 +36,12 @@ pub struct Limits {
     /// What the names of spill files begin with; a number follows. Named files outlive this process, whatever happens to
     /// it, and are removed by whoever takes them. Default: `None`, they have no name and vanish with the process.
     pub spill_names: Option<String>,
+    /// Counts what waits in spill files, and makes few children be read at a time when that is much: see [`Backlog`].
+    /// Default: `None`, all children are always read.
+    pub backlog: Option<Arc<Backlog>>,
+    /// How many children are then read at a time, at least. As many as the machine can run at once is a good number: then
+    /// none is held that could compute. Default: 1.
+    pub readers_min: usize,
     /// The wait backend's name; `None` takes the best.
     pub backend: Option<&'static str>,
     /// How many descriptors the backend takes before it says that it is full. For tests.
@@ -53,6 +61,8 @@ impl Default for Limits {
             notice_stops: None,
             spill_dir: None,
             spill_names: None,
+            backlog: None,
+            readers_min: 1,
             backend: None,
             fault_room: None,
         }
@@ -94,6 +104,8 @@ pub struct SpawnOptions {
     /// Whether spilled output is handed over as the file it is in ([`Event::Spilled`](crate::Event::Spilled)), instead of
     /// being read back piece by piece.
     pub files: bool,
+    /// Which child is read first where not all are, the lowest: see [`Backlog`]. Default: 0.
+    pub rank: u64,
     /// When the child's time is over, and how it is ended then.
     pub deadline: Option<(Instant, Kill)>,
 }
@@ -117,6 +129,13 @@ impl SpawnOptions {
     #[must_use]
     pub fn files(mut self, files: bool) -> Self {
         self.files = files;
+        self
+    }
+
+    /// Sets which child is read first where not all are.
+    #[must_use]
+    pub fn rank(mut self, rank: u64) -> Self {
+        self.rank = rank;
         self
     }
 

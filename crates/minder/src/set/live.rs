@@ -22,6 +22,8 @@ impl ChildSet {
             return Ok(());
         }
         (kid.options.delivery, kid.options.when_full) = (Delivery::Live, WhenFull::Hold);
+        self.leave_turns(token)?;
+        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         let files = kid.options.files;
         for stream in [Stream::Stdout, Stream::Stderr] {
             self.tell_output(token, stream);
@@ -58,8 +60,7 @@ impl ChildSet {
         }
         let out = &mut kid.outs[stream as usize];
         if let Some(reader) = out.reader.as_mut().filter(|reader| reader.can_forward(file)) {
-            // More at once is only faster.
-            reader.enlarge(file);
+            reader.enlarge(Some(file));
             out.forward = Some(Arc::clone(file));
         }
         Ok(())
@@ -102,11 +103,12 @@ impl ChildSet {
                     let left = self.until.map(|until| until.saturating_duration_since(now));
                     reader.wait_for_room(file, left.map_or(patience, |left| left.min(patience)));
                 }
+                self.keep_turn(token);
                 Ok(Progress::Nothing)
             }
             Err(_) => {
                 out.forward = None;
-                self.readable(token, stream, report)
+                self.read(token, stream, report)
             }
         }
     }

@@ -38,13 +38,24 @@ impl ChildSet {
         stream: Stream,
         report: Option<&Report>,
     ) -> Result<Progress> {
+        let Some(kid) = self.kids.get(token) else { return Ok(Progress::Nothing) };
+        let out = &kid.outs[stream as usize];
+        if out.reader.is_none() || out.held || !self.has_turn(token, stream)? {
+            return Ok(Progress::Nothing);
+        }
+        let progress = self.read(token, stream, report)?;
+        if let Progress::Bytes(count) = progress {
+            self.count_turn(token, count as u64);
+        }
+        Ok(progress)
+    }
+
+    /// One read of a stream that may be read.
+    pub(super) fn read(&mut self, token: Token, stream: Stream, report: Option<&Report>) -> Result<Progress> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(Progress::Nothing) };
         let out = &mut kid.outs[stream as usize];
-        if out.forwards() && !out.held {
+        if out.forwards() {
             return self.pass_on(token, stream, report);
-        }
-        if out.reader.is_none() || out.held {
-            return Ok(Progress::Nothing);
         }
         // What is in a file since before it went live is brought back first.
         let full = out.spilled() || !kid.account.has_room(self.limits.buffer_bytes);

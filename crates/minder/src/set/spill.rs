@@ -7,6 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::Limits;
+use crate::backlog::Charge;
 use crate::event::Spilled;
 use crate::sys::pipe::{Progress, Reader};
 use crate::{Error, Result, os};
@@ -22,6 +23,8 @@ pub(super) struct Spill {
     written: u64,
     /// Where the file's position stands, so that it is moved only between reading and writing.
     at: u64,
+    /// What waits in it.
+    charge: Charge,
 }
 
 impl Spill {
@@ -33,13 +36,27 @@ impl Spill {
             None => os::nameless_file(&folder).map(|file| (file, None)),
         };
         let (file, name) = made.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
-        Ok(Self { file, folder, name, read: 0, written: 0, at: 0 })
+        Ok(Self {
+            file,
+            folder,
+            name,
+            read: 0,
+            written: 0,
+            at: 0,
+            charge: Charge::new(limits.backlog.clone()),
+        })
     }
 
     /// Hands the file over.
     pub(super) fn into_spilled(self) -> Spilled {
         let path = self.name.map(|name| self.folder.join(name));
-        Spilled { file: self.file, path, start: self.read, len: self.written - self.read }
+        Spilled {
+            file: self.file,
+            path,
+            start: self.read,
+            len: self.written - self.read,
+            charge: self.charge,
+        }
     }
 
     /// Removes the file: all of it was taken back, or it never took anything.
@@ -63,6 +80,7 @@ impl Spill {
         })?;
         self.written += bytes.len() as u64;
         self.at = self.written;
+        self.charge.set(self.len());
         Ok(())
     }
 
@@ -71,6 +89,7 @@ impl Spill {
         let progress = reader.store(&self.file, self.written)?;
         if let Progress::Bytes(count) = progress {
             self.written += count as u64;
+            self.charge.set(self.len());
         }
         Ok(progress)
     }
@@ -93,6 +112,7 @@ impl Spill {
         }
         self.read += read as u64;
         self.at = self.read;
+        self.charge.set(self.len());
         Ok(read)
     }
 

@@ -40,6 +40,7 @@ pub(super) struct Timers {
     stops_every: Option<Duration>,
     stops_at: Option<Instant>,
     fresh_at: Option<Instant>,
+    turns_at: Option<Instant>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl PartialOrd for Entry {
 
 impl Timers {
     pub(super) fn new(stops_every: Option<Duration>) -> Self {
-        Self { heap: BinaryHeap::new(), stops_every, stops_at: None, fresh_at: None }
+        Self { heap: BinaryHeap::new(), stops_every, stops_at: None, fresh_at: None, turns_at: None }
     }
 
     /// Makes sure that a timer of this kind comes no later than `at`. A kill that is repeated, or a child that is suspended
@@ -106,6 +107,16 @@ impl Timers {
         self.fresh_at.take_if(|at| *at <= now).is_some()
     }
 
+    /// Makes sure that turns are looked at then.
+    pub(super) fn turns_at(&mut self, due: Instant) {
+        self.turns_at = Some(due);
+    }
+
+    /// Whether turns are to be looked at now.
+    pub(super) fn look_at_turns(&mut self, now: Instant) -> bool {
+        self.turns_at.take_if(|at| *at <= now).is_some()
+    }
+
     /// Whether stopped children are to be looked for now. `live` says whether there is anybody to look at later.
     pub(super) fn look_for_stops(&mut self, now: Instant, live: bool) -> bool {
         let due = self.stops_at.is_some_and(|at| at <= now);
@@ -117,7 +128,7 @@ impl Timers {
 
     pub(super) fn next_at(&self) -> Option<Instant> {
         let first = self.heap.peek().map(|Reverse(entry)| entry.at);
-        [first, self.stops_at, self.fresh_at].into_iter().flatten().min()
+        [first, self.stops_at, self.fresh_at, self.turns_at].into_iter().flatten().min()
     }
 
     /// Takes the first entry that is due.

@@ -2,7 +2,7 @@
 
 use super::super::peers::{Peers, Runner};
 use super::super::table::{Spread, markdown};
-use super::super::{Answer, Bench};
+use super::super::{Answer, Bench, turn};
 use super::scene::{Peak, Play, Scene, Seen};
 use super::tools::Verdict;
 use anyhow::{Result, bail};
@@ -140,7 +140,7 @@ fn compare(bench: &Bench, scene: &Scene<'_>, all: &[Contestant]) -> Result<Answe
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for who in contestants.iter().copied() {
+        for who in turn(round, &contestants) {
             let seen = scene.run(&who.play(bench, scene, JOBS, bytes)?)?;
             let verdict = Verdict::parse(&seen.told)?;
             rows.push(Row { round, who, seen, verdict });

@@ -2,7 +2,7 @@
 
 use super::super::peers::Runner;
 use super::super::table::{Spread, markdown};
-use super::super::{Answer, Bench};
+use super::super::{Answer, Bench, turn};
 use super::scene::{Play, Scene, Seen};
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -59,9 +59,7 @@ pub(super) fn record(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        // Every other round the other way about: who comes second finds warmer caches.
-        let turn: Vec<Way> = if round % 2 == 0 { ways.clone() } else { ways.iter().rev().copied().collect() };
-        for way in turn {
+        for way in turn(round, &ways) {
             let before = started();
             let seen = scene.run(&way.play(bench, jobs)?)?;
             if started() < before + jobs {

@@ -83,8 +83,6 @@ impl<'a> Scene<'a> {
         std::fs::write(&spent, "")?;
         let ready = |cmd: &mut Command| {
             cmd.env("TMPDIR", &tmp).env("MINDER_STATE_DIR", &state).env("SPENT", &spent);
-            // GNU parallel would start the shell of who runs this; the smaller one is to its advantage.
-            cmd.env("PARALLEL_SHELL", "/bin/sh").env_remove("MAKEFLAGS").env_remove("PARALLEL");
             cmd.envs(play.env.iter().map(|(name, value)| (name, value)));
         };
         let mut peak = Peak::default();

@@ -2,7 +2,7 @@
 
 use super::super::peers::{Peers, Runner};
 use super::super::table::{Spread, markdown};
-use super::super::{Answer, Bench};
+use super::super::{Answer, Bench, turn};
 use super::scene::{Peak, Play, Scene, Seen};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
@@ -11,20 +11,27 @@ use std::fmt::Write;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Nothing,
+    /// The same pipes as in the next but one.
+    WideNothing,
     Cat,
+    /// With pipes of the size that minder gives them.
+    WideCat,
     Minder(&'static str),
     Gnu(&'static str),
 }
 
-use Between::{Cat, Gnu, Minder, Nothing};
+use Between::{Cat, Gnu, Minder, Nothing, WideCat, WideNothing};
 
-const ALL: [Between; 7] = [Nothing, Cat, Minder(""), Minder("-k"), Minder("--lb"), Gnu("--lb"), Gnu("")];
+const ALL: [Between; 9] =
+    [Nothing, WideNothing, Cat, WideCat, Minder(""), Minder("-k"), Minder("--lb"), Gnu("--lb"), Gnu("")];
 
 impl Between {
     fn name(self) -> String {
         match self {
             Nothing => "nothing".into(),
+            WideNothing => "nothing, pipe of 1 MiB".into(),
             Cat => "cat".into(),
+            WideCat => "cat, pipes of 1 MiB".into(),
             Minder(flags) => format!("minder run {flags}").trim().to_string(),
             Gnu(flags) => format!("GNU parallel {flags}").trim().to_string(),
         }
@@ -32,7 +39,7 @@ impl Between {
 
     fn here(self, peers: &Peers) -> bool {
         match self {
-            Nothing | Cat => true,
+            Nothing | WideNothing | Cat | WideCat => true,
             Minder(_) => peers.runners.contains(&Runner::Minder),
             Gnu(_) => peers.runners.contains(&Runner::Gnu),
         }
@@ -48,7 +55,9 @@ impl Between {
         };
         let (feeder, runner) = match self {
             Nothing => (Vec::new(), blast),
+            WideNothing => (Vec::new(), widened(peers, blast)),
             Cat => (blast, vec!["cat".to_string()]),
+            WideCat => (blast, widened(peers, vec!["cat".to_string()])),
             Minder(flags) => (Vec::new(), given(Runner::Minder.words(peers, 1, &blast[0]), 2, flags)),
             Gnu(flags) => (Vec::new(), given(Runner::Gnu.words(peers, 1, &blast[0]), 1, flags)),
         };
@@ -61,6 +70,12 @@ impl Between {
             cpus: cpus.to_string(),
         })
     }
+}
+
+/// The same with larger pipes.
+fn widened(peers: &Peers, mut words: Vec<String>) -> Vec<String> {
+    words.insert(0, peers.built("widen"));
+    words
 }
 
 struct Row {
@@ -99,7 +114,7 @@ pub(super) fn one(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
     for round in 0..bench.rounds {
         bench.round(round);
         for cpus in &sets {
-            for who in contestants.iter().copied() {
+            for who in turn(round, &contestants) {
                 let ([got, wrong], seen) = play(bench, scene, who, bytes, cpus)?;
                 rows.push(Row { round, cpus: cpus.clone(), who, bytes: got, wrong, seen });
             }
@@ -188,7 +203,8 @@ fn said(bytes: u64) -> Vec<String> {
         format!(
             "One job of {bytes} bytes, written in blocks of 64 KiB, read by 64 KiB. All of writer, runner and reader on the \
              processors that the column names (taskset). x cat: the rate over that of `writer | cat | reader` of the same \
-             round. With two processors rates have two modes, by where the system puts the processes: look at the rows."
+             round. Pipes have 64 KiB, but minder enlarges its own to 1 MiB, and so do the rows that say so: those are \
+             the ones to compare it with. With two processors rates have two modes, by where the system puts the processes: look at the rows."
         ),
         "MB/s: from before the start of all to the end of all. CPU: of what stands between, its start and that of the \
          writer included; the writer's own time is not."

@@ -43,7 +43,7 @@ impl Verdict {
 /// Builds the programs, and tries the verifier.
 pub(super) fn ready(peers: &Peers) -> Result<()> {
     let from = tree::root().join("benches/peers");
-    for name in ["talker", "verify", "blast", "sink"] {
+    for name in ["talker", "verify", "blast", "sink", "widen"] {
         let mut cc = run::command("cc");
         cc.args(["-O2", "-static", "-o", &peers.built(name)]).arg(from.join(format!("{name}.c")));
         run::read(&mut cc).context("the C programs of benches/peers do not build; cure: a C compiler")?;

@@ -6,6 +6,7 @@ mod steer;
 mod conclude;
 pub(super) mod held;
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
@@ -25,7 +26,7 @@ use super::shared::Shared;
 use super::spread::Meal;
 use super::tags::{Marker, Marks};
 use crate::input::Arguments;
-use crate::plan::View;
+use crate::plan::{Timeout, View};
 use crate::report::{Cause, Tally, count, say};
 use crate::template;
 
@@ -44,6 +45,13 @@ pub(super) struct Hand<'a> {
     held: held::Queue,
     /// By slot.
     running: Vec<Option<Running>>,
+    /// The slots of the jobs that run here, by number. With these lists a wait costs what waits, not what runs.
+    here: HashMap<u64, usize>,
+    /// Slots of jobs with lines that wait for the screen, that are to be fed again, and that have no time-out yet. What
+    /// ended meanwhile is passed over.
+    lined_up: BTreeSet<usize>,
+    hungry: BTreeSet<usize>,
+    untimed: BTreeSet<usize>,
     slots: usize,
     line_max: usize,
     /// How many files were made for jobs to write to.
@@ -67,6 +75,10 @@ impl<'a> Hand<'a> {
             tally: Tally::default(),
             held: held::Queue::new(),
             running: Vec::new(),
+            here: HashMap::new(),
+            lined_up: BTreeSet::new(),
+            hungry: BTreeSet::new(),
+            untimed: BTreeSet::new(),
             slots: shared.degree.div_ceil(loops),
             line_max: line_max(shared.plan.buffer, shared.degree),
             spools: 0,
@@ -96,7 +108,18 @@ impl Hand<'_> {
     }
 
     fn at(&mut self, start: Start) -> Option<&mut Running> {
-        self.running.get_mut(start.slot as usize)?.as_mut()
+        self.in_slot(start.slot as usize)
+    }
+
+    fn in_slot(&mut self, slot: usize) -> Option<&mut Running> {
+        self.running.get_mut(slot)?.as_mut()
+    }
+
+    /// The job runs here no longer.
+    fn leave(&mut self, start: Start) -> Option<Running> {
+        let running = self.running.get_mut(start.slot as usize)?.take()?;
+        self.here.remove(&running.number);
+        Some(running)
     }
 }
 
@@ -172,13 +195,14 @@ impl Worker for Hand<'_> {
         if self.running.len() <= slot {
             self.running.resize_with(slot + 1, || None);
         }
+        self.here.insert(running.number, slot);
         self.running[slot] = Some(running);
         self.shared.roster.enter(task, start);
         Ok(Launch { command, options })
     }
 
     fn postponed(&mut self, start: Start, task: &Task) {
-        if let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
+        if let Some(mut running) = self.leave(start) {
             self.forget(&mut running, task);
             self.shared.roster.leave(task.number, None);
         }
@@ -194,12 +218,15 @@ impl Worker for Hand<'_> {
         } else if shared.plan.view == View::Lines {
             self.begin(start);
         }
-        self.feed(start, outputs);
+        if matches!(shared.plan.control.timeout, Some(Timeout::Median(_))) {
+            self.untimed.insert(start.slot as usize);
+        }
+        self.feed(start.slot as usize, outputs);
     }
 
     fn event(&mut self, start: Start, task: &Task, event: Event, outputs: &mut Outputs<'_>) -> Option<Kill> {
         match event {
-            Event::Writable(_) => self.feed(start, outputs),
+            Event::Writable(_) => self.feed(start.slot as usize, outputs),
             Event::Output(_, stream, chunk) => self.heard(start, stream, chunk),
             Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
@@ -221,7 +248,7 @@ impl Worker for Hand<'_> {
     }
 
     fn done(&mut self, start: Start, task: &Task, outcome: Outcome) -> Verdict {
-        let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) else {
+        let Some(mut running) = self.leave(start) else {
             return Verdict::FailedForGood;
         };
         let shared = self.shared;
@@ -274,7 +301,7 @@ impl Worker for Hand<'_> {
     }
 
     fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
-        if let Some(mut running) = self.running.get_mut(start.slot as usize).and_then(Option::take) {
+        if let Some(mut running) = self.leave(start) {
             running.spool.drain(..).for_each(Own::remove);
             running.results.take().into_iter().for_each(Results::discard);
             if let (Some(pipe), Some(mut meal)) = (self.shared.input.pipe(), running.meal.take()) {

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::Stream;
+use minder::{Charge, Stream};
 use minder::os::{is_own, open_plain, private_folder};
 
 use super::output::{Finished, Own, Piece, Place};
@@ -157,7 +157,7 @@ impl<'a> Files<'a> {
         let place = match is_shared {
             true => Place::Shared(file, range),
             // Not one descriptor for each job.
-            false => Place::Own(Own { file: None, path: Some(path), range }),
+            false => Place::Own(Own { file: None, path: Some(path), range, charge: Charge::default() }),
         };
         Ok(Piece { stream, place })
     }

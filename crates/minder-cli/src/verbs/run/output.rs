@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use minder::os::{nameless_file, open_plain, private_file, write_all_at};
-use minder::{Spilled, Stream};
+use minder::{Charge, Spilled, Stream};
 
 use super::tags::Marks;
 
@@ -51,6 +51,8 @@ pub(super) struct Own {
     /// None: it goes with the last handle.
     pub(super) path: Option<PathBuf>,
     pub(super) range: Range<u64>,
+    /// It counts in what waits in files.
+    pub(super) charge: Charge,
 }
 
 impl Own {
@@ -65,15 +67,17 @@ impl Own {
 
     /// Removes the file.
     pub(super) fn remove(self) {
+        let Self { path, charge, .. } = self;
         // A file that is left is found by whoever prunes the record.
-        let _ = self.path.map(std::fs::remove_file);
+        let _ = path.map(std::fs::remove_file);
+        drop(charge);
     }
 }
 
 impl From<Spilled> for Own {
     fn from(spilled: Spilled) -> Self {
-        let Spilled { file, path, start, len } = spilled;
-        Self { file: Some(file), path, range: start..start + len }
+        let Spilled { file, path, start, len, charge } = spilled;
+        Self { file: Some(file), path, range: start..start + len, charge }
     }
 }
 

@@ -149,6 +149,11 @@ impl Stage {
         self.owner.load(Ordering::SeqCst) == job
     }
 
+    /// The job that has the stage; 0 where none has.
+    pub(super) fn owner(&self) -> u64 {
+        self.owner.load(Ordering::SeqCst)
+    }
+
     /// Notes that a loop has a job that is over, before it is counted.
     pub(super) fn gather(&self) {
         self.gathered.fetch_add(1, Ordering::SeqCst);

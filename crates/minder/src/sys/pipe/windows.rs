@@ -120,7 +120,7 @@ impl Reader {
     }
 
     /// See [`Reader::can_forward`].
-    pub(crate) fn enlarge(&self, _to: &File) {}
+    pub(crate) fn enlarge(&self, _to: Option<&File>) {}
 
     /// See [`Reader::can_forward`].
     pub(crate) fn wait_for_room(&self, _to: &File, _patience: std::time::Duration) {}

@@ -28,18 +28,25 @@ impl Hand<'_> {
             (stage.is_free() && shared.input.is_over()).then(|| shared.crew.counts()).filter(|counts| {
                 counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
             });
-        let mut is_here = false;
-        for running in self.running.iter_mut().flatten().filter(|running| !running.live && running.may_live) {
-            // Without a token it was put back, and is another loop's by now.
-            let Some(token) = running.token else { continue };
-            is_here = true;
-            if stage.has(running.number) || (sole.is_some() && stage.claim(running.number)) {
-                running.live = true;
-                show_head(shared, running);
-                // It fails only for a child that is over, which is shown then anyway.
-                let _ = outputs.go_live(token);
-                forward(shared, running, token, outputs);
-            }
+        let slot = match sole {
+            // If it runs here it is the only one.
+            Some(_) => self.here.values().next().copied(),
+            None => self.here.get(&stage.owner()).copied(),
+        };
+        let waiting = slot
+            .and_then(|slot| self.running.get_mut(slot)?.as_mut())
+            .filter(|running| !running.live && running.may_live);
+        // Without a token it was put back, and is another loop's by now.
+        let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
+        let is_here = waiting.is_some();
+        if let Some((running, token)) = waiting
+            && (stage.has(running.number) || (sole.is_some() && stage.claim(running.number)))
+        {
+            running.live = true;
+            show_head(shared, running);
+            // It fails only for a child that is over, which is shown then anyway.
+            let _ = outputs.go_live(token);
+            forward(shared, running, token, outputs);
         }
         // The other loop has it, and may sleep. Rung once, since it may hang in a write.
         if let Some(counts) = sole.filter(|_| !is_here)
@@ -53,11 +60,15 @@ impl Hand<'_> {
     pub(super) fn go_on(&mut self) {
         let shared = self.shared;
         let mut released = false;
-        for running in self.running.iter_mut().flatten().filter(|running| running.lines.waits()) {
+        for slot in std::mem::take(&mut self.lined_up) {
+            let Some(running) = self.running.get_mut(slot).and_then(Option::as_mut) else { continue };
             let Running { number, lines, marks, markers, .. } = running;
             let (stage, marks) = (shared.stage, marks.as_ref());
             released |=
                 lines.go_on(&mut Pen { stage, job: *number, line_max: self.line_max, marks, markers });
+            if lines.waits() {
+                self.lined_up.insert(slot);
+            }
         }
         if released {
             shared.crew.wake();
@@ -118,6 +129,9 @@ impl Hand<'_> {
             let pen = &mut Pen { stage, job: *number, line_max, marks, markers };
             if pen_lines.push(stream, chunk, pen) {
                 shared.crew.wake();
+            }
+            if pen_lines.waits() {
+                self.lined_up.insert(start.slot as usize);
             }
         } else if running.live {
             shared.stage.show(stream, &chunk, running.marking(stream));

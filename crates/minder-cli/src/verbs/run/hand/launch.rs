@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use minder::exec::Start;
-use minder::{Command, Delivery, Group, Size, SpawnOptions, Stdio, Stream, WhenFull};
+use minder::{Charge, Command, Delivery, Group, Size, SpawnOptions, Stdio, Stream, WhenFull};
 
 use super::super::input::Task;
 use super::super::job::Running;
@@ -45,7 +45,7 @@ impl Hand<'_> {
             running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
             running.head.push(b'\n');
         }
-        let mut options = SpawnOptions::default();
+        let mut options = SpawnOptions::default().rank(task.number);
         if let Some(Timeout::After(limit)) = plan.control.timeout
             && let Some(at) = Instant::now().checked_add(limit)
         {
@@ -210,8 +210,9 @@ impl Hand<'_> {
                 minder::os::private_file(&path).map(|file| (file, Some(path)))
             }
         };
-        let made = made
-            .and_then(|(file, path)| Ok((file.try_clone()?, Own { file: Some(file), path, range: 0..0 })));
+        let made = made.and_then(|(file, path)| {
+            Ok((file.try_clone()?, Own { file: Some(file), path, range: 0..0, charge: Charge::default() }))
+        });
         let (file, own) = made.map_err(|error| {
             format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error))
         })?;

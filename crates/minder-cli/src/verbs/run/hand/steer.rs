@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use minder::exec::{Outputs, Start};
+use minder::exec::Outputs;
 
 use super::super::roster::Order;
 use super::Hand;
@@ -10,29 +10,26 @@ use crate::plan::Timeout;
 
 impl Hand<'_> {
     /// Gives a job more of what it reads.
-    pub(super) fn feed(&mut self, start: Start, outputs: &mut Outputs<'_>) {
+    pub(super) fn feed(&mut self, slot: usize, outputs: &mut Outputs<'_>) {
         let shared = self.shared;
         let Some(pipe) = shared.input.pipe() else { return };
-        let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
-            return;
-        };
-        if let (Some(meal), Some(token)) = (&mut running.meal, running.token)
-            && meal.feed(pipe, token, outputs)
-        {
+        let Some(running) = self.in_slot(slot) else { return };
+        let (Some(meal), Some(token)) = (&mut running.meal, running.token) else { return };
+        let again = meal.feed(pipe, token, outputs);
+        if meal.hungry {
+            self.hungry.insert(slot);
+        }
+        if again {
             shared.crew.wake();
         }
     }
 
     /// Gives more to the jobs for which there was nothing.
     pub(super) fn feed_hungry(&mut self, outputs: &mut Outputs<'_>) {
-        let shared = self.shared;
-        let Some(pipe) = shared.input.pipe() else { return };
-        for running in self.running.iter_mut().flatten() {
-            if let (Some(meal), Some(token)) = (&mut running.meal, running.token)
-                && meal.hungry
-                && meal.feed(pipe, token, outputs)
-            {
-                shared.crew.wake();
+        for slot in std::mem::take(&mut self.hungry) {
+            let meal = self.in_slot(slot).and_then(|running| running.meal.as_ref());
+            if meal.is_some_and(|meal| meal.hungry) {
+                self.feed(slot, outputs);
             }
         }
     }
@@ -40,12 +37,9 @@ impl Hand<'_> {
     /// Carries out what was ordered for jobs of this loop.
     pub(super) fn obey(&mut self, outputs: &mut Outputs<'_>) {
         let roster = self.shared.roster;
-        let here = |job: u64| self.running.iter().flatten().any(|running| running.number == job);
-        for (job, order) in roster.take(here) {
-            let Some(running) = self.running.iter_mut().flatten().find(|running| running.number == job)
-            else {
-                continue;
-            };
+        for (job, order) in roster.take(|job| self.here.contains_key(&job)) {
+            let Some(slot) = self.here.get(&job).copied() else { continue };
+            let Some(running) = self.in_slot(slot) else { continue };
             let Some(token) = running.token else { continue };
             // They fail only for a child that is over.
             let _ = match order {
@@ -70,9 +64,10 @@ impl Hand<'_> {
         else {
             return;
         };
-        for running in
-            self.running.iter_mut().flatten().filter(|running| changed || running.timeout.is_none())
-        {
+        let new = std::mem::take(&mut self.untimed);
+        let slots = if changed { self.here.values().copied().collect() } else { new };
+        for slot in slots {
+            let Some(running) = self.in_slot(slot) else { continue };
             // The time in which it stood still does not count.
             let Some(token) = running.token else { continue };
             let Ok(stood) = outputs.suspended_time(token) else { continue };

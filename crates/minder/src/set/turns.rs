@@ -1,0 +1,304 @@
+//! Turns: which children are read on, once much of what they wrote waits in files.
+//!
+//! [`Backlog`] says when, and what is promised. What it takes to be read on is a *turn*. A child that waits for one is not
+//! listened to, so that none costs anything while it waits.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::kid::Kid;
+use super::pace::Pace;
+use super::{ChildSet, Delivery, Error, Kind, Result, Stream, Token};
+use crate::backlog::Backlog;
+
+/// How long a child with a turn may be silent before the next one has it.
+const SLICE: Duration = Duration::from_millis(25);
+/// What a child may write within [`ALLOWANCE_EVERY`] without a turn.
+const ALLOWANCE: u64 = 128 << 10;
+/// See [`ALLOWANCE`]. Together that is 2 MiB a second.
+const ALLOWANCE_EVERY: Duration = Duration::from_micros(62_500);
+/// A piece, of which one is read at a time of a child that waits.
+const PIECE: u64 = 64 << 10;
+/// What those that wait are read is this part of what the others are.
+const SHARE: u64 = 16;
+
+/// Whether a child may be read on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    /// It writes little: so many bytes are left to it, since then.
+    Free { left: u64, since: Option<Instant> },
+    /// It writes much, and has to wait for its turn, or waits.
+    Due,
+    /// It may be read once, each of these streams.
+    Once([bool; 2]),
+    /// It is read on. How many bytes were, since the last look.
+    Has(u64),
+}
+
+impl Turn {
+    pub(super) const NEW: Self = Self::Free { left: ALLOWANCE, since: None };
+}
+
+/// The turns of a set.
+#[derive(Debug)]
+pub(super) struct Turns {
+    backlog: Option<Arc<Backlog>>,
+    /// Those that have a turn.
+    reading: Vec<Token>,
+    /// Those that wait for one, by rank.
+    waiting: BTreeSet<(u64, Token)>,
+    /// The last of them that was read once.
+    last: (u64, Token),
+    /// What those that wait may be read.
+    credit: u64,
+    pace: Pace,
+}
+
+impl Turns {
+    pub(super) fn new(backlog: Option<Arc<Backlog>>, readers_min: usize) -> Self {
+        Self {
+            backlog,
+            reading: Vec::new(),
+            waiting: BTreeSet::new(),
+            last: (0, Token(0)),
+            credit: 0,
+            pace: Pace::new(readers_min),
+        }
+    }
+
+    /// Whether so much waits in files that children are read in turn.
+    fn are_taken(&self) -> bool {
+        self.backlog.as_ref().is_some_and(|backlog| backlog.is_long())
+    }
+
+    /// How many children may have a turn.
+    fn width(&self) -> usize {
+        match &self.backlog {
+            Some(backlog) if backlog.is_crowded(2 * SLICE) => 0,
+            _ => self.pace.width(),
+        }
+    }
+
+    /// Whether some child waits for its turn.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next child that is read once: each in turn.
+    fn next_once(&mut self) -> Option<Token> {
+        let behind = (Bound::Excluded(self.last), Bound::Unbounded);
+        let next = self.waiting.range(behind).next().or_else(|| self.waiting.first()).copied()?;
+        self.waiting.remove(&next);
+        self.last = next;
+        Some(next.1)
+    }
+}
+
+impl Kid {
+    /// Whether it never needs a turn: it is seen as it writes, it ends, or all that it wrote is in memory.
+    fn needs_no_turn(&self) -> bool {
+        self.options.delivery == Delivery::Live
+            || self.exit.is_some()
+            || self.killing.is_some()
+            || !self.outs.iter().any(|out| out.spilled())
+    }
+}
+
+impl ChildSet {
+    /// Whether a stream that is ready may be read. If not, its child waits for its turn from here on.
+    pub(super) fn has_turn(&mut self, token: Token, stream: Stream) -> Result<bool> {
+        if !self.turns.are_taken() {
+            return Ok(true);
+        }
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(false) };
+        if kid.needs_no_turn() {
+            return Ok(true);
+        }
+        match &mut kid.turn {
+            Turn::Has(_) => return Ok(true),
+            Turn::Once(streams) if streams[stream as usize] => {
+                streams[stream as usize] = false;
+                return Ok(true);
+            }
+            Turn::Free { left, since } => {
+                let now = Instant::now();
+                let passed = since.map_or(Duration::MAX, |since| now.saturating_duration_since(since));
+                if passed >= ALLOWANCE_EVERY {
+                    (*left, *since) = (ALLOWANCE, Some(now));
+                }
+                if *left > 0 {
+                    return Ok(true);
+                }
+            }
+            Turn::Once(_) | Turn::Due => (),
+        }
+        kid.turn = Turn::Due;
+        if self.turns.waiting.is_empty() {
+            if self.turns.reading.len() < self.turns.width() {
+                self.give_turn(token);
+                return Ok(true);
+            }
+            self.timers.turns_at(Instant::now() + SLICE);
+        }
+        self.turns.waiting.insert((kid.options.rank, token));
+        let out = &mut kid.outs[stream as usize];
+        if let Some(reader) = &mut out.reader {
+            reader.hold(&mut self.port).map_err(|error| Error::new("hold a child", error))?;
+            out.held = true;
+        }
+        Ok(false)
+    }
+
+    /// From here on the child is read until it ends.
+    fn give_turn(&mut self, token: Token) {
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        kid.turn = Turn::Has(0);
+        // Few have a turn, so that large pipes hold little.
+        let spilled = kid.outs.iter().filter(|out| out.spilled());
+        spilled.filter_map(|out| out.reader.as_ref()).for_each(|reader| reader.enlarge(None));
+        self.turns.reading.push(token);
+    }
+
+    /// Counts what was just read of a child.
+    pub(super) fn count_turn(&mut self, token: Token, bytes: u64) {
+        if !self.turns.are_taken() {
+            return;
+        }
+        self.turns.pace.count(bytes);
+        self.keep_turn(token);
+        let Some(kid) = self.kids.get_mut(token) else { return };
+        match &mut kid.turn {
+            Turn::Free { left, .. } => *left = left.saturating_sub(bytes),
+            Turn::Has(read) => {
+                *read += bytes;
+                if self.turns.is_waited_for() {
+                    self.turns.credit += bytes / SHARE;
+                }
+            }
+            // A pipe may hold more than a piece.
+            Turn::Once(_) | Turn::Due => {
+                self.turns.credit = self.turns.credit.saturating_sub(bytes.saturating_sub(PIECE));
+            }
+        }
+    }
+
+    /// Notes that a child that is seen as it writes has written, or would have if its reader read: it comes before all
+    /// others.
+    pub(super) fn keep_turn(&mut self, token: Token) {
+        let Some(backlog) = self.turns.backlog.as_ref().filter(|backlog| backlog.is_long()) else { return };
+        let Some(kid) = self.kids.get_mut(token).filter(|kid| kid.options.delivery == Delivery::Live) else {
+            return;
+        };
+        backlog.note_shown();
+        match &mut kid.turn {
+            Turn::Has(read) => *read += 1,
+            turn => {
+                *turn = Turn::Has(1);
+                self.turns.reading.push(token);
+            }
+        }
+    }
+
+    /// Hands out the turns that are free, and what is read of those that go on waiting.
+    pub(super) fn hand_out_turns(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        while self.turns.reading.len() < self.turns.width()
+            && let Some((_, token)) = self.turns.waiting.pop_first()
+        {
+            self.give_turn(token);
+            result = result.and(self.go_on_reading(token, Turn::Has(0)));
+        }
+        // What there is room for is read of all; it may be a little more, since nothing of it was read yet.
+        let mut room = self.turns.backlog.as_ref().map_or(0, |backlog| backlog.room());
+        while room.max(self.turns.credit) >= PIECE
+            && let Some(token) = self.turns.next_once()
+        {
+            let pays = if room >= PIECE { &mut room } else { &mut self.turns.credit };
+            *pays -= PIECE;
+            result = result.and(self.go_on_reading(token, Turn::Once([true; 2])));
+        }
+        if !self.turns.is_waited_for() {
+            self.turns.credit = 0;
+        }
+        result
+    }
+
+    /// Looks at those that have a turn: one that was silent loses it.
+    pub(super) fn look_at_turns(&mut self, now: Instant) -> Result<()> {
+        let Self { turns, kids, .. } = self;
+        turns.reading.retain(|token| {
+            let Some(kid) = kids.get_mut(*token) else { return false };
+            match &mut kid.turn {
+                Turn::Has(0) => kid.turn = Turn::NEW,
+                Turn::Has(read) => {
+                    *read = 0;
+                    return true;
+                }
+                _ => (),
+            }
+            false
+        });
+        // Where fewer are to be read than were, those that are shown last wait.
+        if turns.reading.len() > turns.width() {
+            turns.reading.sort_by_key(|token| {
+                kids.get(*token).map(|kid| (kid.options.delivery != Delivery::Live, kid.options.rank))
+            });
+            for token in turns.reading.split_off(turns.width()) {
+                kids.get_mut(token).into_iter().for_each(|kid| kid.turn = Turn::Due);
+            }
+        }
+        self.turns.credit += PIECE;
+        let result = self.hand_out_turns();
+        if self.turns.is_waited_for() {
+            self.timers.turns_at(now + SLICE);
+        }
+        result
+    }
+
+    /// Time went by in a turn in which some child waited.
+    pub(super) fn pass_turn(&mut self, time: Duration) {
+        // What is read while nothing but what is seen at once is says nothing about how many should be.
+        if self.turns.width() > 0 {
+            let reading = self.turns.reading.len();
+            self.turns.pace.pass(time, reading);
+        }
+    }
+
+    /// Takes a child out of the turns: it needs none any more, or is gone.
+    pub(super) fn leave_turns(&mut self, token: Token) -> Result<()> {
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        match std::mem::replace(&mut kid.turn, Turn::NEW) {
+            Turn::Has(_) => self.turns.reading.retain(|other| *other != token),
+            Turn::Due => {
+                let rank = kid.options.rank;
+                if self.turns.waiting.remove(&(rank, token)) {
+                    return self.go_on_reading(token, Turn::NEW);
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Whether the child waits for nothing but its turn, which comes.
+    pub(super) fn waits_for_turn(&self, token: Token) -> bool {
+        self.kids.get(token).is_some_and(|kid| self.turns.waiting.contains(&(kid.options.rank, token)))
+    }
+
+    fn go_on_reading(&mut self, token: Token, turn: Turn) -> Result<()> {
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
+        kid.turn = turn;
+        let mut result = Ok(());
+        for (kind, stream) in [(Kind::Stdout, Stream::Stdout), (Kind::Stderr, Stream::Stderr)] {
+            let port_token = self.kids.port_token(token, kind);
+            // What a file refused waits for that file.
+            let waits = self.kids.get(token).is_none_or(|kid| !kid.outs[stream as usize].unsaved.is_empty());
+            if !waits {
+                result = result.and(self.read_on(token, stream, port_token));
+            }
+        }
+        result
+    }
+}
