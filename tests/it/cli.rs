@@ -13,6 +13,7 @@ mod signals;
 #[cfg(unix)] // No pseudo console is made on Windows as yet, and a console without a window takes no keys.
 mod terminal;
 mod daemons;
+mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
 mod jobserver;
 mod resume;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use minder::{Command, Kill};
+use minder::{Command, Descriptors, Kill};
 
 mod beside;
 mod control;
@@ -53,6 +53,8 @@ pub(crate) struct Plan {
     /// Variables that jobs get otherwise than we got them.
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// Whether jobs get GNU parallel's variables.
+    /// What jobs get beside their streams; added when they start.
+    pub(crate) descriptors: Descriptors,
     pub(crate) parallel_env: bool,
     /// The process that takes signals: this one, which becomes the outer guardian of those that run the jobs.
     pub(crate) pid: u32,
@@ -286,6 +288,7 @@ impl Plan {
             pipe,
             control,
             environment: Vec::new(),
+            descriptors: Descriptors::default(),
             parallel_env: flags.parallel_env,
             pid: std::process::id(),
             shell: options.shell.clone(),
