@@ -15,6 +15,7 @@ mod terminal;
 mod daemons;
 mod shutdown;
 mod keys;
+mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
 mod jobserver;
 mod resume;

@@ -50,6 +50,7 @@ const PLAIN: &[&str] = &[
 #[test]
 fn without_clone3_children_come_from_posix_spawn() {
     rerun("clone3", PLAIN);
+    rerun("clone3", &["spawn::unix::a_child_keeps_the_descriptors"]);
 }
 
 #[test]

@@ -55,10 +55,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     ended(match flags.verb {
         Verb::Run(flags) => {
-            // Before anything is opened: a build may have left us descriptors by their numbers.
-            let jobserver = verbs::run::find_jobserver();
+            // Before anything is opened: some descriptors are known by their numbers only.
+            let inherited = verbs::run::Inherited::find();
             plan::Plan::new(*flags, &args, manner)
-                .and_then(|(plan, input)| verbs::run::run(plan, input, jobserver))
+                .and_then(|(plan, input)| verbs::run::run(plan, input, inherited))
         }
         Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),

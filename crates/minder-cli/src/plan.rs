@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use minder::{Command, Kill};
+use minder::{Command, Descriptors, Kill};
 
 mod beside;
 mod control;
@@ -53,6 +53,8 @@ pub(crate) struct Plan {
     pub(crate) gathers: bool,
     /// Variables that jobs get otherwise than we got them.
     pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// What jobs get beside their streams; added when they start.
+    pub(crate) descriptors: Descriptors,
     /// Whether jobs get GNU parallel's variables.
     pub(crate) parallel_env: bool,
     /// The process that takes signals: this one, which becomes the outer guardian of those that run the jobs.
@@ -291,6 +293,7 @@ impl Plan {
             pipe,
             control,
             environment: Vec::new(),
+            descriptors: Descriptors::default(),
             parallel_env: flags.parallel_env,
             pid: std::process::id(),
             shell: options.shell.clone(),

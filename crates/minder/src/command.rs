@@ -10,7 +10,8 @@ use std::time::Duration;
 ///
 /// Plain data: cloning is cheap beside a spawn, and one command can be started many times from any thread. Nothing is
 /// inherited by accident: a child has the three standard streams that are named here and no other descriptor or
-/// handle, no blocked signal, and the soft descriptor limit that its user had.
+/// handle (unless [`descriptors`](Self::descriptors) adds some), no blocked signal, and the soft descriptor limit that its
+/// user had.
 ///
 /// The program is looked up once a start: a name with a slash is used as it is; any other name is searched for in
 /// the `PATH` of this process, whatever the child's will be (never in the current folder, unless `PATH` names it).
@@ -44,6 +45,7 @@ pub struct Command {
     pub(crate) stdin: Stdio,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,
+    pub(crate) descriptors: Descriptors,
     pub(crate) group: Group,
     pub(crate) die_with_parent: bool,
     pub(crate) nice: i32,
@@ -80,6 +82,30 @@ impl From<File> for Stdio {
     fn from(file: File) -> Self {
         Self::File(Arc::new(file))
     }
+}
+
+/// Open descriptors that a child gets beside its three streams, under the numbers that they have in this process.
+///
+/// A clone shares its files. The methods are those of a system: see [`inherited`](Self::inherited) and
+/// [`with`](Self::with).
+#[derive(Clone, Debug, Default)]
+pub struct Descriptors {
+    /// Sorted by number, each from 3 upwards and there once; `None` is the same as an empty list and costs nothing.
+    pub(crate) list: Option<Arc<Vec<Kept>>>,
+}
+
+impl Descriptors {
+    pub(crate) fn kept(&self) -> &[Kept] {
+        self.list.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// One descriptor that a child keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) number: i32,
+    /// What holds it open; `None` for one that this process inherited and that belongs to no object.
+    pub(crate) file: Option<Arc<File>>,
 }
 
 /// Which process group, session or terminal a child starts in.
@@ -134,6 +160,7 @@ impl Command {
             stdin: Stdio::Inherit,
             stdout: Stdio::Inherit,
             stderr: Stdio::Inherit,
+            descriptors: Descriptors::default(),
             group: Group::New,
             die_with_parent: false,
             nice: 0,
@@ -194,6 +221,12 @@ impl Command {
     /// Sets the standard error.
     pub fn stderr(&mut self, stdio: impl Into<Stdio>) -> &mut Self {
         self.stderr = stdio.into();
+        self
+    }
+
+    /// Sets the descriptors that the child gets beside its three streams; none by default.
+    pub fn descriptors(&mut self, descriptors: &Descriptors) -> &mut Self {
+        self.descriptors = descriptors.clone();
         self
     }
 

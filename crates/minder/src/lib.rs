@@ -56,7 +56,7 @@ pub use crate::{
     child::{Child, Kill},
     chunk::Chunk,
     clock::TickPeriod,
-    command::{Command, Group, Size, Stdio},
+    command::{Command, Descriptors, Group, Size, Stdio},
     error::{Error, ErrorKind, Result},
     event::{Event, Exit, Interest, Outcome, Spilled, Status, Stream, Token, Usage},
     guard::{Ending, Guard, GuardOptions, Guardians, Signal, SignalSource},

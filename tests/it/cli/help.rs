@@ -66,6 +66,7 @@ const RUN: &[&str] = &[
     "--noswap",
     "--limit",
     "--no-jobserver",
+    "--close-fds",
     "--nice",
     "--wd",
     "--env",

@@ -117,14 +117,29 @@ fn a_run_may_stay_out_of_it() {
 }
 
 #[test]
-fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
+fn a_make_within_a_job_takes_part() {
+    let inner = "all: a b c\\na b c:;@mkdir run.$$@; ls -d run.* | wc -l; sleep 0.4; rmdir run.$$@";
+    let rule =
+        format!("+printf '{inner}\\n' > inner.mk; MINDER run --no-record make -s -f inner.mk {{}} ::: all");
+    let Some((ended, _folder)) = make("-j3", &rule) else { return };
+    let ended = ended.code(0);
+    assert_eq!(ended.err, "");
+    let most = ended.text().lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
+    assert!(most.is_some_and(|most| (2..=3).contains(&most)), "{}", ended.text());
     let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
+    let Some((ended, _folder)) = make("-k -j3", rule) else { return };
+    assert!(ended.code(0).text().contains("jobserver"));
+}
+
+#[test]
+fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
+    let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
     let text = ended.code(0).text();
     assert!(!text.contains("jobserver"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
     // A make within a job runs, and has nothing to complain about.
-    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record make -s -f inner.mk {} ::: a b";
+    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f inner.mk {} ::: a b";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
     let ended = ended.code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("inner\ninner\n", ""));

@@ -106,6 +106,53 @@ fn a_child_inherits_three_descriptors_and_no_other() {
     });
 }
 
+/// Under their numbers, among others that it does not get, and however it is started: also by posix_spawn (`refused.rs`).
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_keeps_the_descriptors_that_its_command_names() {
+    alone("spawn::unix::a_child_keeps_the_descriptors_that_its_command_names", || {
+        // What those who run these tests left open is none of ours.
+        minder::Descriptors::inherited().close_on_exec();
+        let numbers = [3, 5, 40, 63, 70].map(inheritable);
+        let found = minder::Descriptors::inherited();
+        assert_eq!(found.numbers().collect::<Vec<_>>(), numbers);
+        let with = |more: &[i32]| {
+            let mut all = [&[0, 1, 2], numbers.as_slice(), more].concat();
+            all.sort_unstable();
+            all
+        };
+        let file = std::fs::File::open("/dev/null").expect("/dev/null");
+        let own = file.as_raw_fd();
+        let with_own = found.clone().with(file);
+        let mut command = kid("fds");
+        command.descriptors(&found);
+        inheritable(50);
+        for many in [false, true] {
+            if many {
+                open_up_to(200);
+                inheritable(200);
+            }
+            assert_eq!(descriptors(&said(&command)), with(&[]));
+            assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+            assert_eq!(descriptors(&said(kid("fds").descriptors(&with_own))), with(&[own]));
+        }
+        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("a child");
+        let mut ledger = crate::kit::Ledger::default();
+        ledger.finish(&mut set);
+        assert_eq!(descriptors(&ledger.text(token)), with(&[]));
+        // One that is closed since is missing, and what took its number is not passed.
+        close(numbers[4]);
+        let other = std::fs::File::open("/dev/null").expect("/dev/null");
+        assert_eq!(other.as_raw_fd(), numbers[4]);
+        let mut rest = with(&[]);
+        rest.retain(|number| *number != numbers[4]);
+        assert_eq!(descriptors(&said(&command)), rest);
+        found.close_on_exec();
+        assert_eq!(minder::Descriptors::inherited().numbers().filter(|number| *number < 50).count(), 0);
+    });
+}
+
 /// Pipes then have the numbers that the child's streams must get.
 #[cfg(target_os = "linux")]
 #[test]

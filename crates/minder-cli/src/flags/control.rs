@@ -73,6 +73,13 @@ pub(crate) struct ControlFlags {
     #[arg(long)]
     pub(crate) no_jobserver: bool,
 
+    /// Leave jobs no open file but their input and outputs.
+    ///
+    /// Without it they get what your shell left open above standard error, under the same numbers: `3>file`,
+    /// `exec 9>lock`, `<(command)`.
+    #[arg(long)]
+    pub(crate) close_fds: bool,
+
     /// Run jobs with this much more niceness.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0)]
     pub(crate) nice: i32,

@@ -25,6 +25,8 @@ pub(crate) struct Control {
     pub(crate) delay: Duration,
     pub(crate) conditions: Conditions,
     pub(crate) jobserver: bool,
+    /// Whether jobs get no descriptors beside their streams.
+    pub(crate) close_fds: bool,
     pub(crate) nice: i32,
     /// The folder of the jobs, with placeholders.
     pub(crate) folder: Option<Template>,
@@ -83,6 +85,7 @@ impl Control {
                 limit: control.limit.as_deref().map(conditions::limit).transpose().context("--limit")?,
             },
             jobserver: !control.no_jobserver,
+            close_fds: control.close_fds,
             nice: match control.nice {
                 // GNU parallel sets the niceness; we add to it.
                 nice if flags.parallel_env && nice != 0 => minder::os::nice_for(nice),

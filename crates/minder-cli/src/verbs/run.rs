@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::exec::{Crew, Rules};
-use minder::{Backlog, ChildSet, Ending, Guard, GuardOptions, Limits, Signal};
+use minder::{Backlog, ChildSet, Descriptors, Ending, Guard, GuardOptions, Limits, Signal};
 
 use self::ask::Ask;
 use self::book::{Book, Left};
@@ -74,13 +74,22 @@ const STOPS: Duration = Duration::from_millis(250);
 /// A build's jobserver: none, one, or why it cannot be reached.
 pub(crate) type Found = std::result::Result<Option<minder::os::Jobserver>, String>;
 
-/// Looks for the jobserver of a build that we are a part of.
-pub(crate) fn find_jobserver() -> Found {
-    gates::jobserver::find()
+/// What was open when this process started, and is there for jobs.
+#[derive(Debug)]
+pub(crate) struct Inherited {
+    descriptors: Descriptors,
+    jobserver: Found,
+}
+
+impl Inherited {
+    /// Lists the descriptors, and looks for the jobserver of a build that we are a part of.
+    pub(crate) fn find() -> Self {
+        Self { descriptors: Descriptors::inherited(), jobserver: gates::jobserver::find() }
+    }
 }
 
 /// Runs the plan to its end. It does not return: the guard ends the process.
-pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<ExitCode> {
+pub(crate) fn run(mut plan: Plan, opened: Opened, inherited: Inherited) -> Result<ExitCode> {
     if plan.dry_run {
         return show_commands(plan, opened);
     }
@@ -100,7 +109,7 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, jobserver: Found) -> Result<Ex
         }
         plan.backend = None;
     }
-    match start(&mut plan, opened, jobserver, &mut guard) {
+    match start(&mut plan, opened, inherited, &mut guard) {
         Ok(End::Status(status)) => guard.leave(status),
         Ok(End::Cancelled(ending)) => guard.die(ending),
         Err(error) => {
@@ -158,9 +167,15 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     })
 }
 
-fn start(plan: &mut Plan, opened: Opened, jobserver: Found, guard: &mut Guard) -> Result<End> {
+fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guard) -> Result<End> {
     let begun = Instant::now();
-    plan.environment = gates::jobserver::job_environment();
+    let Inherited { descriptors, jobserver } = inherited;
+    if plan.control.close_fds {
+        descriptors.close_on_exec();
+    } else {
+        plan.descriptors = descriptors;
+    }
+    plan.environment = gates::jobserver::job_environment(&jobserver, &plan.descriptors);
     let (degree, most) = slots(plan, &opened, guard)?;
     let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
     let (book, left) = Book::open(plan, opened.total())?;
@@ -254,7 +269,9 @@ fn drive(
 /// How many jobs run at once, and how many there are descriptors for.
 fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> {
     let (_, descriptors) = guard.raise_descriptors()?;
-    let most = descriptors.saturating_sub(DESCRIPTORS_OWN) / descriptors_of_a_job(plan);
+    // Those for the jobs are open here for as long as the run lasts.
+    let own = DESCRIPTORS_OWN + plan.descriptors.numbers().len() as u64;
+    let most = descriptors.saturating_sub(own) / descriptors_of_a_job(plan);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let degree = plan.slots.now()?.unwrap_or(most).min(most).max(1);
     match (&plan.pipe, opened.total()) {

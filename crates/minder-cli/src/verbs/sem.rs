@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::os::{private_file, terminal_name};
-use minder::{Command, Events, Group, Poller, Status, Stdio};
+use minder::{Command, Descriptors, Events, Group, Poller, Status, Stdio};
 
 use crate::exit;
 use crate::face::Sem;
@@ -39,6 +39,8 @@ const NAME_MAX: usize = 200;
 
 /// Waits for the turn, and runs the command or leaves it running.
 pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
+    // What the user's shell left open is there for the command.
+    let descriptors = Descriptors::inherited();
     let name = sem.name.clone().or_else(terminal_name).unwrap_or_else(|| "no terminal".into());
     let turns = Turns::open(&name)?;
     if sem.wait {
@@ -52,7 +54,7 @@ pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
     let most = turns_at_once(sem.jobs.as_deref())?;
     let patience = sem.patience.as_deref().map(patience).transpose()?.flatten();
     if !sem.foreground {
-        return turns.hand_over(&sem, &name);
+        return turns.hand_over(&sem, &name, &descriptors);
     }
     let Some(_turn) = turns.take(most, patience)? else {
         say("there was no turn in time: the command is not run");
@@ -62,11 +64,11 @@ pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
         // Whoever waited for it may be gone, and the file with it.
         let _ = std::fs::remove_file(started);
     }
-    foreground(&sem)
+    foreground(&sem, &descriptors)
 }
 
 /// Runs the command to its end; its status is ours.
-fn foreground(sem: &Sem) -> Result<ExitCode> {
+fn foreground(sem: &Sem, descriptors: &Descriptors) -> Result<ExitCode> {
     let line = sem.words.join(OsStr::new(" "));
     let shown = report::table::escape(line.as_encoded_bytes());
     if sem.say {
@@ -86,6 +88,7 @@ fn foreground(sem: &Sem) -> Result<ExitCode> {
     command.env("PARALLEL_SEQ", "1").env("PARALLEL_JOBSLOT", "1");
     command.env("PARALLEL_PID", std::process::id().to_string());
     // Ours, so that Ctrl-C reaches it, and it may read from the terminal.
+    command.descriptors(descriptors);
     let exit = command.group(Group::Inherit).spawn()?.wait()?;
     Ok(ExitCode::from(status_of(exit.status)))
 }
@@ -179,7 +182,7 @@ impl Turns {
     }
 
     /// Starts another minder that takes the turn and runs the command; waits until it has the turn.
-    fn hand_over(&self, sem: &Sem, name: &OsStr) -> Result<ExitCode> {
+    fn hand_over(&self, sem: &Sem, name: &OsStr, descriptors: &Descriptors) -> Result<ExitCode> {
         let own = std::env::current_exe().and_then(std::fs::canonicalize);
         let own = own.context("cannot find the program of minder itself")?;
         let started = self.folder.join(format!("start-{}", std::process::id()));
@@ -209,6 +212,7 @@ impl Turns {
             // What runs in the background does not read from the terminal.
             command.stdin(Stdio::Null);
         }
+        command.descriptors(descriptors);
         let mut holder = command.group(Group::New).spawn()?;
         let mut pause = PAUSE_MIN;
         loop {

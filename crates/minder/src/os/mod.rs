@@ -1,5 +1,6 @@
 //! What differs between systems in the public interface, and the little that a command needs of its system.
 
+mod descriptors;
 mod gauge;
 mod jobserver;
 mod line;

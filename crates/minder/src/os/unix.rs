@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -58,6 +58,14 @@ impl Line {
     pub(super) fn takes(&self, _command: &Command) -> bool {
         match *self {}
     }
+}
+
+/// See [`crate::Descriptors::inherited`].
+pub(super) use crate::sys::spawn::{close_on_exec, inherited as inherited_descriptors};
+
+/// The number of an open file.
+pub(super) fn descriptor_of(file: &File) -> i32 {
+    file.as_raw_fd()
 }
 
 /// See [`super::TEMP_VARIABLE`].

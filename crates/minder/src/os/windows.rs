@@ -49,6 +49,19 @@ pub use crate::sys::wait::News;
 /// See [`super::Line`].
 pub(super) use crate::sys::spawn::Line;
 
+/// See [`crate::Descriptors::inherited`]: there are none.
+pub(super) fn inherited_descriptors() -> Vec<i32> {
+    Vec::new()
+}
+
+/// See [`crate::Descriptors::close_on_exec`]: std's handles are not inherited.
+pub(super) fn close_on_exec(_number: i32) {}
+
+/// There are no numbers.
+pub(super) fn descriptor_of(_file: &File) -> i32 {
+    -1
+}
+
 /// See [`super::TEMP_VARIABLE`].
 pub(super) const TEMP_VARIABLE: &str = "TMP";
 

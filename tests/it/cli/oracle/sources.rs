@@ -6,6 +6,14 @@ const AB: &[(&str, &str)] = &[("one", "1\n2\n3\n"), ("two", "a\nb\n")];
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
+    // Files that the shell left open.
+    script("parallel -j1 'echo {} >&3' ::: a b 3>file; cat file").tree(),
+    script("exec 9>lock; flock 9; parallel 'flock -n 9 && echo {}' ::: a"),
+    script("bash -c 'parallel -k cat ::: <(echo a) <(echo b)'"),
+    script("bash -c 'export SHELL=/bin/bash; parallel \"diff {} <(echo b)\" ::: <(echo a)'"),
+    script("bash -c 'parallel -k echo {} \">&3\" ::: a b 3> >(cat >&2) 2>file; sleep 0.2; cat file'"),
+    script("seq 3 | parallel --pipe -j1 -N1 'cat >&3' 3>file; cat file"),
+    script("sem --fg 'echo x >&3' 3>file; cat file"),
     // Standard input.
     case("-k echo").input("a\nb\nc\n"),
     case("-k echo").input("a\nb\nno end"),

@@ -32,9 +32,8 @@ pub(super) fn admission(
     let mut admission = Admission::default();
     if plan.control.conditions.any() {
         let over = Arc::new(AtomicBool::new(false));
-        let shell = plan.shell.clone();
-        let gate =
-            Gate::new(plan.control.conditions.clone(), Box::new(Machine::new(shell, Arc::clone(&over))))?;
+        let machine = Machine::new(plan.shell.clone(), plan.descriptors.clone(), Arc::clone(&over));
+        let gate = Gate::new(plan.control.conditions.clone(), Box::new(machine))?;
         let handle = Handle { crew: Arc::clone(crew), roster: Arc::clone(roster), stage: Arc::clone(stage) };
         let gates = Gates::start(gate, Arc::new(handle), over);
         admission.gates = Some(gates.context("cannot start a thread that watches the machine")?);

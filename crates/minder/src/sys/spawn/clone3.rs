@@ -6,7 +6,7 @@
 //! The descriptor table is copied for a child, however many descriptors are open: with 6000 open a start costs six times
 //! as much (measured). The table is therefore shared (`CLONE_FILES`), and the child cuts off all above its own few
 //! descriptors while it unshares (`close_range` with `CLOSE_RANGE_UNSHARE`, Linux 5.9). A lone start in a small host does
-//! without, since its table is small.
+//! without, since its table is small. Where a child keeps descriptors, the cut is above the highest of them.
 
 #![expect(unsafe_code, reason = "clone3, and the system calls between it and execve")]
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use super::unix::Request;
 use super::{Failure, Step};
-use crate::command::Group;
+use crate::command::{Group, Kept};
 use crate::sys::reap::{Process, pidfd_available};
 
 /// From this descriptor number on a lone start shares the table; a spawner for many always does.
@@ -152,7 +152,10 @@ impl Clone3 {
         }
         self.reserve().map_err(|error| Step::Streams.failed(error))?;
         let Some(low) = &self.low else { return Ok((request.streams, 0)) };
-        let cut = low.slots.iter().map(|slot| slot.as_raw_fd() + 1).max().unwrap_or(3);
+        // What the child keeps under its number has to survive the cut, too.
+        let kept = request.command.descriptors.kept().last().map(|kept| kept.number);
+        let slots = low.slots.iter().map(AsRawFd::as_raw_fd);
+        let cut = slots.chain(kept).max().map_or(3, |highest| highest + 1);
         let mut streams = request.streams;
         for (place, stream) in
             streams.iter_mut().enumerate().filter(|(_, fd)| **fd >= 0 && !(3..cut).contains(*fd))
@@ -417,10 +420,8 @@ fn become_program(context: &mut Context<'_>) -> i32 {
             return errno();
         }
     }
-    // 5. Nothing else is inherited, even what was not marked for closing. A kernel without close_range (before 5.9)
-    //    closes what is marked.
-    // SAFETY: three numbers.
-    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
+    // 5. Nothing is inherited that was not asked for, even what was not marked for closing.
+    keep(context.request.command.descriptors.kept());
     // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must wait for it.
     if let Some(folder) = context.request.folder {
         context.step = Step::Folder;
@@ -436,6 +437,25 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     // SAFETY: the strings and lists are the waiting parent's, ended by nulls.
     unsafe { libc::execve(image.path().as_ptr(), image.argv(), context.envp) };
     errno()
+}
+
+/// Closes all descriptors above the streams but these. A kernel without close_range (before 5.9) closes what is marked.
+fn keep(kept: &[Kept]) {
+    let mut next = 3u32;
+    for kept in kept {
+        let number = kept.number.unsigned_abs();
+        if number > next {
+            // SAFETY: three numbers.
+            unsafe { libc::syscall(libc::SYS_close_range, next, number - 1, 0u32) };
+        }
+        if kept.file.is_some() {
+            // SAFETY: three numbers. The table is the child's own, and what is not open there is refused.
+            unsafe { libc::fcntl(kept.number, libc::F_SETFD, 0) };
+        }
+        next = number + 1;
+    }
+    // SAFETY: three numbers.
+    unsafe { libc::syscall(libc::SYS_close_range, next, u32::MAX, 0u32) };
 }
 
 fn join_group(context: &Context<'_>) -> Result<(), i32> {

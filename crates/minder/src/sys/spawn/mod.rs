@@ -16,6 +16,8 @@ mod clone3;
 #[cfg(unix)]
 mod posix;
 #[cfg(unix)]
+mod kept;
+#[cfg(unix)]
 mod unix;
 #[cfg(any(windows, test))]
 mod quote;
@@ -28,6 +30,8 @@ mod folder;
 
 #[cfg(windows)]
 pub(crate) use self::folder::system_folder;
+#[cfg(unix)]
+pub(crate) use self::kept::{close_on_exec, inherited};
 #[cfg(unix)]
 pub(crate) use self::unix::{NO_FILE, NO_PROGRAM, Spawner, is_exhausted, is_no_program};
 #[cfg(windows)]

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use super::unix::Request;
 use super::{Failure, Step};
-use crate::command::Group;
+use crate::command::{Group, Kept};
 use crate::sys::reap::{Process, open_pidfd};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -133,10 +133,40 @@ impl Actions {
             // SAFETY: initialised actions, two numbers.
             check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut actions.0, source, target) })?;
         }
+        let highest = actions.keep(request.command.descriptors.kept())?;
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         // SAFETY: initialised actions, a number. (glibc 2.34)
-        check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&mut actions.0, 3) })?;
+        check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&mut actions.0, highest + 1) })?;
+        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+        let _ = highest;
         Ok(actions)
+    }
+
+    /// Lets the child have these descriptors, and none that lies between them; returns the highest number that it has.
+    fn keep(&mut self, kept: &[Kept]) -> io::Result<RawFd> {
+        let Some(last) = kept.last() else { return Ok(2) };
+        let left_open = super::inherited();
+        for kept in kept {
+            let is_left_open = left_open.binary_search(&kept.number).is_ok();
+            // One that no object holds has to be as it was found; elsewhere than on Apple's systems it then needs no action.
+            if kept.file.is_none() && !(is_left_open && cfg!(target_vendor = "apple")) {
+                continue;
+            }
+            // It is copied onto itself: see above.
+            // SAFETY: initialised actions, two numbers.
+            check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, kept.number, kept.number) })?;
+        }
+        if cfg!(target_vendor = "apple") {
+            return Ok(last.number);
+        }
+        // What the host left open without a mark. Everything else is closed by execve.
+        for number in left_open.into_iter().take_while(|number| *number < last.number) {
+            if kept.binary_search_by_key(&number, |kept| kept.number).is_err() {
+                // SAFETY: initialised actions, a number.
+                check(unsafe { libc::posix_spawn_file_actions_addclose(&mut self.0, number) })?;
+            }
+        }
+        Ok(last.number)
     }
 
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]

@@ -112,6 +112,11 @@ impl Spawner {
                 io::Error::new(io::ErrorKind::Unsupported, "no child runs on a pseudo-terminal here yet");
             return Err(Step::Setup.failed(error));
         }
+        if !command.descriptors.kept().is_empty() {
+            let error =
+                io::Error::new(io::ErrorKind::Unsupported, "handles have no numbers that a child knows");
+            return Err(Step::Streams.failed(error));
+        }
         let folder = command.current_dir.as_deref().map(folder).transpose()?;
         let program = self.resolve(&command.program, folder.as_deref())?;
         let words = Words::new(command, &program, folder.as_deref())?;

@@ -4,10 +4,10 @@
 //! slot by starting us. A token is taken right before a start, and goes back when the job has ended, so that others of
 //! the build get their turn. It is never taken in advance.
 //!
-//! Jobs inherit no descriptors but their streams. Where the jobserver is a pipe of numbers (`--jobserver-auth=3,4`; make
-//! before 4.4), a make within a job could not reach it and would complain; so the jobs' environment does not speak of it, nor of
-//! `-j`, and that make runs one job at a time: the one that we have a token for. A jobserver with a name (`fifo:PATH`, a
-//! semaphore on Windows) is there for the jobs as well.
+//! A jobserver with a name (`fifo:PATH`, a semaphore on Windows) is there for a make within a job as well, and so is one that
+//! is a pipe of numbers (`--jobserver-auth=3,4`; make before 4.4), since jobs inherit the descriptors that make left open.
+//! Where they do not (--close-fds, or make kept them to itself), that make would complain; so the jobs' environment does not
+//! speak of the jobserver, nor of `-j`, and that make runs one job at a time: the one that we have a token for.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use minder::os::{JobToken, Jobserver, os_str};
-use minder::{Events, Interest, Poller, Token};
+use minder::{Descriptors, Events, Interest, Poller, Token};
 
 use crate::report::reason;
 
@@ -246,21 +246,35 @@ fn is_refusal(auth: &str) -> bool {
     auth.is_empty() || auth.starts_with('-')
 }
 
-/// Whether it is a pipe of numbers, which jobs do not inherit.
+/// Whether it is a pipe of numbers.
 fn is_by_number(auth: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     auth.split_once(',').is_some_and(|(reads, writes)| number(reads) && number(writes))
 }
 
-/// The variables that jobs get otherwise than we got them.
-pub(crate) fn job_environment() -> Vec<(&'static str, OsString)> {
-    changed(|name| std::env::var_os(name))
+/// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found; `descriptors`: what jobs have.
+pub(crate) fn job_environment(
+    jobserver: &super::super::Found,
+    descriptors: &Descriptors,
+) -> Vec<(&'static str, OsString)> {
+    let variable = |name: &str| std::env::var_os(name);
+    let open =
+        |number: &str| number.parse().is_ok_and(|number: i32| descriptors.numbers().any(|it| it == number));
+    let is_there =
+        |auth: &String| auth.split_once(',').is_some_and(|(reads, writes)| open(reads) && open(writes));
+    let reached = if matches!(jobserver, Ok(Some(_))) { offered(variable).filter(is_there) } else { None };
+    changed(variable, reached.as_deref())
 }
 
-fn changed(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
+/// `reached`: what names the pipe of numbers that jobs can reach.
+fn changed(
+    variable: impl Fn(&str) -> Option<OsString>,
+    reached: Option<&str>,
+) -> Vec<(&'static str, OsString)> {
     let other = |name: &&'static str| {
         let flags = variable(name)?;
-        auth(&flags).is_some_and(|auth| is_by_number(&auth)).then(|| (*name, without_jobserver(&flags)))
+        let lost = auth(&flags).is_some_and(|auth| is_by_number(&auth) && Some(auth.as_str()) != reached);
+        lost.then(|| (*name, without_jobserver(&flags)))
     };
     VARIABLES.iter().filter_map(other).collect()
 }
@@ -369,7 +383,9 @@ mod tests {
             "MFLAGS" => Some("-s".into()),
             _ => None,
         };
-        assert_eq!(changed(environment), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed(environment, None), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed(environment, Some("5,6")), [("MAKEFLAGS", OsString::from("s"))]);
+        assert_eq!(changed(environment, Some("3,4")), []);
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use minder::os::{self, Memory, Swaps};
-use minder::{Child, Kill, Stdio};
+use minder::{Child, Descriptors, Kill, Stdio};
 
 use crate::report::{explain, time};
 use crate::template::Call;
@@ -50,13 +50,14 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) struct Machine {
     shell: Option<OsString>,
+    descriptors: Descriptors,
     over: Arc<AtomicBool>,
 }
 
 impl Machine {
     /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once `over` is set.
-    pub(crate) fn new(shell: Option<OsString>, over: Arc<AtomicBool>) -> Self {
-        Self { shell, over }
+    pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, over: Arc<AtomicBool>) -> Self {
+        Self { shell, descriptors, over }
     }
 
     /// The exit code, or why there is none.
@@ -64,6 +65,7 @@ impl Machine {
         let call = Call::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
         let mut command = call.command();
         command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
+        command.descriptors(&self.descriptors);
         let mut child = command.spawn().map_err(|error| explain(&error.into()))?;
         let deadline = Instant::now() + ANSWER_MAX;
         loop {
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine::new(None, Arc::default())
+        Machine::new(None, Descriptors::default(), Arc::default())
     }
 
     #[test]
@@ -142,7 +144,8 @@ mod tests {
         let (answer, said) = machine.ask("exit 3");
         assert_eq!(answer, Answer::Wait);
         assert!(said.is_some_and(|line| line.contains("`exit 3`: exit 3")));
-        let (answer, said) = Machine::new(Some("/no/shell".into()), Arc::default()).ask("exit 0");
+        let (answer, said) =
+            Machine::new(Some("/no/shell".into()), Descriptors::default(), Arc::default()).ask("exit 0");
         assert!(answer == Answer::Wait && said.is_some());
     }
 
@@ -150,7 +153,7 @@ mod tests {
     fn a_run_that_is_over_waits_for_no_answer() {
         let begun = Instant::now();
         let over = Arc::new(AtomicBool::new(true));
-        assert_eq!(Machine::new(None, over).ask("sleep 9").0, Answer::Wait);
+        assert_eq!(Machine::new(None, Descriptors::default(), over).ask("sleep 9").0, Answer::Wait);
         assert!(begun.elapsed() < ANSWER_MAX);
     }
 }

@@ -20,8 +20,9 @@ use crate::template::Job;
 
 /// Pours its input into the pipe that its name is, beside the command that reads it: only who opens a named pipe for writing
 /// can wait until somebody reads. The words of the command stay words, and its first a program: `exec` knows nothing else.
+/// Descriptor 3 is our input for `cat` alone: the command has its own, which the user's shell left open, or none.
 const FIFO: &str =
-    r#"exec 3<&0; cat <&3 >"$0" & exec 3<&-; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
+    r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
 /// The size of a job's own terminal where ours has none.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
@@ -142,6 +143,7 @@ impl Hand<'_> {
         start: Start,
     ) -> Result<(), String> {
         let control = &self.shared.plan.control;
+        command.descriptors(&self.shared.plan.descriptors);
         for (name, value) in &self.shared.plan.environment {
             command.env(name, value);
         }

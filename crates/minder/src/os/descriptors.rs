@@ -1,0 +1,71 @@
+//! Descriptors that a child gets beside its streams.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use super::system;
+use crate::command::{Descriptors, Kept};
+
+impl Descriptors {
+    /// Lists what this process was started with: every open descriptor above standard error that is not marked to be closed
+    /// by a new program (`FD_CLOEXEC`). That is how a shell leaves a file, a lock or a `<(command)` open for its children.
+    ///
+    /// Nothing is opened, and nothing is owned: a listed descriptor stays open as long as nobody closes it. One that is closed
+    /// when a child starts is missing in the child; a file that took its number meanwhile is passed only if it is not marked.
+    /// Call it before a file without that mark is opened; `std` marks every file.
+    ///
+    /// - Linux: from `/proc/self/fd`; macOS: from `/dev/fd`. Without it, and on other Unix systems: the numbers below the soft
+    ///   limit, and below 65,536.
+    /// - Windows: none. Handles have no numbers that a child could know.
+    pub fn inherited() -> Self {
+        let numbers = system::inherited_descriptors();
+        let kept: Vec<Kept> = numbers.into_iter().map(|number| Kept { number, file: None }).collect();
+        Self { list: Some(kept).filter(|kept| !kept.is_empty()).map(Arc::new) }
+    }
+
+    /// Adds an open file. It stays open here for as long as this value, its clones, or a command with it are there.
+    ///
+    /// A descriptor below 3 changes nothing, since a child has its streams there.
+    ///
+    /// - Windows: a start with a file fails with [`Unsupported`](crate::ErrorKind::Unsupported).
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use std::os::fd::AsRawFd;
+    /// let file = std::fs::File::open("/proc/self/status")?;
+    /// let line = format!("read line <&{} && test -n \"$line\"", file.as_raw_fd());
+    /// let mut command = minder::Command::new("bash");
+    /// command.args(["-c", &line]).descriptors(&minder::Descriptors::default().with(file));
+    /// assert!(command.spawn()?.wait()?.status.success());
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with(mut self, file: impl Into<Arc<File>>) -> Self {
+        let file = file.into();
+        let number = system::descriptor_of(&file);
+        if (0..3).contains(&number) {
+            return self;
+        }
+        let kept = Arc::make_mut(self.list.get_or_insert_default());
+        let one = Kept { number, file: Some(file) };
+        match kept.binary_search_by_key(&number, |kept| kept.number) {
+            Ok(place) => kept[place] = one,
+            Err(place) => kept.insert(place, one),
+        }
+        self
+    }
+
+    /// The numbers, from the lowest to the highest.
+    pub fn numbers(&self) -> impl ExactSizeIterator<Item = i32> {
+        self.kept().iter().map(|kept| kept.number)
+    }
+
+    /// Marks all of them so that no program gets them, also one that another library starts.
+    ///
+    /// Children of this crate get no descriptor that is not in their command's [`descriptors`](crate::Command::descriptors)
+    /// anyhow; but on a Unix system that has neither `close_range` (Linux 5.9) nor an equal of it, those without a mark.
+    pub fn close_on_exec(&self) {
+        self.numbers().for_each(system::close_on_exec);
+    }
+}

@@ -1,0 +1,123 @@
+//! What the user's shell leaves open for its children: jobs get it under the same numbers.
+#![cfg(target_os = "linux")]
+
+use minder::{Command, Stdio};
+use tempfile::TempDir;
+
+use super::{Ended, Live, MINDER, STATE, file, folder};
+
+/// Runs this text with bash in a folder of its own, where `parallel`, `sem` and `minder` are ours.
+fn bash(text: &str) -> (Ended, TempDir) {
+    let folder = folder();
+    let programs = folder.path().join("programs");
+    std::fs::create_dir(&programs).expect("a folder");
+    for name in ["parallel", "sem", "minder"] {
+        std::os::unix::fs::symlink(MINDER, programs.join(name)).expect("a link");
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&paths)));
+    let mut command = Command::new("bash");
+    command.arg("-c").arg(text).current_dir(folder.path());
+    command.env("PATH", paths.expect("paths")).env("MINDER_STATE_DIR", STATE).env("SHELL", "/bin/bash");
+    command.env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").stdin(Stdio::Null);
+    command.stdout(Stdio::Piped).stderr(Stdio::Piped);
+    (Live::start(&command).finish(), folder)
+}
+
+/// The same, for a text that succeeds; returns what it wrote.
+#[track_caller]
+fn said(text: &str) -> String {
+    let (ended, _folder) = bash(text);
+    assert_eq!(ended.err, "", "{text}");
+    ended.code(0).text()
+}
+
+#[test]
+fn substituted_processes_are_read_by_jobs() {
+    assert_eq!(said("minder run -k cat ::: <(echo a) <(echo b)"), "a\nb\n");
+    // The job's own shell must not take the number that its value has.
+    let (ended, _folder) = bash("parallel 'diff {} <(echo b)' ::: <(echo a)");
+    assert_eq!(ended.code(1).text(), "1c1\n< a\n---\n> b\n");
+}
+
+#[test]
+fn jobs_write_to_what_the_shell_opened_whatever_else_is_done_with_their_output() {
+    for flags in ["", "--pty", "-u", "--lb", "-k", "--results res", "--spool", "--no-guard", "--no-record"] {
+        let text = format!("minder run {flags} 'echo {{}} >&3' ::: a b 3>file; sort file");
+        assert_eq!(said(&text), "a\nb\n", "{flags}");
+    }
+    assert_eq!(said("parallel 'echo {} >&3' ::: a b 3>file; sort file"), "a\nb\n");
+    assert_eq!(said("minder run 'minder run cat ::: /dev/fd/63; : {}' ::: a 63< <(echo x)"), "x\n");
+}
+
+#[test]
+fn jobs_that_read_parts_have_it_too() {
+    for (flags, command) in [("", "cat >&3"), ("--cat", "cat {} >&3"), ("--fifo", "cat {} >&3")] {
+        let text = format!("seq 3 | minder run -j1 --pipe {flags} -N1 '{command}' 3>file; cat file");
+        assert_eq!(said(&text), "1\n2\n3\n", "{flags}");
+    }
+    // And no other: what pours the input into the pipe keeps its own to itself.
+    let (ended, _folder) = bash("seq 1 | minder run --pipe --fifo --close-fds 'cat {}; echo x >&3'");
+    assert!(ended.err.contains("3: Bad file descriptor"), "{}", ended.err);
+}
+
+#[test]
+fn a_lock_of_the_shell_is_the_jobs_lock() {
+    assert_eq!(said("exec 9>lock; flock 9; minder run 'flock -n 9 && echo {}' ::: a"), "a\n");
+}
+
+#[test]
+fn sixty_of_them_and_high_ones_arrive() {
+    let text = "for i in {10..69} 500; do eval \"exec $i>f$i\"; done; ulimit -Sn 100
+        minder run --shell bash 'for i in {10..69} 500; do echo {} >&$i || exit 9; done; ulimit -Sn' ::: a
+        cat f* | sort | uniq -c | tr -s ' '";
+    assert_eq!(said(text), "100\n 61 a\n");
+}
+
+#[test]
+fn jobs_get_nothing_else() {
+    let text = "exec 7>f 40>g; minder run --shell bash --no-record -j2 'for i in {3..300}; do [ -e /proc/self/fd/$i ] && echo $i; \
+                done; : {}' ::: a b | sort -n | uniq -c | tr -s ' '";
+    assert_eq!(said(text), " 2 7\n 2 40\n");
+}
+
+#[test]
+fn a_flag_keeps_them_from_jobs() {
+    let (ended, folder) = bash("minder run --close-fds 'echo {} >&3' ::: a 3>file");
+    assert!(ended.err.contains("3: Bad file descriptor"), "{}", ended.err);
+    assert_eq!(file(&folder.path().join("file")), "");
+}
+
+#[test]
+fn a_semaphore_s_command_has_them() {
+    assert_eq!(said("sem --fg --id fds 'echo x >&3' 3>file; cat file"), "x\n");
+    assert_eq!(said("sem --id fds2 'echo y >&3' 3>file; sem --wait --id fds2; cat file"), "y\n");
+}
+
+/// No guardian holds one: the reader sees the end when the run is over, and `$(…)` ends.
+#[test]
+fn readers_see_the_end_when_the_run_is_over() {
+    let text = "minder run 'echo {} >&3' ::: a 3> >(cat; echo end >&2); wait $!";
+    let (ended, _folder) = bash(text);
+    let ended = ended.code(0);
+    assert_eq!((ended.text().as_str(), ended.err.as_str()), ("a\n", "end\n"));
+    assert_eq!(said("echo $(minder run 'echo {} >&3' ::: a b 3>&1 >/dev/null | sort)"), "a b\n");
+}
+
+/// While jobs run, only they and the process that runs them have it.
+#[test]
+fn guardians_let_go_of_them() {
+    let text = "mkfifo wait go; minder run 'echo {} >wait; read x <go' ::: a 3>file & read x <wait
+        for p in /proc/[0-9]*; do [ \"$(readlink $p/fd/3)\" = \"$PWD/file\" ] && cat $p/comm; done
+        echo >go; wait";
+    assert_eq!(said(text).lines().filter(|name| name.contains("guardian")).count(), 0);
+    let (ended, _folder) = bash(text);
+    // The outer guardian is called as the runner is: one of the two has it.
+    assert_eq!(ended.text().lines().filter(|name| name.starts_with("minder")).count(), 1, "{}", ended.text());
+}
+
+#[test]
+fn without_descriptors_to_spare_the_run_says_so() {
+    let (ended, _folder) = bash("ulimit -n 8; minder run 'echo {} >&3' ::: a 3>file");
+    ended.code(255).mentions("too many open files");
+}
