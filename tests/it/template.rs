@@ -12,6 +12,7 @@ use std::process::Command;
 
 use minder_cli::template::{ErrorKind, Job, Options, Template};
 
+mod grammar;
 mod several;
 
 /// Pairs of template and value that are tried on `sh`, and on every further shell.
