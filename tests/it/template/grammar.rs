@@ -5,7 +5,7 @@
 //! arguments, which must be the values as they are, and none may be a parameter of minder's own, `$1`.
 //!
 //! `MINDER_GRAMMAR=1000000` draws more lines, `MINDER_SEED=N` begins elsewhere; a failure tells the seed that repeats it alone with
-//! `MINDER_GRAMMAR=1`.
+//! `MINDER_GRAMMAR=1`. `MINDER_LINES=FILE` tries the lines of a file in each shell.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -90,19 +90,20 @@ impl Case {
         self.template(subject)?.argv(&self.job()).ok()
     }
 
-    /// The arguments that a program has to see.
-    fn expected(&self, probe: &Probe) -> Vec<Vec<u8>> {
-        let word = |pieces: &Vec<Piece>| {
+    /// The arguments that a program has to see; not known if shrinking took a value away.
+    fn expected(&self, probe: &Probe) -> Option<Vec<Vec<u8>>> {
+        let mut words = vec![probe.name.clone().into_bytes()];
+        for pieces in &probe.words {
             let mut word = Vec::new();
             for piece in pieces {
-                match piece {
-                    Piece::Text(text) => word.extend_from_slice(text.as_bytes()),
-                    Piece::Value(nth) => word.extend_from_slice(self.columns[*nth].as_bytes()),
-                }
+                word.extend_from_slice(match piece {
+                    Piece::Text(text) => text.as_bytes(),
+                    Piece::Value(nth) => self.columns.get(*nth)?.as_bytes(),
+                });
             }
-            word
-        };
-        [probe.name.clone().into_bytes()].into_iter().chain(probe.words.iter().map(word)).collect()
+            words.push(word);
+        }
+        Some(words)
     }
 
     /// Judges what a run left.
@@ -111,10 +112,10 @@ impl Case {
             return Some(Fault::Evaluated);
         }
         // Probes that shrinking took apart say nothing.
-        for probe in self.probes.iter().filter(|probe| self.line.contains(&probe.written)) {
-            let name = probe.name.as_bytes();
-            let mut named = trace.calls.iter().filter(|call| call.first().is_some_and(|word| word == name));
-            if named.any(|call| *call != self.expected(probe)) {
+        for probe in self.probes.iter().filter(|probe| probe.is_in(&self.line)) {
+            let Some(expected) = self.expected(probe) else { continue };
+            let mut named = trace.calls.iter().filter(|call| call.first() == expected.first());
+            if named.any(|call| *call != expected) {
                 return Some(Fault::Changed);
             }
         }
@@ -160,13 +161,15 @@ struct Failure {
 /// How many failures of one worker are made small; the others are counted.
 const SHRUNK_MAX: usize = 60;
 
+/// Draws the case of a number: which of the shells, and the case.
+type Draw<'a> = dyn Fn(u64) -> (usize, Case) + Sync + 'a;
+
 struct Worker<'a> {
     ground: &'a Ground,
-    grammar: &'a Grammar,
     values: &'a Values,
     subjects: &'a [Subject],
-    seed: u64,
-    cases: u64,
+    draw: &'a Draw<'a>,
+    seeds: std::ops::Range<u64>,
     next: &'a AtomicU64,
 }
 
@@ -183,13 +186,12 @@ impl Worker<'_> {
         let mut sandbox = Sandbox::new(self.ground, number);
         let mut found = Found::default();
         loop {
-            let nth = self.next.fetch_add(1, Ordering::Relaxed);
-            if nth >= self.cases {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            if seed >= self.seeds.end {
                 return found;
             }
-            let seed = self.seed.wrapping_add(nth);
-            let subject = &self.subjects[(seed % self.subjects.len() as u64) as usize];
-            let case = Case::draw(seed, subject, self.grammar, self.values);
+            let (subject, case) = (self.draw)(seed);
+            let subject = &self.subjects[subject];
             let tally = found.tallies.entry(subject.name.clone()).or_default();
             tally.drawn += 1;
             let Some(template) = case.template(subject) else { continue };
@@ -213,33 +215,20 @@ impl Worker<'_> {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
-}
-
-#[test]
-fn whatever_is_drawn_never_runs_a_value() {
-    let grammar = Grammar::new();
-    assert_eq!(grammar.missing(), [""; 0], "rules that are nowhere");
-    let values = Values::new();
-    let ground = Ground::new();
-    let subjects = shells::found(&ground);
-    let seed = number("MINDER_SEED").unwrap_or(0);
-    let cases = number("MINDER_GRAMMAR").unwrap_or(CASES);
-    let next = AtomicU64::new(0);
+/// Tries the cases of these seeds, prints what was done, and fails if any case does. Returns the share of accepted lines.
+fn search(
+    ground: &Ground,
+    subjects: &[Subject],
+    values: &Values,
+    seeds: std::ops::Range<u64>,
+    draw: &Draw<'_>,
+) -> f64 {
     let begun = Instant::now();
+    let next = AtomicU64::new(seeds.start);
     let all = Mutex::new(Found::default());
     std::thread::scope(|scope| {
         for number in 0..std::thread::available_parallelism().map_or(2, usize::from) as u32 {
-            let worker = Worker {
-                ground: &ground,
-                grammar: &grammar,
-                values: &values,
-                subjects: &subjects,
-                seed,
-                cases,
-                next: &next,
-            };
+            let worker = Worker { ground, values, subjects, draw, seeds: seeds.clone(), next: &next };
             let all = &all;
             scope.spawn(move || {
                 let found = worker.work(number);
@@ -254,9 +243,57 @@ fn whatever_is_drawn_never_runs_a_value() {
     });
     let found = all.into_inner().unwrap();
     let (table, share) = table(&found.tallies);
-    eprintln!("{table}{cases} lines, seed {seed}, {:.1} s", begun.elapsed().as_secs_f64());
+    eprintln!("{table}seeds {seeds:?}, {:.1} s", begun.elapsed().as_secs_f64());
     tell(found.failures, found.further);
+    share
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
+}
+
+#[test]
+fn whatever_is_drawn_never_runs_a_value() {
+    let (grammar, values, ground) = (Grammar::new(), Values::new(), Ground::new());
+    assert_eq!(grammar.missing(), [""; 0], "rules that are nowhere");
+    let subjects = shells::found(&ground);
+    let seed = number("MINDER_SEED").unwrap_or(0);
+    let cases = number("MINDER_GRAMMAR").unwrap_or(CASES);
+    let share = search(&ground, &subjects, &values, seed..seed + cases, &|seed| {
+        let subject = (seed % subjects.len() as u64) as usize;
+        (subject, Case::draw(seed, &subjects[subject], &grammar, &values))
+    });
     assert!(cases < CASES || share >= ACCEPTED_LEAST, "of the lines only {:.0}% are accepted", share * 100.0);
+}
+
+/// Each line in some of the shells with one value; in a long run in each, with several.
+#[test]
+fn lines_by_hand_never_run_a_value() {
+    let (values, ground) = (Values::new(), Ground::new());
+    let subjects = shells::found(&ground);
+    let more = std::env::var_os("MINDER_LINES").map(|path| std::fs::read_to_string(path).unwrap());
+    let text = more.as_deref().unwrap_or(include_str!("grammar/lines.txt"));
+    let lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("# "))
+        .map(|line| line.replace('␤', "\n"))
+        .collect();
+    let known: Vec<OsString> = values.plainest().chain(values.all()).collect();
+    let long = more.is_some() || number("MINDER_GRAMMAR").is_some();
+    let (shells, each) = if long { (subjects.len() as u64, 6) } else { (subjects.len().div_ceil(4) as u64, 1) };
+    let seeds = 0..lines.len() as u64 * shells * each;
+    search(&ground, &subjects, &values, seeds, &|seed| {
+        let (line, rest) = (seed / (shells * each), seed % (shells * each));
+        // Which of the shells it is goes round, and so does the value.
+        let subject = ((rest / each) * (subjects.len() as u64 / shells) + line) as usize % subjects.len();
+        let value = match if long { rest % each } else { line + rest } as usize % 6 {
+            5 => 6 + seed as usize % (known.len() - 6),
+            nth => nth,
+        };
+        let columns = vec![known[value].clone(); 1 + (seed % 7 == 0) as usize];
+        let line = lines[line as usize].clone();
+        (subject, Case { line, columns, repeat: Repeat::Joined, probes: Vec::new() })
+    });
 }
 
 impl Tally {

@@ -71,7 +71,8 @@ fn a_line_as_it_is_shown_does_the_same_in_every_shell() {
                 let shown = template.display(&Job { columns: &columns, ..Job::default() });
                 let trace = sandbox.run_text(&subject.head, shown.as_bytes(), subject.variables);
                 if trace.marked || trace.calls != [expected] {
-                    wrong.push(format!("{}: {shown}: {value:?} became {trace:?}", subject.name));
+                    let why = if trace.marked { "is evaluated" } else { "is changed" };
+                    wrong.push(format!("{}: {value:?} {why}: {shown}", subject.name));
                 }
             }
         }

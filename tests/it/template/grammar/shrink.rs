@@ -34,6 +34,7 @@ pub(super) fn failure(
         }
         shorten(&mut small, &mut fails);
         plain(&mut small, values, &mut fails);
+        usual(&mut small, &mut fails);
         shorten(&mut small, &mut fails);
     }
     let mut told = String::new();
@@ -75,6 +76,16 @@ fn shorten(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
             }
         }
         size /= 2;
+    }
+}
+
+/// Tries the usual placeholder, and no quotes around it.
+fn usual(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
+    for form in ["\"{}\"", "'{}'", "{1}", "{2}", "{-1}", "{.}", "{/}", "{/.}", "\"{}\"", "'{}'"] {
+        let plainer = Case { line: case.line.replace(form, "{}"), ..case.clone() };
+        if plainer.line != case.line && fails(&plainer) {
+            *case = plainer;
+        }
     }
 }
 
