@@ -13,6 +13,7 @@ use std::process::Command;
 use minder_cli::template::{ErrorKind, Job, Options, Template};
 
 mod grammar;
+mod programs;
 mod several;
 
 /// Pairs of template and value that are tried on `sh`, and on every further shell.
