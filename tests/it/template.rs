@@ -12,6 +12,8 @@ use std::process::Command;
 
 use minder_cli::template::{ErrorKind, Job, Options, Template};
 
+mod grammar;
+mod programs;
 mod several;
 
 /// Pairs of template and value that are tried on `sh`, and on every further shell.
@@ -25,9 +27,11 @@ fn shells() -> Vec<OsString> {
     let more = more.as_bytes().split(|&b| b == b':').filter(|path| !path.is_empty());
     let mut shells: Vec<OsString> = vec!["/bin/sh".into()];
     shells.extend(more.map(|path| OsStr::from_bytes(path).to_owned()));
-    shells.extend(
-        ["/bin/bash", "/usr/local/bin/bash"].iter().find(|p| Path::new(p).exists()).map(OsString::from),
-    );
+    let folders = ["/bin", "/usr/bin", "/usr/local/bin"];
+    for name in ["bash", "dash", "zsh", "ksh93", "mksh", "busybox", "yash"] {
+        let found = folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
+        shells.extend(found.map(OsString::from));
+    }
     shells
 }
 

@@ -47,6 +47,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+mod kinds;
 mod lexicon;
 mod placeholder;
 mod cut;
@@ -62,7 +63,10 @@ mod scan;
 mod compound;
 mod redirection;
 mod expansion;
+mod variables;
+mod flow;
 mod builtins;
+mod programs;
 mod evaluators;
 mod display;
 mod size;

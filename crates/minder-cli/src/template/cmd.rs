@@ -544,7 +544,7 @@ impl<'a> Scanner<'a> {
             }
             return Ok(());
         }
-        self.again |= evaluators::check_programs(&slashed(words))?;
+        self.again |= evaluators::check_programs(&slashed(words), false, true)?.expands;
         Ok(())
     }
 

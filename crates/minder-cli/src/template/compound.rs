@@ -3,7 +3,9 @@
 use super::Error;
 use super::builtins;
 use super::evaluators::Word;
-use super::scan::{End, Forbidden, Scanner, is_name};
+use super::flow::PARAMETERS;
+use super::kinds::{BASH, KORN};
+use super::scan::{End, Forbidden, Scanner, is_name, mentions};
 
 impl Scanner<'_> {
     pub(super) fn branches(&mut self) -> Result<(), Error> {
@@ -33,6 +35,7 @@ impl Scanner<'_> {
         }
         self.copy(name.len());
         self.separators()?;
+        let (mut numbers, mut from) = (true, Vec::new());
         if self.plain() == b"in" {
             self.copy(2);
             loop {
@@ -44,15 +47,23 @@ impl Scanner<'_> {
                     }
                     Some(_) => {}
                 }
-                if let Some(placeholder) = self.words()?.iter().find_map(|word| word.holds) {
-                    self.stored(name, placeholder)?;
-                }
+                let words = self.words()?;
+                numbers &=
+                    words.iter().all(|w| w.gap.is_none() && !w.odd && w.text.iter().all(u8::is_ascii_digit));
+                self.stored(name, words.iter().find_map(|word| word.holds))?;
+                from.extend(words.iter().flat_map(mentions));
             }
         } else if self.functions == 0 {
             let name = String::from_utf8_lossy(name);
             return Err(Error::refused(format!(
                 "`for {name}` without `in` walks minder's own parameters: write `for {name} in {{}}`"
             )));
+        } else {
+            (numbers, from) = (false, vec![PARAMETERS.to_vec()]);
+        }
+        match numbers {
+            true => self.flow.number(name, self.nesting == 1),
+            false => self.flow.copy(name, &from),
         }
         self.separators()?;
         if self.plain() != b"do" {
@@ -111,7 +122,7 @@ impl Scanner<'_> {
 
     /// `[[ … ]]`: operators are ordinary characters, and comparisons of numbers evaluate.
     pub(super) fn conditional(&mut self) -> Result<(), Error> {
-        if !self.rules.conditional {
+        if !self.rules.kinds.is_within(KORN.or(BASH)) {
             return Err(Error::refused("`[[` is no part of POSIX sh: write `[ … ]`, or use `--shell bash`"));
         }
         self.copy(2);
@@ -131,14 +142,19 @@ impl Scanner<'_> {
             }
         }
         self.copy(2);
-        let evaluates =
-            words.iter().any(|w| builtins::numeric(w) || matches!(w.text.as_slice(), b"-v" | b"-R"));
-        match words.iter().find_map(|w| w.holds) {
+        let operators: &[&[u8]] =
+            if self.rules.kinds.meets(KORN) { &[b"-v", b"-R", b"-t"] } else { &[b"-v", b"-R"] };
+        let evaluates = words.iter().any(|w| builtins::numeric(w) || builtins::can_be(w, operators));
+        match words.iter().find_map(|w| w.holds).filter(|_| !self.rules.harmless) {
             Some(placeholder) if evaluates => Err(Error::refused(format!(
-                "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write `[ … ]`"
+                "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write `[ … ]`, or check \
+                 values with `--only '[0-9]+'`"
             ))),
             _ => {
-                self.effect.evaluates |= evaluates;
+                if evaluates {
+                    let names: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
+                    self.flow.evaluate(&names);
+                }
                 Ok(())
             }
         }
@@ -148,6 +164,7 @@ impl Scanner<'_> {
         const BODY: Forbidden = Forbidden {
             place: "in a function, where the parameters are the function's own",
             cure: "hand it over as an argument, `f {}`, and write `$1`",
+            only: false,
         };
         if self.peek(0) == Some(b'(') {
             self.copy(1);
@@ -167,7 +184,7 @@ impl Scanner<'_> {
         self.functions -= 1;
         self.forbidden.pop();
         // Its arguments may be values.
-        self.effect.stores = true;
+        self.flow.store(PARAMETERS);
         self.tail = None;
         Ok(())
     }

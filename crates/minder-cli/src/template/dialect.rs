@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use super::kinds::Kinds;
 use super::lexicon::Lexicon;
 use super::{Call, Error, ErrorKind};
 
@@ -23,15 +24,9 @@ pub(super) struct Shell {
     /// Its name without folder, version and `.exe`.
     pub(super) name: String,
     pub(super) dialect: Dialect,
+    /// Which POSIX shells it may be; `None` if it is none that is known.
+    pub(super) kinds: Option<Kinds>,
 }
-
-/// Shells with POSIX quoting and arithmetic of plain numbers in `[`, by name without version.
-const POSIX: [&str; 7] = ["sh", "dash", "ash", "bash", "rbash", "busybox", "posh"];
-
-/// Shells with POSIX quoting that evaluate expressions wherever they want a number.
-///
-/// Not yash: it drops bytes that are no text in its locale.
-pub(super) const KORN: [&str; 7] = ["ksh", "mksh", "oksh", "lksh", "pdksh", "rksh", "zsh"];
 
 const POWERSHELL: [&str; 2] = ["pwsh", "powershell"];
 
@@ -57,15 +52,15 @@ pub(super) fn shell(asked: Option<&OsStr>) -> Shell {
     };
     let name = base_name(&program);
     let dialect = dialect(&name).unwrap_or(Dialect::Posix);
-    Shell { program, name, dialect }
+    let kinds = Kinds::of(&program, &name);
+    Shell { program, name, dialect, kinds }
 }
 
 fn dialect(name: &str) -> Option<Dialect> {
     match name {
         "cmd" => Some(Dialect::Cmd),
         name if POWERSHELL.contains(&name) => Some(Dialect::PowerShell),
-        name if KORN.contains(&name) || POSIX.contains(&name) => Some(Dialect::Posix),
-        _ => None,
+        name => Kinds::named(name).map(|_| Dialect::Posix),
     }
 }
 
@@ -81,11 +76,11 @@ impl Shell {
     /// Refuses a shell that values cannot be handed to, and one that this system has not.
     pub(super) fn check(&self) -> Result<(), Error> {
         let Shell { name, .. } = self;
-        if dialect(name).is_none() {
+        if dialect(name).is_none() || (self.dialect == Dialect::Posix && self.kinds.is_none()) {
             let own = if is_windows() { "cmd, pwsh, powershell, " } else { "" };
             let text = format!(
-                "`{name}` is not known to quote as POSIX shells do, a value could become code in it: use \
-                 `--shell` with {own}sh, dash, bash, ksh or zsh, or give the command as several words"
+                "`{name}` is no shell that is known to keep values from becoming code: use `--shell` with {own}sh, dash, bash, \
+                 busybox, zsh, ksh, mksh or yash, or give the command as several words"
             );
             return Err(Error::new(ErrorKind::Shell, text));
         }

@@ -1,10 +1,11 @@
 //! The commands that read an argument as a program: where a placeholder in it would be code.
 //!
-//! The rule: a place is refused when it is code whatever the value is. Shells and languages with `-c` or
-//! `-e`, programs whose first operand is a program (awk, sed), programs that hand words to another shell
-//! (ssh, watch), and the builtins of bash and the Korn shells that evaluate an argument or a variable's name.
+//! This is a courtesy, by the table in `programs`: a place is refused when a known program reads it as code whatever the value
+//! is. A program's name counts wherever it can be one: in front, behind a wrapper, and behind a program that is not known.
 //! A value that happens to look like an option is not this module's subject.
 
+use super::programs::{Code, GATHERERS, PLAIN, PROGRAMS, Row, SHELL, WINDOWS, WRAPPERS};
+use super::variables::lists;
 use super::{Error, Placeholder};
 
 /// One word of a simple command, as far as it is known before it runs.
@@ -24,12 +25,24 @@ pub(super) struct Word {
     pub(super) repeats: bool,
     /// It is one of the words that one word of the template stands for.
     pub(super) several: bool,
+    /// The variables in it, those in substitutions included.
+    pub(super) names: Vec<Vec<u8>>,
+    /// An expansion outside of quotes: it may be several words.
+    pub(super) splits: bool,
+    /// A substitution: what it is comes from a command.
+    pub(super) substituted: bool,
+    /// It has a brace outside of quotes, with what makes several words of it.
+    pub(super) braces: bool,
+    /// The shell makes something else of its text: braces, patterns, `~`, `$'…'`.
+    pub(super) odd: bool,
 }
 
 impl Word {
     /// Notes a placeholder at this point.
     pub(super) fn value(&mut self, placeholder: Placeholder) {
-        self.holds.get_or_insert(placeholder);
+        if !placeholder.is_number() {
+            self.holds.get_or_insert(placeholder);
+        }
         self.gap.get_or_insert(self.text.len());
         self.repeats |= placeholder.repeats();
     }
@@ -70,7 +83,7 @@ impl Word {
     }
 
     /// The literal start of the word.
-    fn start(&self) -> &[u8] {
+    pub(super) fn start(&self) -> &[u8] {
         &self.text[..self.gap.unwrap_or(self.text.len())]
     }
 
@@ -78,184 +91,131 @@ impl Word {
         self.start().starts_with(b"-") && (self.text.len() > 1 || self.gap.is_some())
     }
 
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.text.is_empty() && !self.dynamic && !self.nested
     }
 }
 
-/// Where a program keeps its program text.
-#[derive(Debug, Clone, Copy)]
-enum Code {
-    /// A shell: the first operand after an option with `c`.
-    Shell,
-    /// In or after one of these options. `takes`: options with an argument. `anywhere`: also after operands.
-    Option { letters: &'static [u8], long: &'static [&'static str], takes: &'static [u8], anywhere: bool },
-    /// The first operand, unless an option `e` gave one or `f` names a file.
-    Operand { takes: &'static [u8] },
-    /// Everything after the first operand.
-    Remote { takes: &'static [u8] },
-    /// Every word.
-    All,
+/// What a look at a command's words finds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reached {
+    /// Some program gets an expansion as code.
+    pub(super) expands: bool,
+    /// The variables in it.
+    pub(super) names: Vec<Vec<u8>>,
 }
 
-const fn option(letters: &'static [u8], takes: &'static [u8]) -> Code {
-    Code::Option { letters, long: &[], takes, anywhere: false }
-}
-
-const fn anywhere(letters: &'static [u8], long: &'static [&'static str]) -> Code {
-    Code::Option { letters, long, takes: b"", anywhere: true }
-}
-
-/// Names without version digits (`python3.11` is `python`).
-const PROGRAMS: &[(&[&str], Code)] = &[
-    (
-        &["sh", "bash", "rbash", "dash", "ash", "ksh", "mksh", "oksh", "lksh", "pdksh", "zsh", "yash"],
-        Code::Shell,
-    ),
-    (&["fish", "csh", "tcsh", "rc", "es", "elvish", "nu", "xonsh"], Code::Shell),
-    (&["python", "pypy"], option(b"c", b"mWXQ")),
-    (&["perl"], option(b"eE", b"I")),
-    (&["ruby", "jruby", "truffleruby"], option(b"e", b"IrCEW")),
-    (&["php"], option(b"rRBE", b"cdztSf")),
-    (&["lua", "luajit", "texlua"], option(b"e", b"l")),
-    (
-        &["node", "nodejs", "bun"],
-        Code::Option { letters: b"ep", long: &["eval", "print"], takes: b"rC", anywhere: false },
-    ),
-    (&["R", "Rscript", "julia", "elixir", "groovy", "ghc"], anywhere(b"eE", &[])),
-    (&["guile", "racket"], anywhere(b"ce", &[])),
-    (&["emacs", "emacsclient"], anywhere(b"", &["eval", "execute"])),
-    (&["vi", "vim", "nvim", "ex", "view"], anywhere(b"c", &["cmd"])),
-    (&["psql"], anywhere(b"c", &["command"])),
-    (&["mysql", "mariadb"], anywhere(b"e", &["execute"])),
-    (&["su", "runuser", "script", "flock", "sg"], anywhere(b"c", &["command"])),
-    (&["nix-shell"], anywhere(b"", &["run", "command"])),
-    (&["env"], Code::Option { letters: b"S", long: &["split-string"], takes: b"uC", anywhere: false }),
-    (&["rsync"], anywhere(b"e", &["rsh", "rsync-path"])),
-    (&["tar"], anywhere(b"", &["to-command", "use-compress-program", "checkpoint-action"])),
-    (&["awk", "gawk", "mawk", "nawk", "original-awk"], Code::Operand { takes: b"Fv" }),
-    (&["sed", "gsed", "ssed"], Code::Operand { takes: b"l" }),
-    (&["ssh", "autossh", "rsh", "slogin"], Code::Remote { takes: b"BbcDEeFIiJLlmOopPQRSWw" }),
-    (&["watch", "parallel", "cmd", "powershell", "pwsh", "eval"], Code::All),
-];
-
-/// Commands that run the command in their own arguments; whatever follows them may be a program's name.
-const WRAPPERS: &[&str] = &[
-    "-",
-    "!",
-    "[",
-    "builtin",
-    "busybox",
-    "bwrap",
-    "chroot",
-    "chrt",
-    "command",
-    "coproc",
-    "docker",
-    "doas",
-    "entr",
-    "env",
-    "exec",
-    "fakeroot",
-    "fd",
-    "fdfind",
-    "find",
-    "firejail",
-    "flock",
-    "gdb",
-    "ionice",
-    "kubectl",
-    "ltrace",
-    "lxc",
-    "mosh",
-    "nice",
-    "nocorrect",
-    "noglob",
-    "nohup",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "perf",
-    "pkexec",
-    "podman",
-    "proot",
-    "rlwrap",
-    "runuser",
-    "screen",
-    "script",
-    "setpriv",
-    "setsid",
-    "srun",
-    "ssh",
-    "sshpass",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "tcsh",
-    "time",
-    "timeout",
-    "tmux",
-    "toybox",
-    "unbuffer",
-    "unshare",
-    "valgrind",
-    "watch",
-    "xargs",
-    "xvfb-run",
-    "yes",
-];
-
-/// Checks a command whose words reach programs only. Returns whether one of them gets an expansion as code.
-pub(super) fn check_programs(words: &[Word]) -> Result<bool, Error> {
+/// Checks a command whose words reach programs only. `harmless`: values are what `--only` says. `windows`: `cmd` is its shell.
+pub(super) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> Result<Reached, Error> {
+    let mut reached = Reached::default();
     let Some(first) = words.first() else {
-        return Ok(false);
+        return Ok(reached);
     };
-    let wrapped = WRAPPERS.contains(&name(first).as_str()) || first.is_option() || first.gap.is_some();
-    let mut expands = false;
+    let first_name = String::from_utf8_lossy(name(first)).into_owned();
+    let wrapped = lists(WRAPPERS, first_name.as_bytes()) || first.is_option() || first.gap.is_some();
+    let windows = if windows || std::env::consts::FAMILY == "windows" { WINDOWS } else { &[] };
     for (at, word) in words.iter().enumerate() {
-        let program = name(word);
-        let Some((_, code)) = PROGRAMS.iter().find(|(names, _)| names.contains(&program.as_str())) else {
-            continue;
-        };
-        let rest = &words[at + 1..];
-        // Behind an unknown program only the unmistakable is taken for a command: `sh -c`, `perl -e`.
-        if at == 0
-            || wrapped
-            || (matches!(code, Code::Shell | Code::Option { .. }) && direct_flag(*code, rest))
-        {
-            for &i in &code_words(*code, rest) {
-                expands |= rest[i].dynamic;
-                if let Some(placeholder) = rest[i].holds {
-                    return Err(as_code(placeholder, &program, rest[i].is_whole()));
+        // What is a program's name for sure; behind a program that is not known, only what does not follow an option.
+        let known = at == 0 || wrapped;
+        if !known && lists(PLAIN, first_name.as_bytes()) {
+            break;
+        }
+        for row in PROGRAMS.iter().chain(windows) {
+            let Some(rest) = row.names.iter().find_map(|known| behind(known, word, &words[at + 1..])) else {
+                continue;
+            };
+            let unlikely = matches!(row.code, Code::Operand { .. } | Code::Remote { .. } | Code::All);
+            if !known && unlikely && words[at - 1].is_option() {
+                continue;
+            }
+            let program = String::from_utf8_lossy(name(word)).into_owned();
+            for &i in &code_words(row.code, rest) {
+                reached.expands |= rest[i].dynamic;
+                reached.names.extend_from_slice(&rest[i].names);
+                if let (Some(placeholder), false) = (rest[i].holds, harmless) {
+                    return Err(as_code(placeholder, &program, row.cure, rest[i].is_whole()));
                 }
             }
-            if let Some(holder) = rest.iter().find(|w| w.nested && w.text == PROCESS) {
-                return Err(as_code(holder.holds.unwrap_or(Placeholder::VALUE), &program, false));
+            if let Some(holder) = rest.iter().find(|w| w.nested && w.text == PROCESS)
+                && !harmless
+                && !matches!(row.code, Code::Starts(_))
+            {
+                return Err(as_code(holder.holds.unwrap_or(Placeholder::VALUE), &program, row.cure, false));
             }
         }
     }
-    check_unknown(words)?;
-    check_wrapped(words)?;
-    Ok(expands)
+    if !harmless {
+        check_unknown(words)?;
+        check_wrapped(words)?;
+    }
+    Ok(reached)
 }
 
-/// Wrappers whose operands may well be several, whatever follows them.
-const GATHERERS: &[&str] = &["find", "fd", "fdfind", "gdb", "yes"];
+/// Refuses a text that a shell or a language reads as its program from standard input: `bash <<< {}`.
+pub(super) fn check_input(words: &[Word], input: &Word) -> Result<Reached, Error> {
+    let mut reached = Reached::default();
+    for (at, word) in words.iter().enumerate() {
+        let rest = &words[at + 1..];
+        let reads = |row: &&Row| {
+            let code = match row.code {
+                Code::Shell => true,
+                Code::Option { anywhere, .. } => !anywhere && name(word) != b"env",
+                _ => false,
+            };
+            code && row.names.iter().any(|known| behind(known, word, rest).is_some())
+        };
+        let Some(row) = PROGRAMS.iter().find(reads) else { continue };
+        let script = rest.iter().find(|word| !word.is_option()).is_some_and(|word| word.text != b"-");
+        let stdin = rest.iter().any(|word| word.text == b"-s" || word.text == b"-");
+        if !script || stdin {
+            reached.expands |= input.dynamic;
+            reached.names.extend_from_slice(&input.names);
+            if let Some(placeholder) = input.holds {
+                return Err(as_code(
+                    placeholder,
+                    &String::from_utf8_lossy(name(word)),
+                    row.cure,
+                    input.is_whole(),
+                ));
+            }
+        }
+    }
+    Ok(reached)
+}
+
+/// Returns the words behind this program, and behind its verb if the name has one.
+fn behind<'w>(known: &str, word: &Word, rest: &'w [Word]) -> Option<&'w [Word]> {
+    let (program, verb) =
+        known.split_once(' ').map_or((known, None), |(program, verb)| (program, Some(verb)));
+    let base = name(word);
+    let is = match program.strip_suffix('*') {
+        None => base == program.as_bytes(),
+        Some(stem) => base.strip_prefix(stem.as_bytes()).is_some_and(|version| {
+            let version = version.strip_suffix(b"-dbg").unwrap_or(version);
+            version.iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
+        }),
+    };
+    match verb {
+        _ if !is => None,
+        None => Some(rest),
+        Some(verb) => {
+            let at = rest.iter().position(|word| word.gap.is_none() && word.text == verb.as_bytes())?;
+            Some(&rest[at + 1..])
+        }
+    }
+}
 
 /// Several values where a wrapper wants one: the second would be the command that it runs. `env V={} cmd`, `timeout {} cmd`.
 fn check_wrapped(words: &[Word]) -> Result<(), Error> {
     let program = name(&words[0]);
     let first = words.iter().position(|word| word.several);
-    let (Some(first), true) = (first.filter(|&i| i > 0), WRAPPERS.contains(&program.as_str())) else {
+    let (Some(first), true) = (first.filter(|&i| i > 0), lists(WRAPPERS, program)) else {
         return Ok(());
     };
     let assigns = |word: &Word| word.start().contains(&b'=');
     let before = &words[1..first];
     // Behind a first operand stands what the wrapped command takes.
-    if GATHERERS.contains(&program.as_str()) || before.iter().any(|w| !w.is_option() && !assigns(w)) {
+    if lists(GATHERERS, program) || before.iter().any(|w| !w.is_option() && !assigns(w)) {
         return Ok(());
     }
     let run = &words[first..];
@@ -267,7 +227,8 @@ fn check_wrapped(words: &[Word]) -> Result<(), Error> {
     let command = run[0].start().is_empty() && run[length..].iter().any(|word| !word.is_option());
     match run[0].holds {
         Some(placeholder) if split || argument || command => Err(Error::refused(format!(
-            "`{placeholder}` stands where `{program}` takes one value, and the next would be its command: give each job one value"
+            "`{placeholder}` stands where `{}` takes one value, and the next would be its command: give each job one value",
+            String::from_utf8_lossy(program)
         ))),
         _ => Ok(()),
     }
@@ -294,20 +255,14 @@ fn check_unknown(words: &[Word]) -> Result<(), Error> {
     Ok(())
 }
 
-fn direct_flag(code: Code, rest: &[Word]) -> bool {
-    let letters = match code {
-        Code::Shell => b"c".as_slice(),
-        Code::Option { letters, .. } => letters,
-        _ => return false,
-    };
-    let cluster = rest.first().map_or(b"".as_slice(), |word| &word.text);
-    cluster.starts_with(b"-") && !cluster.starts_with(b"--") && cluster.iter().any(|b| letters.contains(b))
-}
-
 /// Finds the words after a program's name that hold program text.
 fn code_words(code: Code, words: &[Word]) -> Vec<usize> {
-    match code {
-        Code::All => (0..words.len()).collect(),
+    let mut found = match code {
+        Code::All => return (0..words.len()).collect(),
+        Code::Starts(starts) => {
+            let begins = |word: &Word| starts.iter().any(|start| word.start().starts_with(start.as_bytes()));
+            return (0..words.len()).filter(|&i| begins(&words[i])).collect();
+        }
         Code::Shell => shell_code(words),
         Code::Option { letters, long, takes, anywhere } => {
             option_code(letters, long, takes, anywhere, words).0
@@ -325,7 +280,10 @@ fn code_words(code: Code, words: &[Word]) -> Vec<usize> {
             Some(host) => (host + 1..words.len()).collect(),
             None => Vec::new(),
         },
-    }
+    };
+    // Braces make several words of one, which may be an option and its argument.
+    found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].start().is_empty()));
+    found
 }
 
 fn shell_code(words: &[Word]) -> Vec<usize> {
@@ -398,38 +356,19 @@ fn option_code(
     (found, operand.filter(|&i| i < words.len()))
 }
 
-/// The name that decides what a program is: without folder, version and `.exe`.
-pub(super) fn name(word: &Word) -> String {
+/// The name that decides what a program is: without folder and `.exe`.
+pub(super) fn name(word: &Word) -> &[u8] {
     let base = word.text.rsplit(|&b| b == b'/').next().unwrap_or(b"");
-    let base = String::from_utf8_lossy(base);
-    let base = base.strip_suffix(".exe").unwrap_or(&base);
-    let short = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    if short.is_empty() { base.to_owned() } else { short.to_owned() }
+    base.strip_suffix(b".exe").unwrap_or(base)
 }
 
-fn as_code(placeholder: Placeholder, program: &str, whole: bool) -> Error {
+fn as_code(placeholder: Placeholder, program: &str, cure: &str, whole: bool) -> Error {
     let part = if whole { "is" } else { "is part of" };
-    let cure = match program {
-        "perl" => "write `perl -e '… $ARGV[0] …' {}`".to_owned(),
-        "python" | "pypy" => format!("write `{program} -c '… sys.argv[1] …' {{}}`"),
-        "ruby" => "write `ruby -e '… ARGV[0] …' {}`".to_owned(),
-        "node" | "nodejs" => "write `node -e '… process.argv[1] …' {}`".to_owned(),
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            format!("write `V={{}} {program} '… ENVIRON[\"V\"] …'` as a shell line")
-        }
-        "sed" | "gsed" => "write `V={} awk '… ENVIRON[\"V\"] …'` as a shell line".to_owned(),
-        "ssh" | "autossh" | "rsh" => {
-            "send it on standard input: `printf '%s\\n' {} | ssh HOST 'read -r v; …'`".to_owned()
-        }
-        "eval" => "leave `eval` out".to_owned(),
-        "watch" => "write `watch -- sh -c '…'` in a script of its own".to_owned(),
-        "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh" | "zsh" | "yash" if whole => {
+    let cure = match cure {
+        SHELL if whole => {
             format!("to run values as programs on purpose, pipe them: `printf '%s\\n' {{}} | {program}`")
         }
-        "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh" | "zsh" | "yash" => {
-            format!("write `{program} -c '… \"$1\" …' {program} {{}}`")
-        }
-        _ => format!("hand it over in the environment: `V={{}} {program} …`"),
+        cure => cure.replace("% ", &format!("{program} ")),
     };
     Error::refused(format!(
         "`{placeholder}` {part} the program text of `{program}`, which runs it as code: {cure}"

@@ -1,19 +1,36 @@
 //! What a word of a shell line is made of: quotes, backslashes and `$`.
 
 use super::evaluators::{PROCESS, Word};
+use super::flow::PARAMETERS;
+use super::kinds::ZSH;
 use super::scan::{Forbidden, Quote, Scanner, Seen};
+use super::variables::{self, Use};
 use super::{Error, Repeat};
 
-const ARITHMETIC: Forbidden =
-    Forbidden { place: "in arithmetic, which evaluates the value", cure: "write `$(expr {} + 1)`" };
-const PARAMETER: Forbidden =
-    Forbidden { place: "in `${…}`, which would read it as its own", cure: "write `v={}; … \"${v…}\"`" };
+const ARITHMETIC: Forbidden = Forbidden {
+    place: "in arithmetic, which evaluates the value",
+    cure: "check values with `--only '[0-9]+'`, or write `$(expr {} + 1)`",
+    only: true,
+};
+const PARAMETER: Forbidden = Forbidden {
+    place: "in `${…}`, which would read it as its own",
+    cure: "write `v={}; … \"${v…}\"`, or check values with `--only REGEXP`",
+    only: true,
+};
 const BACKTICKS: Forbidden =
-    Forbidden { place: "in backticks, where quoting cannot be followed", cure: "write `$(…)`" };
-const ANSI: Forbidden =
-    Forbidden { place: "in `$'…'`, where not every shell ends the quotes alike", cure: "write `$'…'{}`" };
-const TRANSLATED: Forbidden =
-    Forbidden { place: "in `$\"…\"`, which is translated before it is expanded", cure: "write `\"…\"`" };
+    Forbidden {
+        place: "in backticks, where quoting cannot be followed", cure: "write `$(…)`", only: false
+    };
+const ANSI: Forbidden = Forbidden {
+    place: "in `$'…'`, where not every shell ends the quotes alike",
+    cure: "write `$'…'{}`",
+    only: false,
+};
+const TRANSLATED: Forbidden = Forbidden {
+    place: "in `$\"…\"`, which is translated before it is expanded",
+    cure: "write `\"…\"`",
+    only: false,
+};
 
 impl Scanner<'_> {
     /// Reads a word where the shell wants exactly one.
@@ -44,11 +61,12 @@ impl Scanner<'_> {
     /// none no word.
     pub(super) fn words(&mut self) -> Result<Vec<Word>, Error> {
         let (from, before, spans) = (self.at, self.seen.len(), self.spans.len());
+        let expanded = self.expanded.len();
         let mut word = Word::default();
         let mut words = Vec::new();
         // Where each argument has its own word, one word is read, and repeated below.
         let count = if self.rules.repeat == Repeat::Context && self.count > 0 { 1 } else { self.count };
-        let mut literal = false;
+        let (mut literal, mut braces) = (false, false);
         loop {
             if let Some(placeholder) = self.placeholder(Quote::Bare)? {
                 let count = if placeholder.repeats() { count } else { 1 };
@@ -68,14 +86,24 @@ impl Scanner<'_> {
                 Some(b'$') => self.dollar(&mut word, Quote::Bare)?,
                 Some(b'`') => self.backticks(&mut word, Quote::Bare)?,
                 Some(byte) => {
+                    braces |= byte == b'{';
+                    word.odd |= b"*?[~".contains(&byte)
+                        && !(byte == b'[' && matches!(self.rest(), [b'[', b' ' | b'\t' | b'\n', ..]));
                     word.text.push(byte);
                     self.copy(1);
                 }
             }
         }
         self.one_line(from)?;
+        // `{a,b}` and `{1..3}` are several words.
+        word.braces = braces && (word.text.contains(&b',') || word.text.windows(2).any(|two| two == b".."));
         // In zsh, `=name` is the path of the program `name`.
-        let equals = self.rules.korn && self.source.get(from) == Some(&b'=');
+        let equals = self.rules.kinds.meets(ZSH) && self.source.get(from) == Some(&b'=');
+        word.odd |= word.braces || equals;
+        word.names = self.expanded[expanded..].to_vec();
+        for earlier in &mut words {
+            (earlier.names, earlier.odd, earlier.braces) = (word.names.clone(), word.odd, word.braces);
+        }
         if let (Some(seen), true) = (self.seen.get(before), equals) {
             return Err(Error::refused(format!(
                 "`{}` stands in a word that begins with `=`, which zsh expands: write `'='`",
@@ -161,12 +189,16 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
+    pub(super) fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
         if let (Some((placeholder, _)), true) = (self.lexed(&self.rest()[1..]), self.peek(1) != Some(b'{')) {
             return Err(Error::refused(format!(
                 "`${placeholder}` would be an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"
             )));
         }
+        if quote == Quote::Bare && !matches!(self.peek(1), Some(b'\'' | b'"')) {
+            word.splits = true;
+        }
+        self.only_in_zsh()?;
         match self.peek(1) {
             Some(b'(') if self.peek(2) == Some(b'(') => {
                 word.expansion();
@@ -185,6 +217,7 @@ impl Scanner<'_> {
             Some(b'"') if quote == Quote::Bare => {
                 self.copy(1);
                 self.forbidden.push(TRANSLATED);
+                word.odd = true;
                 self.double(word)?;
                 self.forbidden.pop();
                 Ok(())
@@ -198,15 +231,16 @@ impl Scanner<'_> {
             Some(byte @ (b'1'..=b'9' | b'@' | b'*' | b'#')) => {
                 self.own_parameter(&[byte])?;
                 word.expansion();
+                self.expanded.push(PARAMETERS.to_vec());
                 self.copy(2);
-                Ok(())
+                self.behind_name()
             }
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                 let rest = &self.rest()[1..];
                 let length = name_length(rest);
                 self.named(word, &rest[..length]);
                 self.copy(1 + length);
-                Ok(())
+                self.behind_name()
             }
             Some(byte @ (b'0' | b'?' | b'!' | b'$' | b'-')) => {
                 // All but `$0` are numbers or letters of the shell's own.
@@ -215,7 +249,7 @@ impl Scanner<'_> {
                     self.named(word, b"0");
                 }
                 self.copy(2);
-                Ok(())
+                self.behind_name()
             }
             _ => {
                 word.text.push(b'$');
@@ -225,9 +259,47 @@ impl Scanner<'_> {
         }
     }
 
+    /// Refuses the expansions of zsh that have no braces: other shells read text there, and what zsh reads has its own rules.
+    fn only_in_zsh(&self) -> Result<(), Error> {
+        let flag = |byte: u8| b"+^=~".contains(&byte);
+        let name = |byte: u8| byte.is_ascii_alphanumeric() || b"_{*@#?$!(:+^=~".contains(&byte);
+        match self.rest() {
+            [_, byte, next, ..] if self.rules.kinds.meets(ZSH) && flag(*byte) && name(*next) => {
+                Err(Error::refused(format!(
+                    "`${0}` is an expansion to zsh, which is followed in braces only: write `${{{0}…}}`",
+                    char::from(*byte)
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what zsh reads behind a variable's name: subscripts, which it evaluates, and modifiers, which hold text.
+    fn behind_name(&self) -> Result<(), Error> {
+        let rest = self.rest();
+        let number = |text: &[u8]| {
+            let end = text.iter().position(|&byte| byte == b']').unwrap_or(0);
+            end > 0
+                && (text[..end].iter().all(|b| b.is_ascii_digit() || b"-,".contains(b))
+                    || matches!(&text[..end], b"@" | b"*"))
+        };
+        let why = match rest {
+            _ if !self.rules.kinds.meets(ZSH) => return Ok(()),
+            [b'[', inner @ ..] if !number(inner) => {
+                "`[` behind `$name` begins a subscript in zsh: write `${name}[`, or `${name[…]}`"
+            }
+            [b':', next, ..] if next.is_ascii_alphabetic() || *next == b'&' => {
+                "`:` and a letter behind `$name` is a modifier in zsh: write `${name}:`"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::refused(why))
+    }
+
     /// Notes a variable; those that name a shell count as one.
     fn named(&mut self, word: &mut Word, name: &[u8]) {
         word.expansion();
+        self.expanded.push(name.to_vec());
         self.holding(name);
         if matches!(name, b"SHELL" | b"BASH" | b"0") {
             word.text.extend_from_slice(b"sh");
@@ -236,7 +308,9 @@ impl Scanner<'_> {
 
     /// Notes the variables into which shells put arguments of their own accord.
     fn holding(&mut self, name: &[u8]) {
-        self.effect.stores |= matches!(name, b"_" | b"BASH_ARGV" | b"argv");
+        if variables::is_filled(name) {
+            self.flow.store(name);
+        }
     }
 
     /// Refuses the line's own positional parameters outside of functions.
@@ -255,6 +329,7 @@ impl Scanner<'_> {
         let (from, before) = (self.at - 1, self.seen.len());
         self.deeper()?;
         word.expansion();
+        word.substituted = true;
         self.copy(1);
         self.substitutions += 1;
         self.commands_in_parentheses(what, from)?;
@@ -282,7 +357,9 @@ impl Scanner<'_> {
         let mut open = 0;
         let mut word = Word::default();
         loop {
-            self.placeholder(Quote::Bare)?;
+            if self.placeholder(Quote::Inner)?.is_some() {
+                continue;
+            }
             match self.peek(0) {
                 None => return Err(self.open(&format!("`{what}`"), from)),
                 Some(b')') if open == 0 => break,
@@ -294,13 +371,18 @@ impl Scanner<'_> {
                     )));
                 }
                 Some(b'$') => {
-                    self.effect.evaluates = true;
-                    self.dollar(&mut word, Quote::Double)?;
+                    self.number(&mut word)?;
+                    continue;
+                }
+                Some(byte) if byte.is_ascii_digit() => {
+                    let digit = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
+                    let length = self.rest().iter().take_while(|byte| digit(byte)).count();
+                    self.copy(length);
                     continue;
                 }
                 Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                     let name = &self.rest()[..name_length(self.rest())];
-                    self.effect.evaluates = true;
+                    self.flow.reckon(name);
                     self.holding(name);
                     self.copy(name.len());
                     continue;
@@ -320,6 +402,41 @@ impl Scanner<'_> {
         Ok(())
     }
 
+    /// A `$` in arithmetic: a number is harmless there, and what else it may be is not.
+    fn number(&mut self, word: &mut Word) -> Result<(), Error> {
+        let rest = &self.rest()[1..];
+        let braces = rest.first() == Some(&b'{');
+        let inner = if braces { &rest[1..] } else { rest };
+        let length = name_length(inner);
+        let name = &inner[..length];
+        let closed = !braces || inner.get(length) == Some(&b'}');
+        match inner.first() {
+            Some(b'#')
+                if braces
+                    && name_length(&inner[1..]) > 0
+                    && inner.get(1 + name_length(&inner[1..])) == Some(&b'}') =>
+            {
+                let before = self.expanded.len();
+                self.dollar(word, Quote::Double)?;
+                self.expanded.truncate(before);
+                Ok(())
+            }
+            Some(b'?' | b'$' | b'!') if !braces => self.dollar(word, Quote::Double),
+            Some(byte) if super::scan::is_name(name) && closed && !byte.is_ascii_digit() => {
+                self.flow.reckon(name);
+                self.holding(name);
+                let before = self.expanded.len();
+                self.dollar(word, Quote::Double)?;
+                self.expanded.truncate(before);
+                Ok(())
+            }
+            _ => {
+                self.flow.evaluate_any();
+                self.dollar(word, Quote::Double)
+            }
+        }
+    }
+
     /// `${…}`.
     fn parameter(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
         let from = self.at;
@@ -332,14 +449,19 @@ impl Scanner<'_> {
                 "`${placeholder}` is an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"
             )));
         }
-        self.effect.evaluates |= evaluates(header);
+        if evaluates(header) {
+            self.flow.evaluate_any();
+        }
         self.named_in_braces(word, header);
+        let before = self.expanded.len();
         self.deeper()?;
         // `${#` is the shell's, also where `{#` begins a placeholder.
         self.skip(2);
         self.forbidden.push(PARAMETER);
         loop {
-            self.placeholder(Quote::Bare)?;
+            if self.placeholder(Quote::Inner)?.is_some() {
+                continue;
+            }
             match self.peek(0) {
                 None => return Err(self.open("`${`", from)),
                 Some(b'}') => break,
@@ -359,6 +481,19 @@ impl Scanner<'_> {
         self.copy(1);
         self.forbidden.pop();
         self.nesting -= 1;
+        // `${name:=word}` assigns.
+        let name = &header[..name_length(header)];
+        if matches!(&header[name.len()..], [b'=', ..] | [b':', b'=', ..]) {
+            let words = &header[name.len()..];
+            let text: Vec<Vec<u8>> =
+                words.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).map(<[u8]>::to_vec).collect();
+            let from = [&self.expanded[before..], &text[..]].concat();
+            self.stored(name, None)?;
+            self.flow.copy(name, &from);
+            if variables::assigned(name, self.rules.kinds) != Use::Text {
+                self.flow.evaluate_any();
+            }
+        }
         Ok(())
     }
 
@@ -378,7 +513,10 @@ impl Scanner<'_> {
 
     fn named_in_braces(&mut self, word: &mut Word, header: &[u8]) {
         let name = header.strip_prefix(b"!").or(header.strip_prefix(b"#")).unwrap_or(header);
-        self.named(word, &name[..name_length(name)]);
+        match name.first() {
+            Some(b'0'..=b'9' | b'@' | b'*') => self.named(word, PARAMETERS),
+            _ => self.named(word, &name[..name_length(name)]),
+        }
     }
 
     /// `$'…'`: not POSIX. Where shells disagree on its end, it is refused.
@@ -405,6 +543,7 @@ impl Scanner<'_> {
         self.forbidden.pop();
         // Its text is what the shell makes of it: unknown here.
         word.expansion();
+        word.odd = true;
         Ok(())
     }
 
@@ -440,6 +579,8 @@ impl Scanner<'_> {
         self.check_inner(&inner, BACKTICKS)?;
         self.nesting -= 1;
         word.expansion();
+        word.substituted = true;
+        word.splits |= quote == Quote::Bare;
         self.copy(at + 1 - self.at);
         Ok(())
     }
@@ -449,18 +590,39 @@ fn name_length(text: &[u8]) -> usize {
     text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()
 }
 
-/// Says whether `${header` evaluates a value: `${!v}`, `${v@P}`, `${v:offset}`, `${a[i]}`, zsh's flags.
+/// Says whether `${header` may evaluate what a variable holds: it is none of the forms that are known not to.
+///
+/// Those are POSIX's, substrings by literal numbers, replacements, changes of case, `@Q` and its like, subscripts that are
+/// numbers or stand for all, zsh's `:h`, `:t`, `:r`, `:e`. The rest, such as `${!v}`, `${v@P}` and flags of zsh, counts.
 fn evaluates(header: &[u8]) -> bool {
     let name = match header {
-        [b'!', b'}', ..] => return false,
-        [b'!' | b'(' | b'=' | b'~' | b'^' | b'+', ..] => return true,
+        [b'#', b'}', ..] | [b'?' | b'$' | b'!' | b'-', b'}', ..] => return false,
         [b'#', rest @ ..] => rest,
         _ => header,
     };
-    match &name[name_length(name)..] {
-        [b'[', b'@' | b'*', b']', ..] => false,
-        [b'[' | b'@', ..] => true,
-        [b':', next, ..] => !b"-=?+".contains(next),
-        _ => false,
+    let length = match name.first() {
+        Some(b'@' | b'*') => 1,
+        _ => name_length(name),
+    };
+    let mut rest = &name[length..];
+    if let Some(inner) = rest.strip_prefix(b"[") {
+        let end = inner.iter().position(|&byte| byte == b']').unwrap_or(0);
+        let index = &inner[..end];
+        if !(matches!(index, b"@" | b"*")
+            || end > 0 && index.iter().all(|b| b.is_ascii_digit() || *b == b'-'))
+        {
+            return true;
+        }
+        rest = &inner[end + 1..];
+    }
+    let end = rest.iter().position(|&byte| byte == b'}').unwrap_or(rest.len());
+    match rest {
+        _ if length == 0 => true,
+        [b'}' | b'-' | b'=' | b'?' | b'+' | b'#' | b'%' | b'/' | b'^' | b',', ..] => false,
+        [b':', b'-' | b'=' | b'?' | b'+', ..] => false,
+        [b':', b'h' | b't' | b'r' | b'e', b'}', ..] => false,
+        [b':', ..] => !rest[1..end].iter().all(|byte| byte.is_ascii_digit() || b": -".contains(byte)),
+        [b'@', b'Q' | b'U' | b'u' | b'L', b'}', ..] => false,
+        _ => true,
     }
 }

@@ -54,6 +54,11 @@ impl Placeholder {
         }
     }
 
+    /// Says whether it is digits whatever the input is: `{#}`, `{%}`.
+    pub(super) fn is_number(self) -> bool {
+        !matches!(self.source, Source::Each | Source::Nth(_) | Source::Last(_))
+    }
+
     /// Says whether it, or a part of what it stands for, fulfils the condition.
     pub(super) fn any(self, condition: &dyn Fn(Source) -> bool) -> bool {
         condition(self.source)

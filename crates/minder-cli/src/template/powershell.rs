@@ -359,7 +359,7 @@ impl<'a> Scanner<'a> {
         if let Some(first) = words.first_mut() {
             first.text.make_ascii_lowercase();
             first.text.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
-            evaluators::check_programs(&words)?;
+            evaluators::check_programs(&words, false, true)?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Redirections of a shell line, and the here-documents that begin behind a line's end.
 
 use super::Error;
+use super::evaluators::Word;
 use super::scan::Scanner;
 
 /// A here-document whose text is still to come.
@@ -19,7 +20,7 @@ impl Scanner<'_> {
             match self.peek(digits) {
                 Some(b'<' | b'>') => {
                     self.copy(digits);
-                    self.redirection()?;
+                    drop(self.redirection()?);
                 }
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') if digits == 0 => return Ok(()),
                 // `} done`, `fi }`: a word may only be the next closing one.
@@ -36,14 +37,23 @@ impl Scanner<'_> {
         }
     }
 
-    pub(super) fn redirection(&mut self) -> Result<(), Error> {
+    /// Reads a redirection; returns the text that a command gets as its input.
+    ///
+    /// The operators are those that all shells read alike. bash expands what follows `>&` a second time where that is no
+    /// number, so there stands no value.
+    pub(super) fn redirection(&mut self) -> Result<Option<Word>, Error> {
         const OPERATORS: [&[u8]; 10] = [b"<<<", b"<<-", b"<<", b"<>", b"<&", b">>", b">&", b">|", b"<", b">"];
         let operator =
             OPERATORS.into_iter().find(|operator| self.rest().starts_with(operator)).unwrap_or(b"");
         self.copy(operator.len());
+        if matches!(self.peek(0), Some(b'&' | b'|' | b'!' | b';' | b'#')) {
+            return Err(Error::refused(
+                "a redirection is written as only some shells read it: write `>`, `>>`, `<`, or `2>&1` behind it",
+            ));
+        }
         self.blanks()?;
         if matches!(operator, b"<<" | b"<<-") {
-            return self.here_document_end(operator == b"<<-");
+            return self.here_document_end(operator == b"<<-").map(|()| None);
         }
         if matches!(self.peek(0), None | Some(b'\n' | b';' | b'&' | b'|' | b'(' | b')'))
             || (matches!(self.peek(0), Some(b'<' | b'>')) && self.peek(1) != Some(b'('))
@@ -52,10 +62,21 @@ impl Scanner<'_> {
         }
         let before = self.seen.len();
         let target = self.word()?;
-        if operator != b"<<<" && !target.nested {
+        if matches!(operator, b">&" | b"<&") {
+            if let (Some(placeholder), false) = (target.holds, self.rules.harmless) {
+                return Err(Error::refused(format!(
+                    "`{placeholder}` stands behind `>&`, which bash expands a second time: write `> {{}} 2>&1`"
+                )));
+            }
+            self.flow.evaluate(&target.names);
+        }
+        if operator == b"<<<" {
+            return Ok(Some(target));
+        }
+        if !target.nested {
             self.redirected += self.seen.len() - before;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn here_document_end(&mut self, tabs: bool) -> Result<(), Error> {

@@ -6,10 +6,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::builtins::{self, Effect};
-use super::evaluators::Word;
+use super::builtins::{self, Context};
+use super::evaluators::{self, Word};
+use super::flow::Flow;
+use super::kinds::Kinds;
 use super::lexicon::Lexicon;
 use super::redirection::{HereDocument, unfollowed};
+use super::variables::{self, Use};
 use super::{Error, Placeholder, Repeat};
 
 /// The quotes around a place.
@@ -18,6 +21,8 @@ pub(super) enum Quote {
     Bare,
     Double,
     Single,
+    /// Inside of `$((…))` or `${…}`, where quotes would be read as more than quotes.
+    Inner,
 }
 
 /// A placeholder as it was found.
@@ -32,10 +37,10 @@ pub(super) struct Seen {
 /// How a line is read.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
-    /// The shell evaluates numbers.
-    pub(super) korn: bool,
-    /// The shell has `[[`.
-    pub(super) conditional: bool,
+    /// The shells that it may be.
+    pub(super) kinds: Kinds,
+    /// Values are what `--only` says: they may stand where they are code.
+    pub(super) harmless: bool,
     pub(super) repeat: Repeat,
     pub(super) lexicon: Arc<Lexicon>,
 }
@@ -48,6 +53,8 @@ pub(super) struct Scanned {
     pub(super) spans: Vec<Range<usize>>,
     /// Where a further word of the last command belongs, if the line ends in a simple command.
     pub(super) tail: Option<usize>,
+    /// The placeholders that are a command's name.
+    pub(super) named: Vec<Placeholder>,
 }
 
 /// A place where no placeholder may stand, and the way out.
@@ -55,6 +62,8 @@ pub(super) struct Scanned {
 pub(super) struct Forbidden {
     pub(super) place: &'static str,
     pub(super) cure: &'static str,
+    /// Values that `--only` lets pass may stand there.
+    pub(super) only: bool,
 }
 
 /// The deepest nesting of commands and expansions that is followed.
@@ -83,7 +92,14 @@ pub(super) struct Scanner<'a> {
     pub(super) functions: usize,
     pub(super) nesting: usize,
     pub(super) here_documents: Vec<HereDocument>,
-    pub(super) effect: Effect,
+    pub(super) flow: Flow,
+    /// The variables that get what is read from the input.
+    reads: Vec<Vec<Vec<u8>>>,
+    /// The variables that were expanded, in their order.
+    pub(super) expanded: Vec<Vec<u8>>,
+    named: Vec<Placeholder>,
+    /// The next command runs, whatever those before it did.
+    sequenced: bool,
     pub(super) redirected: usize,
     pub(super) rules: &'a Rules,
     /// For how many arguments the line is read.
@@ -102,16 +118,50 @@ impl<'a> Scanner<'a> {
                  placeholder, or quote that word"
             )));
         }
-        let Effect { evaluates, stores, reads } = scanner.effect;
-        let reads = reads && scanner.seen.len() > scanner.redirected;
-        if evaluates && (stores || reads) {
-            return Err(Error::refused(
-                "the line puts a value into a variable and also evaluates variables (arithmetic, `eval`, program text, \
-                 `${!v}`), where the value would be code: use `expr` or `[ … ]`, and `{}` in place of the variable",
-            ));
+        scanner.judge()?;
+        let Scanner { seen, spans, tail, named, .. } = scanner;
+        Ok(Scanned { seen, spans, tail, named })
+    }
+
+    /// Judges the line as a whole: what became of values in variables.
+    fn judge(&mut self) -> Result<(), Error> {
+        if self.rules.harmless {
+            return Ok(());
         }
-        let Scanner { seen, spans, tail, .. } = scanner;
-        Ok(Scanned { seen, spans, tail })
+        if self.seen.len() > self.redirected {
+            for names in std::mem::take(&mut self.reads) {
+                for name in &names {
+                    match name.is_empty() {
+                        true => self.flow.store_any(),
+                        false => self.flow.store(name),
+                    }
+                }
+            }
+        }
+        if self.flow.runs_parameters {
+            if self.flow.builtin_as_argument {
+                return Err(Error::refused(
+                    "a function runs its arguments as a command, and the name of a builtin that evaluates is among them: write the \
+                     command itself",
+                ));
+            }
+            // Which builtins a value names is looked at job by job.
+            self.named = self.seen.iter().map(|seen| seen.placeholder).collect();
+        }
+        if let Some(name) = self.flow.command_of_the_line() {
+            let name = String::from_utf8_lossy(name);
+            return Err(Error::refused(format!(
+                "`${name}` names a command and is set in the line, and may be `eval`: write the name, or `env \"${name}\"`"
+            )));
+        }
+        if self.flow.is_safe() || self.seen.is_empty() {
+            return Ok(());
+        }
+        Err(Error::refused(
+            "the line puts a value into a variable and also evaluates variables (arithmetic, `eval`, program text, `${!v}`, an \
+             unquoted `$v` in `[ … ]`), where the value would be code: use `expr` or `[ … ]` with `\"$v\"`, or check values with \
+             `--only '[0-9]+'`",
+        ))
     }
 
     pub(super) fn new(source: &'a [u8], rules: &'a Rules, count: usize) -> Scanner<'a> {
@@ -126,7 +176,11 @@ impl<'a> Scanner<'a> {
             functions: 0,
             nesting: 0,
             here_documents: Vec::new(),
-            effect: Effect::default(),
+            flow: Flow::new(rules.kinds),
+            reads: Vec::new(),
+            expanded: Vec::new(),
+            named: Vec::new(),
+            sequenced: true,
             redirected: 0,
             rules,
             count,
@@ -141,10 +195,12 @@ impl<'a> Scanner<'a> {
         scanner.functions = self.functions;
         scanner.substitutions = self.substitutions + 1;
         scanner.nesting = self.nesting + 1;
+        scanner.flow = std::mem::take(&mut self.flow);
         scanner.list(&[], false)?;
-        let (effect, hidden) = (scanner.effect, scanner.hidden);
-        self.hidden = self.hidden.or(hidden);
-        self.merge(effect);
+        self.hidden = self.hidden.or(scanner.hidden);
+        self.flow = scanner.flow;
+        self.reads.append(&mut scanner.reads);
+        self.expanded.append(&mut scanner.expanded);
         Ok(())
     }
 
@@ -181,7 +237,9 @@ impl<'a> Scanner<'a> {
         let Some((placeholder, length)) = self.lexed(self.rest()) else {
             return Ok(None);
         };
-        if let Some(Forbidden { place, cure }) = self.forbidden.last() {
+        let harmless = self.rules.harmless || placeholder.is_number();
+        let lifted = |place: &&Forbidden| !(place.only && harmless);
+        if let Some(Forbidden { place, cure, .. }) = self.forbidden.iter().rev().find(lifted) {
             return Err(Error::refused(format!("`{placeholder}` stands {place}: {cure}")));
         }
         self.seen.push(Seen { at: self.at, length, placeholder, quote });
@@ -191,7 +249,7 @@ impl<'a> Scanner<'a> {
 
     /// The first placeholder found since `before` were known.
     pub(super) fn since(&self, before: usize) -> Option<Placeholder> {
-        self.seen.get(before).map(|seen| seen.placeholder)
+        self.seen[before..].iter().map(|seen| seen.placeholder).find(|placeholder| !placeholder.is_number())
     }
 
     pub(super) fn open(&self, what: &str, at: usize) -> Error {
@@ -207,12 +265,6 @@ impl<'a> Scanner<'a> {
             )));
         }
         Ok(())
-    }
-
-    pub(super) fn merge(&mut self, other: Effect) {
-        self.effect.evaluates |= other.evaluates;
-        self.effect.stores |= other.stores;
-        self.effect.reads |= other.reads;
     }
 
     /// Reads commands up to a closing `)`, as in `$(…)`; the parenthesis is copied.
@@ -251,7 +303,10 @@ impl<'a> Scanner<'a> {
                 }
                 Some(b')') if parenthesis => break End::Parenthesis,
                 Some(b')') => return Err(Error::syntax("a `)` closes nothing")),
-                Some(b'\n') => self.newline()?,
+                Some(b'\n') => {
+                    self.sequenced = true;
+                    self.newline()?;
+                }
                 Some(b'#') => self.comment()?,
                 Some(b';') if matches!(self.peek(1), Some(b';' | b'&' | b'|')) => {
                     if !stops.contains(&"esac") {
@@ -261,7 +316,10 @@ impl<'a> Scanner<'a> {
                     self.copy(if resumed { 3 } else { 2 });
                     break End::Branch;
                 }
-                Some(b';' | b'&' | b'|') => self.copy(1),
+                Some(byte @ (b';' | b'&' | b'|')) => {
+                    self.sequenced = byte == b';';
+                    self.copy(1);
+                }
                 Some(_) => {
                     let word = self.plain();
                     if let Some(&stop) = stops.iter().find(|stop| stop.as_bytes() == word) {
@@ -337,6 +395,9 @@ impl<'a> Scanner<'a> {
 
     fn simple(&mut self) -> Result<(), Error> {
         let mut words: Vec<Word> = Vec::new();
+        let mut inputs: Vec<Word> = Vec::new();
+        let mut numbers: Vec<Vec<u8>> = Vec::new();
+        let surely = self.sequenced && self.nesting == 1;
         let mut end = self.at;
         loop {
             self.blanks()?;
@@ -344,7 +405,7 @@ impl<'a> Scanner<'a> {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') => break,
                 Some(b'(') if words.len() == 1 && words[0].gap.is_none() => return self.function(),
                 Some(b'(') => return Err(Error::syntax("`(` after a word opens nothing: quote it")),
-                Some(b'<' | b'>') if self.peek(1) != Some(b'(') => self.redirection()?,
+                Some(b'<' | b'>') if self.peek(1) != Some(b'(') => inputs.extend(self.redirection()?),
                 Some(_) => {
                     let from = self.at;
                     let before = self.seen.len();
@@ -355,7 +416,8 @@ impl<'a> Scanner<'a> {
                     {
                         continue;
                     }
-                    if !(words.is_empty() && self.assignment(from, before, &found)?) {
+                    self.odd_descriptor(from)?;
+                    if !(words.is_empty() && self.assignment(from, before, &found, &mut numbers)?) {
                         words.extend(found);
                     }
                 }
@@ -363,13 +425,75 @@ impl<'a> Scanner<'a> {
             end = self.at;
         }
         self.tail = (!words.is_empty()).then_some(end);
-        let effect = builtins::check(&words, self.rules.korn, self.functions > 0)?;
-        self.merge(effect);
+        let surely = surely && words.is_empty() && (self.rest().starts_with(b"&&") || !self.joined_to_next());
+        numbers.iter().for_each(|name| self.flow.number(name, surely));
+        self.judge_command(&words, &inputs)
+    }
+
+    /// Says whether what was read is a part of a pipe, or runs beside the rest of the line.
+    fn joined_to_next(&self) -> bool {
+        matches!(self.peek(0), Some(b'&' | b'|'))
+    }
+
+    /// Judges a simple command, and what it gets as its input with `<<<`.
+    fn judge_command(&mut self, words: &[Word], inputs: &[Word]) -> Result<(), Error> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let (kinds, harmless) = (self.rules.kinds, self.rules.harmless);
+        let context = Context { kinds, function: self.functions > 0, harmless };
+        let found = builtins::check(words, context, &mut self.flow)?;
+        let sourced = matches!(words[0].text.as_slice(), b"." | b"source")
+            && words.get(1).is_some_and(|file| file.text.starts_with(b"/dev/"));
+        if sourced && !harmless {
+            // What it reads may be a value, by a pipe or `<<<`.
+            return Err(Error::refused(
+                "`.` reads `/dev/…` as code: write what it is to run to a file of your own",
+            ));
+        }
+        self.reads.extend(found.reads);
+        self.named.extend(found.named);
+        for input in inputs {
+            let input = if harmless { Word { holds: None, ..input.clone() } } else { input.clone() };
+            let reached = evaluators::check_input(words, &input)?;
+            self.flow.evaluate(&reached.names);
+        }
+        if let Some(code) = found.code {
+            const CODE: Forbidden = Forbidden {
+                place: "in code that is read later",
+                cure: "write `v={}` before it",
+                only: false,
+            };
+            let nested =
+                Error::syntax("the code of `eval` or `trap` cannot be followed: write it as a function");
+            let code: &[u8] = &code;
+            self.check_inner(code, CODE).map_err(|error| match error.kind() {
+                super::ErrorKind::Syntax => nested,
+                _ => error,
+            })?;
+        }
         Ok(())
     }
 
+    /// Refuses what bash reads as a variable for a descriptor, whose subscript it evaluates: `{a[i]}>f`.
+    fn odd_descriptor(&self, from: usize) -> Result<(), Error> {
+        let redirects = matches!(self.peek(0), Some(b'<' | b'>'));
+        let text = &self.source[from..self.at];
+        let braces = text.starts_with(b"{") && text.ends_with(b"}") && self.lexed(text).is_none();
+        match redirects && braces && text.contains(&b'[') {
+            true => Err(Error::refused("`{…[…]}` before `<` or `>` is a variable to bash: write `{name}`")),
+            false => Ok(()),
+        }
+    }
+
     /// Judges the word that began at `from` as an assignment; `before` placeholders were known there.
-    fn assignment(&mut self, from: usize, before: usize, words: &[Word]) -> Result<bool, Error> {
+    fn assignment(
+        &mut self,
+        from: usize,
+        before: usize,
+        words: &[Word],
+        numbers: &mut Vec<Vec<u8>>,
+    ) -> Result<bool, Error> {
         let text = &self.source[from..self.at];
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let (name, rest) = text.split_at(length);
@@ -380,8 +504,8 @@ impl<'a> Scanner<'a> {
             return Ok(false);
         }
         if rest.starts_with(b"[") && rest.contains(&b'=') {
-            self.effect.evaluates = true;
-            return match words.iter().find_map(|word| word.holds) {
+            self.subscript(name, rest, words);
+            return match words.iter().find_map(|word| word.holds).filter(|_| !self.rules.harmless) {
                 None => Ok(true),
                 Some(placeholder) => Err(Error::refused(format!(
                     "`{placeholder}` stands in an assignment to an array, whose index is evaluated: use a plain variable"
@@ -394,18 +518,55 @@ impl<'a> Scanner<'a> {
         let holds = Self::alone(words, self.seen.get(before), "is assigned to a variable")?
             .and_then(|word| word.holds);
         if self.peek(0) == Some(b'(') && rest.ends_with(b"=") {
-            return self.array().map(|()| true);
+            return self.array(name).map(|()| true);
         }
-        if let Some(placeholder) = holds {
-            self.stored(name, placeholder)?;
+        let value = &rest[operator..];
+        match (holds, words) {
+            (Some(placeholder), _) => self.stored(name, Some(placeholder))?,
+            (None, [word]) if is_number(word, value) => {
+                self.stored(name, None)?;
+                numbers.push(name.to_vec());
+            }
+            (None, _) => {
+                self.stored(name, None)?;
+                let reads_again = words
+                    .iter()
+                    .any(|word| word.gap.is_some() || word.text.iter().any(|b| b"$`".contains(b)));
+                if reads_again && variables::assigned(name, self.rules.kinds) == Use::Evaluated {
+                    self.flow.evaluate_any();
+                }
+                let from: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
+                match words {
+                    [word] if word.gap.is_none() && !word.odd => self.flow.text(name, &word.text, &from),
+                    _ => self.flow.copy(name, &from),
+                }
+            }
         }
         Ok(true)
     }
 
-    fn array(&mut self) -> Result<(), Error> {
-        const ARRAY: Forbidden =
-            Forbidden { place: "in an array, whose indices are evaluated", cure: "use a plain variable" };
+    /// Notes `name[…]=`: its subscript is evaluated, unless it is a number.
+    fn subscript(&mut self, name: &[u8], rest: &[u8], words: &[Word]) {
+        let end = rest.iter().position(|&byte| byte == b']').unwrap_or(rest.len());
+        if !rest[1..end].iter().all(u8::is_ascii_digit) || end < 2 {
+            self.flow.evaluate_any();
+        }
+        self.flow.array(name);
+        match words.iter().any(|word| word.holds.is_some()) {
+            true => self.flow.store(name),
+            false => self.flow.copy(name, &words.iter().flat_map(mentions).collect::<Vec<_>>()),
+        }
+    }
+
+    fn array(&mut self, name: &[u8]) -> Result<(), Error> {
+        const ARRAY: Forbidden = Forbidden {
+            place: "in an array, whose indices are evaluated",
+            cure: "use a plain variable, or check values with `--only REGEXP`",
+            only: true,
+        };
         self.copy(1);
+        self.flow.array(name);
+        let before = self.expanded.len();
         self.forbidden.push(ARRAY);
         loop {
             self.separators()?;
@@ -414,23 +575,40 @@ impl<'a> Scanner<'a> {
                 None | Some(b';' | b'&' | b'|' | b'<' | b'>' | b'(') => {
                     return Err(Error::syntax("an array has no `)`"));
                 }
-                Some(_) => drop(self.word()?),
+                Some(byte) => {
+                    let word = self.word()?;
+                    let end = word.text.iter().position(|&byte| byte == b']').unwrap_or(0);
+                    if byte == b'[' && !(end > 1 && word.text[1..end].iter().all(u8::is_ascii_digit)) {
+                        self.flow.evaluate_any();
+                    }
+                }
             }
         }
         self.forbidden.pop();
         self.copy(1);
+        self.stored(name, None)?;
+        let from = self.expanded[before..].to_vec();
+        self.flow.copy(name, &from);
         Ok(())
     }
 
-    pub(super) fn stored(&mut self, name: &[u8], placeholder: Placeholder) -> Result<(), Error> {
-        self.effect.stores = true;
-        if !builtins::evaluated_variable(name) {
-            return Ok(());
+    /// Notes that a variable gets a text; `placeholder`: one with a value.
+    pub(super) fn stored(&mut self, name: &[u8], placeholder: Option<Placeholder>) -> Result<(), Error> {
+        let used = variables::assigned(name, self.rules.kinds);
+        if placeholder.is_some() {
+            self.flow.store(name);
         }
-        let name = String::from_utf8_lossy(name);
-        Err(Error::refused(format!(
-            "`{placeholder}` is assigned to `{name}`, which shells evaluate: use another name"
-        )))
+        let shown = String::from_utf8_lossy(name);
+        match (used, placeholder) {
+            _ if self.rules.harmless => Ok(()),
+            (Use::Grammar, _) => Err(Error::refused(format!(
+                "`{shown}` changes how the rest of the line is read: use another name"
+            ))),
+            (Use::Evaluated, Some(placeholder)) => Err(Error::refused(format!(
+                "`{placeholder}` is assigned to `{shown}`, which shells evaluate: use another name"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Copies blanks and joined lines.
@@ -484,6 +662,21 @@ pub(super) fn is_name(text: &[u8]) -> bool {
     !text.is_empty()
         && !text[0].is_ascii_digit()
         && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+/// Says whether a word that is assigned is a number: digits, or one arithmetic expansion.
+fn is_number(word: &Word, written: &[u8]) -> bool {
+    let plain = word.names.is_empty() && !word.substituted && word.holds.is_none() && !word.odd;
+    let inner = written.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(written);
+    let digits = word.gap.is_none() && word.text.iter().all(u8::is_ascii_digit);
+    plain && (digits || (word.text.is_empty() && inner.starts_with(b"$((") && inner.ends_with(b"))")))
+}
+
+/// The variables in a word, and those that its text names: arithmetic goes from one to the next.
+pub(super) fn mentions(word: &Word) -> Vec<Vec<u8>> {
+    let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let named = word.text.split(|byte| !name(byte)).filter(|text| is_name(text)).map(<[u8]>::to_vec);
+    word.names.iter().cloned().chain(named).collect()
 }
 
 /// `2>`, or `{fd}>`.

@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::dialect::{KORN, Shell};
+use super::dialect::Shell;
+use super::kinds::{ALL, YASH};
 use super::placeholder::Source;
 use super::scan::{Quote, Rules, Scanner, Seen};
 use super::written::{Part, Written};
-use super::{Checks, Error, Job, Options, Placeholder, Size, display, os_str};
+use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Size, builtins, display, os_str};
 
 /// A shell line and what it is started with.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub(super) struct Line {
     head: Vec<OsString>,
     shell: OsString,
     written: Written,
+    /// The placeholders that are a command's name: their values must be no builtins that evaluate.
+    named: Vec<Placeholder>,
     rules: Rules,
     lenient: bool,
     checks: Checks,
@@ -40,11 +43,12 @@ const RENDERED_MAX: usize = 4;
 
 impl Line {
     pub(super) fn parse(line: &OsStr, options: &Options, shell: &Shell) -> Result<Line, Error> {
-        let name = shell.name.as_str();
-        let korn = KORN.contains(&name);
-        let conditional = korn || name == "bash" || name == "rbash";
-        let rules =
-            Rules { korn, conditional, repeat: options.repeat, lexicon: Arc::new(options.lexicon.clone()) };
+        let rules = Rules {
+            kinds: shell.kinds.unwrap_or(ALL),
+            harmless: false,
+            repeat: options.repeat,
+            lexicon: Arc::new(options.lexicon.clone()),
+        };
         let mut written = line.as_encoded_bytes().to_vec();
         let mut scanned = Scanner::scan(&written, &rules, 1)?;
         if scanned.seen.is_empty() && options.append {
@@ -57,6 +61,7 @@ impl Line {
             head: shell.head(),
             shell: shell.program.clone(),
             written: Written { text: written, seen: scanned.seen, spans: scanned.spans },
+            named: scanned.named,
             rules,
             lenient: options.missing_is_empty,
             checks: Checks::default(),
@@ -81,15 +86,54 @@ impl Line {
             other = self.rendered(count);
             &other
         };
+        self.check_commands(job)?;
         let mut argv = Vec::with_capacity(self.head.len() + 2 + rendered.parameters.len());
         argv.extend_from_slice(&self.head);
         argv.extend([rendered.line.clone(), self.shell.clone()]);
         for (placeholder, nth) in &rendered.parameters {
             let mut value = OsString::new();
             placeholder.push(job, *nth, self.lenient, &mut value)?;
+            self.check_text(&value)?;
             argv.push(value);
         }
         Ok(argv)
+    }
+
+    /// Refuses a value that is the name of a builtin which evaluates its arguments, where it would be run.
+    fn check_commands(&self, job: &Job<'_>) -> Result<(), Error> {
+        for placeholder in &self.named {
+            let arguments = if placeholder.repeats() { job.columns.len() } else { 1 };
+            for nth in 0..arguments {
+                let mut value = OsString::new();
+                placeholder.push(job, nth, self.lenient, &mut value)?;
+                if builtins::can_evaluate(value.as_encoded_bytes(), self.rules.kinds) && !self.rules.harmless
+                {
+                    return Err(Error::new(
+                        ErrorKind::Value,
+                        format!(
+                            "the value `{}` would be a builtin of the shell, which can evaluate its arguments: give the command as \
+                             several words",
+                            value.to_string_lossy()
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a value that yash would alter: it reads its arguments as text of its locale and drops what is none.
+    fn check_text(&self, value: &OsStr) -> Result<(), Error> {
+        if self.rules.kinds != YASH || value.is_ascii() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Value,
+            format!(
+                "the value `{}` has characters beyond ASCII, which yash drops where its locale lacks them: use another `--shell`",
+                value.to_string_lossy()
+            ),
+        ))
     }
 
     fn rendered(&self, count: usize) -> Arc<Rendered> {
@@ -170,6 +214,7 @@ impl Line {
             Quote::Bare if self.written.is_word(seen) => b"",
             Quote::Bare | Quote::Double => b"\"\"",
             Quote::Single => b"''",
+            Quote::Inner => b"",
         }
     }
 
@@ -197,6 +242,7 @@ impl Line {
                 }
                 match seen.quote {
                     Quote::Bare => {}
+                    Quote::Inner => out += &value.to_string_lossy(),
                     Quote::Double => out += &display::in_double_quotes(&value),
                     Quote::Single => out += &display::in_single_quotes(&value),
                 }
@@ -266,6 +312,7 @@ impl Numbers {
             Quote::Double => ("", " ", ""),
             Quote::Bare => ("\"", "\" \"", "\""),
             Quote::Single => ("'\"", " ", "\"'"),
+            Quote::Inner => ("", " ", ""),
         };
         line.extend_from_slice(before.as_bytes());
         for (i, nth) in arguments.enumerate() {

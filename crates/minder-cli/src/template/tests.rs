@@ -358,7 +358,7 @@ fn what_cannot_be_followed_is_refused_and_named() {
     }
     let deep = "$(".repeat(200);
     refused(&format!("echo {deep}"), "deep");
-    for shell in ["fish", "csh", "tcsh", "yash"] {
+    for shell in ["fish", "csh", "tcsh", "posh", "oksh", "rc"] {
         let error = parse_with("echo {}", shell).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Shell);
     }
@@ -374,6 +374,7 @@ fn what_cannot_be_followed_is_refused_and_named() {
         "/opt/bash5.2",
         "ksh93",
         "mksh",
+        "yash",
         "zsh-5.9",
         "ash",
         "busybox",

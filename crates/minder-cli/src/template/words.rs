@@ -146,7 +146,7 @@ impl Words {
         }
         match words.is_empty() {
             true => Ok(()),
-            false => evaluators::check_programs(&words).map(drop),
+            false => evaluators::check_programs(&words, false, false).map(drop),
         }
     }
 

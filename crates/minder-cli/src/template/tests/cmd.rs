@@ -8,7 +8,7 @@ use super::super::lexicon::Lexicon;
 use super::*;
 
 fn cmd() -> Shell {
-    Shell { program: "cmd.exe".into(), name: "cmd".to_owned(), dialect: Dialect::Cmd }
+    Shell { program: "cmd.exe".into(), name: "cmd".to_owned(), dialect: Dialect::Cmd, kinds: None }
 }
 
 fn line(template: &str, options: &Options) -> Result<Line, Error> {
@@ -171,7 +171,7 @@ fn places_that_are_read_otherwise_are_refused() {
         ("powershell -c {}", "program text of `powershell`"),
         ("wsl ls {}", "program text of `wsl`"),
         ("python -c {}", "program text of `python`"),
-        ("\"C:\\Python 3\\python3.exe\" -c \"x {}\"", "program text of `python`"),
+        ("\"C:\\Python 3\\python3.exe\" -c \"x {}\"", "program text of `python3`"),
         ("forfiles /c {}", "makes a command of it"),
         ("if exist x cmd /c {}", "program text of `cmd`"),
         ("if exist x (echo) else start {}", "hands it to another cmd"),

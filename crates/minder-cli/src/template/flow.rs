@@ -1,0 +1,166 @@
+//! What a line does with variables: into which a value may come, and which are read as code.
+//!
+//! A value in a variable is as dangerous as the value itself where the shell evaluates the variable. So the scanner notes
+//! each store, each copy and each evaluation by the variable's name, and [`Flow::is_safe`] decides at the line's end. Nothing
+//! depends on the order of the line but numbers: a variable counts as one only behind its assignment.
+
+use std::collections::BTreeSet;
+
+use super::builtins;
+use super::kinds::Kinds;
+use super::variables::{self, Use};
+
+/// Variables, as far as their names are known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    /// One of them may be any variable.
+    pub(super) any: bool,
+    pub(super) names: BTreeSet<Vec<u8>>,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Flow {
+    kinds: Kinds,
+    /// Those that may hold a value.
+    stores: Names,
+    /// Those that are read as code.
+    evaluates: Names,
+    /// Those that get what others hold.
+    copies: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
+    /// Those that hold a number where the line is read.
+    numbers: BTreeSet<Vec<u8>>,
+    /// Those that arithmetic reads, all of them numbers there.
+    reckoned: BTreeSet<Vec<u8>>,
+    /// Those that get something else than a number.
+    others: BTreeSet<Vec<u8>>,
+    /// Those whose text is a command's name; whether its arguments hold values.
+    commands: Vec<(Vec<u8>, bool)>,
+    /// Those that get something else than the name of a program.
+    unclear: BTreeSet<Vec<u8>>,
+    /// A function runs its parameters as a command.
+    pub(super) runs_parameters: bool,
+    /// The name of a builtin that evaluates stands among the arguments of a command.
+    pub(super) builtin_as_argument: bool,
+    /// Arrays, and what builtins assign: together, bash reads `([…]=…)` in a value.
+    arrays: BTreeSet<Vec<u8>>,
+    declared: BTreeSet<Vec<u8>>,
+}
+
+/// The name of all positional parameters of a function.
+pub(super) const PARAMETERS: &[u8] = b"1";
+
+impl Flow {
+    pub(super) fn new(kinds: Kinds) -> Flow {
+        Flow { kinds, ..Flow::default() }
+    }
+
+    /// Notes that a variable gets a value.
+    pub(super) fn store(&mut self, name: &[u8]) {
+        self.stores.names.insert(name.to_vec());
+        self.set(name);
+        self.unclear.insert(name.to_vec());
+    }
+
+    /// Notes that a variable gets what these hold, or text of the line if there are none.
+    pub(super) fn copy(&mut self, name: &[u8], from: &[Vec<u8>]) {
+        self.copies.push((name.to_vec(), from.to_vec()));
+        self.set(name);
+        self.unclear.insert(name.to_vec());
+    }
+
+    /// Notes that a variable gets a text of the line, which may name what `from` says.
+    pub(super) fn text(&mut self, name: &[u8], text: &[u8], from: &[Vec<u8>]) {
+        self.copies.push((name.to_vec(), from.to_vec()));
+        self.set(name);
+        let first = text.split(|byte| b" \t\n".contains(byte)).next().unwrap_or_default();
+        if builtins::can_evaluate(first, self.kinds) || builtins::is_prefix(first) {
+            self.unclear.insert(name.to_vec());
+        }
+    }
+
+    /// Notes a variable that gets something else than a number; some are evaluated by the shell itself.
+    fn set(&mut self, name: &[u8]) {
+        self.others.insert(name.to_vec());
+        if variables::assigned(name, self.kinds) != Use::Text {
+            self.evaluates.names.insert(name.to_vec());
+        }
+    }
+
+    /// Notes that a variable that is not known gets a value.
+    pub(super) fn store_any(&mut self) {
+        self.stores.any = true;
+    }
+
+    /// Notes that a variable gets a number. `surely`: whatever else the line does.
+    pub(super) fn number(&mut self, name: &[u8], surely: bool) {
+        if surely {
+            self.numbers.insert(name.to_vec());
+        }
+    }
+
+    /// Notes that what these variables hold is read as code.
+    pub(super) fn evaluate(&mut self, names: &[Vec<u8>]) {
+        self.evaluates.names.extend(names.iter().cloned());
+    }
+
+    /// Notes that what any variable holds may be read as code.
+    pub(super) fn evaluate_any(&mut self) {
+        self.evaluates.any = true;
+    }
+
+    /// Notes a variable in arithmetic. What is no number there may name another variable, and that one the next.
+    pub(super) fn reckon(&mut self, name: &[u8]) {
+        match self.numbers.contains(name) {
+            true => drop(self.reckoned.insert(name.to_vec())),
+            false => self.evaluates.any = true,
+        }
+    }
+
+    /// Notes variables that are a command's name. `values`: its arguments hold placeholders.
+    pub(super) fn command(&mut self, names: &[Vec<u8>], values: bool) {
+        self.commands.extend(names.iter().map(|name| (name.clone(), values)));
+    }
+
+    pub(super) fn array(&mut self, name: &[u8]) {
+        self.arrays.insert(name.to_vec());
+    }
+
+    pub(super) fn declare(&mut self, name: &[u8]) {
+        self.declared.insert(name.to_vec());
+    }
+
+    /// Says whether no variable that may hold a value is read as code.
+    pub(super) fn is_safe(&self) -> bool {
+        let held = self.held();
+        let holds = self.stores.any || !held.is_empty();
+        let any = self.evaluates.any || !self.reckoned.is_disjoint(&self.others);
+        let evaluates = any || !self.evaluates.names.is_empty();
+        !(any && holds || self.stores.any && evaluates || !held.is_disjoint(&self.evaluates.names))
+            && (!holds || self.arrays.is_disjoint(&self.declared))
+    }
+
+    /// Returns a variable that the line sets, and that names a command whose arguments hold values.
+    pub(super) fn command_of_the_line(&self) -> Option<&[u8]> {
+        let held = self.held();
+        let set = |name: &Vec<u8>| self.unclear.contains(name) || name == PARAMETERS;
+        let found = self.commands.iter().find(|(name, values)| set(name) && (*values || !held.is_empty()));
+        found.map(|(name, _)| name.as_slice())
+    }
+
+    /// Returns the variables that may hold a value, by whatever way.
+    fn held(&self) -> BTreeSet<Vec<u8>> {
+        let mut held = self.stores.names.clone();
+        loop {
+            let before = held.len();
+            for (name, from) in &self.copies {
+                if from.iter().any(|source| held.contains(source)) {
+                    held.insert(name.clone());
+                }
+            }
+            if held.len() == before {
+                return held;
+            }
+        }
+    }
+}

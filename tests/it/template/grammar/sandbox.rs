@@ -1,0 +1,299 @@
+//! Where a drawn line runs: an empty folder, a `PATH` of harmless programs, a user that owns nothing else, bounds on
+//! everything.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getuid, kill_process_group, waitid};
+
+use super::values::MARK;
+
+/// How long a line may run.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The first of the users that lines run as where the tests run as root: one that nothing else is. They cannot signal, or
+/// write, anything but their own.
+const USERS: u32 = 61_840;
+
+/// What all workers share: the programs, and the folder of which each has a part.
+pub(super) struct Ground {
+    root: tempfile::TempDir,
+}
+
+impl Ground {
+    pub(super) fn new() -> Ground {
+        let root = tempfile::tempdir().unwrap();
+        let ground = Ground { root };
+        open(ground.root.path());
+        let programs = ground.programs();
+        std::fs::create_dir(&programs).unwrap();
+        open(&programs);
+        // A copy: the folder that it was built in may be closed to another user.
+        let first = programs.join("prog");
+        std::fs::copy(env!("CARGO_BIN_EXE_argkid"), &first).unwrap();
+        for name in ["cat", "none"] {
+            std::fs::hard_link(&first, programs.join(name)).unwrap();
+        }
+        ground
+    }
+
+    fn programs(&self) -> PathBuf {
+        self.root.path().join("bin")
+    }
+
+    /// A shell under the name `sh`.
+    pub(super) fn called_sh(&self, name: &str, program: &Path) -> PathBuf {
+        let folder = self.root.path().join(format!("as-{name}"));
+        let link = folder.join("sh");
+        if !link.exists() {
+            std::fs::create_dir_all(&folder).unwrap();
+            open(&folder);
+            symlink(program, &link).unwrap();
+        }
+        link
+    }
+}
+
+fn open(folder: &Path) {
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What a line did.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    pub(super) marked: bool,
+    /// It was ended: it took too long, or stopped itself.
+    pub(super) ended: bool,
+    /// The arguments that programs were given, in their order.
+    pub(super) calls: Vec<Vec<Vec<u8>>>,
+}
+
+/// One worker's place to run lines in.
+pub(super) struct Sandbox<'a> {
+    ground: &'a Ground,
+    number: u32,
+    /// How many folders were made: one that cannot be emptied is left for another.
+    folders: u32,
+    folder: PathBuf,
+    log: PathBuf,
+    /// The user that lines run as; ours, if there is none.
+    user: Option<u32>,
+    watch: Watch,
+}
+
+impl<'a> Sandbox<'a> {
+    pub(super) fn new(ground: &'a Ground, number: u32) -> Sandbox<'a> {
+        let user = getuid().is_root().then_some(USERS + number);
+        let mut sandbox = Sandbox {
+            ground,
+            number,
+            folders: 0,
+            folder: PathBuf::new(),
+            log: PathBuf::new(),
+            user,
+            watch: Watch::new(),
+        };
+        sandbox.renew();
+        sandbox
+    }
+
+    /// Takes a new folder.
+    fn renew(&mut self) {
+        self.folders += 1;
+        let outer = self.ground.root.path().join(format!("{}-{}", self.number, self.folders));
+        // One folder more around it, so that `..` is ours, too.
+        self.folder = outer.join("in");
+        self.log = self.folder.join("LOG");
+        std::fs::create_dir_all(&self.folder).unwrap();
+        for folder in [&outer, &self.folder] {
+            open(folder);
+        }
+        if let Some(user) = self.user {
+            chown(&self.folder, Some(user), Some(user)).unwrap();
+        }
+    }
+
+    /// Runs an argv with the harmless programs as its only ones, and takes away what it leaves.
+    pub(super) fn run(&mut self, argv: &[OsString], variables: &[(&str, &str)]) -> Trace {
+        let mut command = Command::new(&argv[0]);
+        command
+            .args(&argv[1..])
+            .env_clear()
+            .env("PATH", self.ground.programs())
+            .env("HOME", &self.folder)
+            .env("ARGKID_LOG", &self.log)
+            .env("TERM", "dumb")
+            .env("LC_ALL", "C")
+            .envs(variables.iter().copied())
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        // A file for globs to find.
+        let _ = std::fs::write(self.folder.join("f"), "");
+        #[expect(clippy::disallowed_methods, reason = "another user's id is for std's commands only")]
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{argv:?}: {error}"));
+        bound(&child, self.user.is_some());
+        let ended = self.watch.wait(&mut child);
+        let calls = std::fs::read(&self.log).map(|log| calls(&log)).unwrap_or_default();
+        let marked = self.empty();
+        Trace { marked, ended, calls }
+    }
+
+    /// Runs a text that a shell reads as a whole.
+    pub(super) fn run_text(&mut self, head: &[OsString], text: &[u8], variables: &[(&str, &str)]) -> Trace {
+        let argv: Vec<OsString> =
+            head.iter().cloned().chain([OsString::from_vec(text.to_vec())]).collect();
+        self.run(&argv, variables)
+    }
+
+    /// Empties the folder. Returns whether the mark was in it.
+    fn empty(&mut self) -> bool {
+        let mut marked = false;
+        let mut failed = false;
+        let Ok(entries) = std::fs::read_dir(&self.folder) else {
+            self.renew();
+            return false;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            marked |= name.as_bytes() == MARK.as_bytes();
+            let path = entry.path();
+            let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            failed |= match folder {
+                true => std::fs::remove_dir_all(&path),
+                false => std::fs::remove_file(&path),
+            }
+            .is_err();
+        }
+        if failed {
+            self.renew();
+        }
+        marked
+    }
+}
+
+/// The records of a log, each `LENGTH:BYTES` for an argument, then `;`.
+fn calls(log: &[u8]) -> Vec<Vec<Vec<u8>>> {
+    let mut calls = Vec::new();
+    let mut words = Vec::new();
+    let mut rest = log;
+    while let Some(&first) = rest.first() {
+        if first == b';' {
+            calls.push(std::mem::take(&mut words));
+            rest = &rest[1..];
+            continue;
+        }
+        let colon = rest.iter().position(|&byte| byte == b':').expect("a length");
+        let length: usize = std::str::from_utf8(&rest[..colon]).unwrap().parse().unwrap();
+        words.push(rest[colon + 1..colon + 1 + length].to_vec());
+        rest = &rest[colon + 1 + length..];
+    }
+    calls
+}
+
+/// Bounds what the child and all that it starts may take. It has just begun.
+#[cfg(target_os = "linux")]
+fn bound(child: &Child, alone: bool) {
+    use rustix::process::{Resource, Rlimit, prlimit};
+    let pid = Pid::from_child(child);
+    let limits = [
+        (Resource::Cpu, 2),
+        (Resource::Fsize, 1 << 20),
+        (Resource::As, 1 << 30),
+        (Resource::Core, 0),
+        // Counted for the whole user.
+        (Resource::Nproc, if alone { 200 } else { 20_000 }),
+    ];
+    for (resource, most) in limits {
+        let _ = prlimit(Some(pid), resource, Rlimit { current: Some(most), maximum: Some(most) });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound(_: &Child, _: bool) {}
+
+/// Ends a child that runs for too long, with its group.
+struct Watch {
+    shared: Arc<(Mutex<Watched>, Condvar)>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Watched {
+    child: Option<(Pid, Instant)>,
+    ended: bool,
+    over: bool,
+}
+
+impl Watch {
+    fn new() -> Watch {
+        let shared = Arc::<(Mutex<Watched>, Condvar)>::default();
+        let ours = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || watch(&ours));
+        Watch { shared, thread: Some(thread) }
+    }
+
+    /// Waits for the child and ends what is left of its group. Returns whether it was ended.
+    fn wait(&self, child: &mut Child) -> bool {
+        let (watched, changed) = &*self.shared;
+        let pid = Pid::from_child(child);
+        *watched.lock().unwrap() = Watched { child: Some((pid, Instant::now() + PATIENCE)), ..Watched::default() };
+        changed.notify_one();
+        let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        let stopped = loop {
+            match waitid(WaitId::Pid(pid), options) {
+                Ok(status) => break status.is_some_and(|status| status.stopped()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => panic!("waitid: {error}"),
+            }
+        };
+        let ended = {
+            let mut watched = watched.lock().unwrap();
+            watched.child = None;
+            watched.ended
+        };
+        // It is not reaped yet, so the number is still its group's.
+        let _ = kill_process_group(pid, Signal::KILL);
+        child.wait().expect("our own child");
+        ended || stopped
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shared.0.lock().unwrap().over = true;
+        self.shared.1.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch((watched, changed): &(Mutex<Watched>, Condvar)) {
+    let mut now = watched.lock().unwrap();
+    while !now.over {
+        let left = now.child.map(|(_, end)| end.saturating_duration_since(Instant::now()));
+        now = match left {
+            None => changed.wait(now).unwrap(),
+            Some(Duration::ZERO) => {
+                if let Some((pid, _)) = now.child.take() {
+                    now.ended = true;
+                    let _ = kill_process_group(pid, Signal::KILL);
+                }
+                now
+            }
+            Some(left) => changed.wait_timeout(now, left).unwrap().0,
+        };
+    }
+}

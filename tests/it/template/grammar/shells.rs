@@ -1,0 +1,100 @@
+//! The shells that lines are tried with, under each of the names that they behave differently under.
+
+use std::path::{Path, PathBuf};
+
+use minder_cli::template::{Job, Options, Template};
+
+use super::sandbox::{Ground, Sandbox};
+use super::values::MARK;
+
+/// A shell, and how it is started.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) name: String,
+    /// Whose names and constructs it has.
+    pub(super) family: &'static str,
+    pub(super) program: PathBuf,
+    pub(super) variables: &'static [(&'static str, &'static str)],
+    /// What it is started with before a line.
+    pub(super) head: Vec<std::ffi::OsString>,
+}
+
+/// Names, families, and whether it is also tried under the name `sh`.
+const KNOWN: [(&str, &str, bool); 11] = [
+    ("dash", "dash", false),
+    ("bash", "bash", true),
+    ("busybox", "busybox", false),
+    ("zsh", "zsh", true),
+    ("ksh93", "ksh", true),
+    ("ksh", "ksh", false),
+    ("mksh", "mksh", true),
+    ("lksh", "mksh", false),
+    ("oksh", "mksh", false),
+    ("posh", "posh", false),
+    ("yash", "yash", false),
+];
+
+const FOLDERS: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
+
+/// The shells of this machine. Says which are not there, and which minder refuses.
+pub(super) fn found(ground: &Ground) -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    let mut absent = Vec::new();
+    let mut known = Vec::new();
+    for (name, family, called_sh) in KNOWN {
+        let places = FOLDERS.map(|folder| Path::new(folder).join(name));
+        let Some(program) = places.into_iter().find(|path| path.exists()) else {
+            absent.push(name);
+            continue;
+        };
+        // `ksh` is often another name of `ksh93` or `mksh`.
+        let real = program.canonicalize().unwrap();
+        if name != "busybox" && known.contains(&real) {
+            continue;
+        }
+        known.push(real);
+        let mut add = |name: String, program: PathBuf, variables| {
+            subjects.push(Subject { name, family, program, variables, head: Vec::new() });
+        };
+        add(name.to_owned(), program.clone(), &[] as &[(&str, &str)]);
+        if called_sh {
+            add(format!("{name} as sh"), ground.called_sh(name, &program), &[]);
+        }
+        if name == "bash" {
+            add("bash --posix".to_owned(), program.clone(), &[("POSIXLY_CORRECT", "1")]);
+        }
+        if ["bash", "zsh", "ksh93"].contains(&name) {
+            add(format!("{name}, UTF-8"), program, &[("LC_ALL", "C.UTF-8")]);
+        }
+    }
+    let mut refused = Vec::new();
+    subjects.retain_mut(|subject| {
+        let options = Options { shell: Some(subject.program.clone().into()), ..Options::default() };
+        let columns = ["x".into()];
+        let job = Job { columns: &columns, ..Job::default() };
+        let Ok(template) = Template::parse(&["echo {} ".into()], &options) else {
+            refused.push(subject.name.clone());
+            return false;
+        };
+        let argv = template.argv(&job).unwrap();
+        let line = argv.iter().position(|word| word == "-c").expect("a line follows `-c`");
+        subject.head = argv[..=line].to_vec();
+        true
+    });
+    eprintln!("shells not tried: not here: {}; refused by minder: {}", absent.join(", "), refused.join(", "));
+    let mut sandbox = Sandbox::new(ground, 99);
+    subjects.retain(|subject| works(subject, &mut sandbox));
+    subjects
+}
+
+/// Whether an evaluated value leaves its mark with this shell, and programs tell their arguments: else nothing could fail.
+fn works(subject: &Subject, sandbox: &mut Sandbox) -> bool {
+    let mut argv = subject.head.clone();
+    argv.extend(["prog a \"$1\"; eval \"$1\"".into(), "sh".into(), format!("$(:>{MARK})").into()]);
+    let trace = sandbox.run(&argv, subject.variables);
+    assert!(trace.marked, "{}: a value that is evaluated leaves no mark", subject.name);
+    let call = [b"a".to_vec(), format!("$(:>{MARK})").into_bytes()];
+    // zsh starts `cat` for a redirection without a command.
+    assert_eq!(trace.calls[0], call, "{}: a program's arguments are not told", subject.name);
+    true
+}
