@@ -55,9 +55,13 @@ const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 /// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start takes longer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
-/// The words of a line; `KID` stands for testkid.
+/// The words of a line; `KID` stands for testkid, `MINDER` for the command.
 fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split_whitespace().map(|word| if word == "KID" { TESTKID } else { word })
+    line.split_whitespace().map(|word| match word {
+        "KID" => TESTKID,
+        "MINDER" => MINDER,
+        word => word,
+    })
 }
 
 /// `minder` with these words, an empty input, and outputs that we hear.

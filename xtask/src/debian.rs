@@ -36,17 +36,18 @@ fn version() -> Option<(String, u32)> {
     Some((told.trim().to_owned(), minor))
 }
 
-/// `cargo VERB` of that toolchain, for `target`, with the standard library built from source; more arguments may follow.
+/// `cargo VERB` of that toolchain, for all of `targets`, with the standard library built from source; more arguments may follow.
 ///
 /// It builds into a folder of its own, so that two compilers do not overwrite each other's work.
-pub(crate) fn cargo(verb: &str, target: &str) -> Command {
+pub(crate) fn cargo(verb: &str, targets: &[&str]) -> Command {
     let mut cmd = run::command(CARGO);
     for name in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO", "CARGO_TARGET_DIR"]
     {
         cmd.env_remove(name);
     }
     cmd.env("RUSTC", RUSTC).env("RUSTDOC", "/usr/bin/rustdoc").env("RUSTC_BOOTSTRAP", "1");
-    cmd.args([verb, "-Z", "build-std=std,panic_unwind", "--target", target, "--target-dir"]);
-    cmd.arg(tree::target_dir().join("cross"));
+    cmd.args([verb, "-Z", "build-std=std,panic_unwind", "--target-dir"])
+        .arg(tree::target_dir().join("cross"));
+    cmd.args(targets.iter().flat_map(|target| ["--target", target]));
     cmd
 }

@@ -165,6 +165,10 @@ fn command(surrounding: &Surrounding, program: &Program, tests: &[String]) -> Co
         .args(tests);
     cmd.current_dir(&program.folder).env("PROGRAM", &program.path).env("TESTS", tests.join(" "));
     cmd.env("TARGET_TMP", tree::target_dir().join("tmp"));
+    // Snapshots of screens are found without asking cargo, which another user may not run.
+    if let Some(root) = program.folder.ancestors().find(|folder| folder.join("Cargo.lock").exists()) {
+        cmd.env("INSTA_WORKSPACE_ROOT", root);
+    }
     cmd
 }
 

@@ -74,40 +74,72 @@ pub(crate) fn in_test() -> Result<Vec<install::Missing>> {
 }
 
 fn check(chosen: &[&Target]) -> Result<Vec<install::Missing>> {
-    let mut missing = Vec::new();
+    let (mut missing, mut ready) = (Vec::new(), Vec::new());
     for target in chosen {
-        let start = std::time::Instant::now();
-        let ready = toolchain(target.triple).and_then(|cmd| install::programs(target.needs).map(|()| cmd));
-        match ready {
-            Ok(mut cmd) => {
-                for package in target.packages {
-                    cmd.args(["-p", package]);
-                }
-                // SQLite comes as C, and would need a C compiler for the target.
-                cmd.arg("--no-default-features");
-                run::run(&mut cmd).with_context(|| format!("targets: {}", target.triple))?;
-                eprintln!("targets: {} ok, {:.0} s", target.triple, start.elapsed().as_secs_f64());
-            }
+        let way = install::programs(target.needs).and_then(|()| way(target.triple));
+        match way {
+            Ok(way) => ready.push((way, *target)),
             Err(why) => missing.push(format!("{}: {why}", target.triple)),
         }
+    }
+    // Those of one kind are checked by one command: the first crates of a library come one after the other, and those of
+    // several targets keep all processors busy.
+    while let Some((way, first)) = ready.first().copied() {
+        let alike = |(other, target): &(Way, &Target)| *other == way && target.packages == first.packages;
+        let (together, rest): (Vec<_>, Vec<_>) = ready.into_iter().partition(alike);
+        ready = rest;
+        let triples: Vec<&str> = together.iter().map(|(_, target)| target.triple).collect();
+        let start = std::time::Instant::now();
+        if let Err(why) = run::run(&mut command(way, &triples, first.packages)) {
+            // What the compiler says does not name the target.
+            for triple in triples.iter().filter(|_| triples.len() > 1) {
+                run::run(&mut command(way, &[triple], first.packages))
+                    .with_context(|| format!("targets: {triple}"))?;
+            }
+            return Err(why).with_context(|| format!("targets: {}", triples.join(", ")));
+        }
+        eprintln!("targets: {} ok, {:.0} s", triples.join(", "), start.elapsed().as_secs_f64());
     }
     Ok(missing)
 }
 
-/// `cargo check` for the target, by the first way that works. A warning fails the check.
-fn toolchain(triple: &str) -> Result<Command, install::Missing> {
-    if !has_library(triple) {
-        let Err(no_debian) = debian::ready() else {
-            let mut cmd = debian::cargo("check", triple);
-            cmd.args(["-Z", "warnings"]).env("CARGO_BUILD_WARNINGS", "deny");
-            return Ok(cmd);
-        };
-        install::rustup(&["target", "add", triple])
-            .map_err(|no_rustup| format!("{no_debian}; {no_rustup}"))?;
+/// Which toolchain checks a target.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// The one in use, which has the target's library.
+    Own,
+    /// Debian's, which builds the library.
+    Debian,
+}
+
+/// The first way that works.
+fn way(triple: &str) -> Result<Way, install::Missing> {
+    if has_library(triple) {
+        return Ok(Way::Own);
     }
-    let mut cmd = run::cargo();
-    cmd.args(["check", "--target", triple]);
-    Ok(cmd)
+    let Err(no_debian) = debian::ready() else { return Ok(Way::Debian) };
+    install::rustup(&["target", "add", triple]).map_err(|no_rustup| format!("{no_debian}; {no_rustup}"))?;
+    Ok(Way::Own)
+}
+
+/// `cargo check` of the packages for these targets. A warning fails the check.
+fn command(way: Way, triples: &[&str], packages: &[&str]) -> Command {
+    let mut cmd = match way {
+        Way::Debian => {
+            let mut cmd = debian::cargo("check", triples);
+            cmd.args(["-Z", "warnings"]).env("CARGO_BUILD_WARNINGS", "deny");
+            cmd
+        }
+        Way::Own => {
+            let mut cmd = run::cargo();
+            cmd.arg("check").args(triples.iter().flat_map(|triple| ["--target", triple]));
+            cmd
+        }
+    };
+    cmd.args(packages.iter().flat_map(|package| ["-p", package]));
+    // SQLite comes as C, and would need a C compiler for the target.
+    cmd.arg("--no-default-features");
+    cmd
 }
 
 /// Whether the toolchain in use has this target's standard library.

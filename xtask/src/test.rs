@@ -44,7 +44,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         return Ok(());
     }
     let start = Instant::now();
-    let mut skipped = Vec::new();
+    let (mut skipped, mut times) = (Vec::new(), Vec::new());
     for step in chosen(args)? {
         let begin = Instant::now();
         println!("\n=== {}: {}", step.name, step.what);
@@ -52,9 +52,10 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         let left_out = (step.run)().with_context(again)?;
         let did = if left_out.is_empty() { "done" } else { "not all of it, see the end" };
         println!("=== {}: {did}, {:.1} s", step.name, begin.elapsed().as_secs_f64());
+        times.push(format!("{} {:.0} s", step.name, begin.elapsed().as_secs_f64()));
         skipped.extend(left_out.into_iter().map(|why| format!("skipped: {}: {why}", step.name)));
     }
-    println!("\nxtask test: passed, {:.0} s", start.elapsed().as_secs_f64());
+    println!("\nxtask test: passed, {:.0} s ({})", start.elapsed().as_secs_f64(), times.join(", "));
     for line in skipped {
         println!("{line}");
     }
@@ -131,20 +132,47 @@ fn build() -> Result<LeftOut> {
     run::run(run::cargo().args(["build", "--workspace"])).map(|()| Vec::new())
 }
 
+/// What tests use beside our own programs, and skip without: GNU parallel, with which our compatible face is compared; a
+/// terminal; what reads our manual pages, completions and databases; the shells whose quoting is followed.
+const PEERS: [install::Program; 11] = [
+    install::Program { name: "parallel", package: "parallel" },
+    install::Program { name: "make", package: "make" },
+    install::Program { name: "python3", package: "python3" },
+    install::Program { name: "tmux", package: "tmux" },
+    install::Program { name: "man", package: "man-db" },
+    install::Program { name: "bash", package: "bash" },
+    install::Program { name: "zsh", package: "zsh" },
+    install::Program { name: "fish", package: "fish" },
+    install::Program { name: "mksh", package: "mksh" },
+    install::Program { name: "ksh93", package: "ksh93u+m" },
+    install::Program { name: "busybox", package: "busybox" },
+];
+
 fn test() -> Result<LeftOut> {
     // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests send it.
     const DEFAULT: &str = "--default-signal=INT,QUIT";
-    // GNU parallel, with which our compatible face is compared, and what it needs for `--csv`.
-    let peers = install::apt(&["parallel", "libtext-csv-perl"]).err();
-    // A real terminal, and what reads our manual pages and completions.
-    let readers = install::apt(&["tmux", "man-db", "zsh", "fish"]).err();
+    let mut left_out: LeftOut = install::programs(&PEERS).err().into_iter().collect();
+    // For `--csv` of GNU parallel.
+    if !run::succeeds(run::command("perl").args(["-MText::CSV", "-e1"])) {
+        left_out.extend(install::apt(&["libtext-csv-perl"]).err());
+    }
     let mut cmd = run::cargo();
     if run::succeeds(run::command("env").args([DEFAULT, "true"])) {
         let cargo = cmd.get_program().to_owned();
         cmd = run::command("env");
         cmd.arg(DEFAULT).arg(cargo);
     }
-    run::run(cmd.args(["test", "--workspace"])).map(|()| peers.into_iter().chain(readers).collect())
+    // Tests write down what they skip.
+    let skipped = tree::target_dir().join("skipped");
+    std::fs::create_dir_all(tree::target_dir())?;
+    std::fs::write(&skipped, "")?;
+    run::run(cmd.args(["test", "--workspace"]).env("MINDER_SKIPPED", &skipped))?;
+    let told = std::fs::read_to_string(&skipped)?;
+    let mut lines: Vec<&str> = told.lines().map(|line| line.trim_start_matches("skipped: ")).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    left_out.extend(lines.into_iter().map(str::to_owned));
+    Ok(left_out)
 }
 
 /// Libraries only: the program and the library share the name `minder`, and would overwrite each other's pages.

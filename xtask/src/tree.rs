@@ -47,9 +47,13 @@ fn walk(root: &Path, below: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let path = below.join(&name);
+        if name == ".git" {
+            // A folder, or in a further working tree a file that names one.
+            continue;
+        }
         if !entry.file_type()?.is_dir() {
             found.push(path);
-        } else if name != ".git" && !name.to_string_lossy().starts_with("target") {
+        } else if !name.to_string_lossy().starts_with("target") {
             walk(root, &path, found)?;
         }
     }

@@ -182,7 +182,7 @@ impl Prefix {
     ///
     /// `setarch -R` switches address randomisation off: with it, one start in some hundreds fails in Wine.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
-        let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), TARGET);
+        let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), &[TARGET]);
         self.enter(&mut cmd);
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
         // Processes share what of a program begins at a page. The rest Wine reads into the memory of each of them, what

@@ -2,12 +2,11 @@
 #![cfg(target_os = "linux")]
 
 use std::ops::Range;
-use std::path::Path;
 
 use minder::{Command, Stdio};
 use tempfile::TempDir;
 
-use super::{Ended, Live, MINDER, STATE, file, folder, path};
+use super::{Ended, Live, MINDER, STATE, folder, path};
 use crate::kit::KID;
 
 /// What make says at its end when tokens are missing.
@@ -38,31 +37,27 @@ fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
     Some((Live::start(&command).finish(), folder))
 }
 
-/// How many jobs of a joblog ran at the same time.
-fn peak(joblog: &Path) -> usize {
-    let log = file(joblog);
-    let spans: Vec<Range<f64>> = log.lines().skip(1).filter_map(span).collect();
+/// A job that sleeps, and says when it began and when it ended. What it says of itself lies within the time in which its
+/// slot is taken, however late others hear of it.
+const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
+
+/// How many of [`TIMED`] ran at the same time.
+fn peak(ended: &Ended) -> usize {
+    let text = ended.text();
+    let times: Vec<f64> = text.lines().map(|line| line.parse().expect("a time")).collect();
+    let spans: Vec<Range<f64>> = times.chunks(2).map(|pair| pair[0]..pair[1]).collect();
     let at_once = |begin: f64| spans.iter().filter(|span| span.contains(&begin)).count();
     spans.iter().map(|span| at_once(span.start)).max().unwrap_or(0)
 }
 
-/// Columns: Seq, Host, Starttime, JobRuntime. The times are rounded to milliseconds.
-fn span(line: &str) -> Option<Range<f64>> {
-    let mut columns = line.split('\t').skip(2);
-    let begin: f64 = columns.next()?.trim().parse().ok()?;
-    let lasted: f64 = columns.next()?.trim().parse().ok()?;
-    Some(begin..begin + lasted - 0.01)
-}
-
 #[test]
 fn jobs_run_in_the_slots_that_make_lends() {
-    let rule =
-        "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 201 202 203 204 205 206 207 208 209";
-    let Some((ended, folder)) = make("-j3", rule) else { return };
+    let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 201 202 203 204 205 206 207 208 209");
+    let Some((ended, _folder)) = make("-j3", &rule) else { return };
     let ended = ended.code(0);
     assert!(!ended.err.contains(LOST), "{}", ended.err);
-    let peak = peak(&folder.path().join("log"));
-    assert!((2..=3).contains(&peak), "{peak} at once: {}", file(&folder.path().join("log")));
+    let peak = peak(&ended);
+    assert!((2..=3).contains(&peak), "{peak} at once: {}", ended.text());
 }
 
 #[test]
@@ -76,10 +71,11 @@ fn jobs_that_wait_for_each_other_run_all_at_once() {
 
 #[test]
 fn a_build_of_two_slots_lends_one() {
-    let rule = "+MINDER run --no-record --joblog log -j8 KID sleep-ms {} ::: 51 52 53 54";
-    let Some((ended, folder)) = make("-j2", rule) else { return };
-    assert!(!ended.code(0).err.contains(LOST));
-    assert!(peak(&folder.path().join("log")) <= 2);
+    let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 51 52 53 54");
+    let Some((ended, _folder)) = make("-j2", &rule) else { return };
+    let ended = ended.code(0);
+    assert!(!ended.err.contains(LOST));
+    assert!(peak(&ended) <= 2, "{}", ended.text());
 }
 
 #[test]
@@ -97,11 +93,11 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
 
 #[test]
 fn a_jobserver_out_of_reach_is_said_once() {
-    let rule = "MINDER run --no-record --joblog log -j4 KID sleep-ms {} ::: 101 102 103 104 105 106";
-    let Some((ended, folder)) = make("-j3", rule) else { return };
+    let rule = format!("MINDER run --no-record -j4 {TIMED} ::: 101 102 103 104 105 106");
+    let Some((ended, _folder)) = make("-j3", &rule) else { return };
     let ended = ended.code(0).mentions("jobserver `3,4` cannot be reached");
     assert_eq!(ended.err.matches("jobserver").count(), 2, "{}", ended.err);
-    assert!((2..=4).contains(&peak(&folder.path().join("log"))));
+    assert!((2..=4).contains(&peak(&ended)), "{}", ended.text());
 }
 
 #[test]
@@ -109,11 +105,11 @@ fn a_run_may_stay_out_of_it() {
     let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
     assert_eq!(ended.code(0).err, "");
-    let rule =
-        "+MINDER run --no-record --no-jobserver --joblog log -j6 KID sleep-ms {} ::: 301 302 303 304 305 306";
-    let Some((ended, folder)) = make("-j2", rule) else { return };
-    assert!(!ended.code(0).err.contains(LOST));
-    assert!(peak(&folder.path().join("log")) > 2);
+    let rule = format!("+MINDER run --no-record --no-jobserver -j6 {TIMED} ::: 301 302 303 304 305 306");
+    let Some((ended, _folder)) = make("-j2", &rule) else { return };
+    let ended = ended.code(0);
+    assert!(!ended.err.contains(LOST));
+    assert!(peak(&ended) > 2, "{}", ended.text());
 }
 
 #[test]
@@ -136,7 +132,7 @@ fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
     let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
     let text = ended.code(0).text();
-    assert!(!text.contains("jobserver"), "{text}");
+    assert!(!text.contains("--jobserver"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
     // A make within a job runs, and has nothing to complain about.
     let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f inner.mk {} ::: a b";

@@ -293,7 +293,7 @@ fn minder_runs_inside_minder() {
     let folder = folder();
     let list = folder.path().join("list");
     std::fs::write(&list, "a\nb\n").expect("a file");
-    let inner = format!("{} run -j1 -a {} KID echo-args {{}}", MINDER, path(&list));
+    let inner = format!("MINDER run -j1 -a {} KID echo-args {{}}", path(&list));
     let ended = ended(&format!("run -j3 {inner} ::: 1 2 3")).code(0);
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());

@@ -62,14 +62,15 @@ busy; a=$!; busy; b=$!
 "$@"; status=$?; kill $a $b; exit $status"#,
     ),
     plain("nice", "with the niceness 19", r#"nice -n 19 "$@""#),
-    // The folder of the tests' files is one that this user may write to, in a mount namespace.
+    // The folder of the tests' files is one that this user may write to, in a mount namespace. `PATH` loses folders of
+    // root: execvp(3) answers `permission denied` for a program that may be in one of them.
     with(
         Root,
         plain(
             "user",
             "as a user that is not root",
             r#"exec unshare --mount sh -c 'mount -t tmpfs -o mode=1777 tests "$TARGET_TMP"
-exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TARGET_TMP" USER=nobody "$@"' sh "$@""#,
+exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TARGET_TMP" USER=nobody PATH=/usr/local/bin:/usr/bin:/bin "$@"' sh "$@""#,
         ),
     ),
     plain("c", "in the locale C", r#"env -u LC_ALL LANG=C "$@""#),

@@ -43,6 +43,8 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
         .stdin(Stdio::Null)
         .stdout(Stdio::Piped)
         .stderr(Stdio::Piped);
+    // Otherwise it looks for the shell among its parents.
+    command.env("PARALLEL_SHELL", "/bin/sh").env_remove("PARALLEL");
     command.env("PARALLEL_HOME", place.at("gnu")).env("HOME", place.at("gnu"));
     let version = Command::new("parallel")
         .arg("--version")

@@ -257,7 +257,7 @@ fn jobs_that_ended_before_the_disk_was_full_are_whole() {
     let place = path(small.0.path());
     // All wait behind the first until nothing more fits.
     let mut command = minder(&format!("run -k -j3 --buffer 64k --tmpdir {place}"));
-    let kid = crate::kit::TESTKID;
+    let kid = crate::kit::KID;
     command.arg(format!("case {{}} in 0,*) exec {kid} await {} x;; esac; {kid} text {{}}", path(&wait)));
     let ended = Live::start(command.stdin(input(&feed(&jobs))))
         .finish()
