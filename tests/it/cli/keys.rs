@@ -49,7 +49,23 @@ impl Job {
                 return;
             }
         }
-        panic!("{what}: the run does not stop");
+        panic!("{what}: the run does not stop: {}", self.states());
+    }
+
+    /// The states of the run's processes and of the worker's threads.
+    fn states(&self) -> String {
+        let outer = self.set.id(self.token).expect("a run");
+        let inner = super::children(outer);
+        let workers = inner.iter().flat_map(|pid| super::children(*pid));
+        let all: Vec<u32> = [outer].into_iter().chain(inner.iter().copied()).chain(workers).collect();
+        let tasks =
+            all.iter().flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten());
+        let state = |task: std::fs::DirEntry| {
+            let stat = file(&task.path().join("stat"));
+            let wait = file(&task.path().join("wchan"));
+            format!("{} in {wait}", stat.split(' ').take(5).collect::<Vec<_>>().join(" "))
+        };
+        tasks.flatten().map(state).collect::<Vec<_>>().join("; ")
     }
 
     fn end(mut self, what: &str) -> Status {
