@@ -3,6 +3,7 @@
 //! `MINDER_KEYS` says how many keys are pressed; `MINDER_SEED` repeats the moments of the interrupts.
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -123,6 +124,16 @@ fn stops_at_any_moment_neither_hang_nor_lose_a_job() {
     job.end("after the stops");
     let rows = rows(folder.path());
     assert!(rows.iter().all(|(_, exit, signal)| exit == "0" && signal == "0"), "{rows:?}");
+    none_lost(&rows);
+}
+
+/// Fails if more jobs lack a row than may run at the end.
+fn none_lost(rows: &[(usize, String, String)]) {
+    let found: BTreeSet<usize> = rows.iter().map(|row| row.0).collect();
+    assert_eq!(found.len(), rows.len(), "a job has two rows");
+    let lost: Vec<usize> =
+        (1..found.last().copied().unwrap_or(0)).filter(|job| !found.contains(job)).collect();
+    assert!(lost.len() <= 8, "jobs without a row: {lost:?}");
 }
 
 #[test]
@@ -137,6 +148,7 @@ fn interrupts_at_any_moment_neither_hang_nor_record_what_never_ran() {
         let rows = rows(folder.path());
         let failed: Vec<_> = rows.iter().filter(|(_, exit, signal)| exit != "0" || signal != "0").collect();
         assert!(failed.is_empty(), "interrupt {interrupt}: {failed:?}");
+        none_lost(&rows);
     }
 }
 

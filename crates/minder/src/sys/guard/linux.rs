@@ -11,6 +11,7 @@
 //! | runner | inner | SIGCHLD | the end of a pipe that only the runner holds, with `F_SETSIG` |
 //! | both guardians | runner | end of file on the relay | parent-death signal |
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -137,8 +138,9 @@ impl Guard {
             let signal = match &mut self.side {
                 Side::Guarded { board, direct, ways, .. } => match relayed {
                     Some(number) => {
-                        board.hear();
-                        let signal = Signal::from_number(number.into());
+                        let place = board.hear();
+                        let signal = Signal::from_number(number.into())
+                            .filter(|signal| *signal != Signal::Stop || !board.is_stop_done(place));
                         signal.filter(|signal| ways.relayed(*signal, Instant::now()))
                     }
                     // The terminal's copies come through the relay as well, and count there.
@@ -230,7 +232,7 @@ impl Guard {
 }
 
 /// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not fork the next.
-fn sandwich(relayed: &Mask, setup: &Setup) -> io::Result<Guard> {
+fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
     let faults = &setup.faults;
     let board = Board::new()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
@@ -248,7 +250,9 @@ fn sandwich(relayed: &Mask, setup: &Setup) -> io::Result<Guard> {
     // The guardians close what they are not given; the runner drops it.
     if let Fork::Parent(inner) = fork()? {
         let (faults, debt) = (faults.clone(), setup.debt.clone());
-        outer::run(&Outer { board, inner, relay, kick, life: inner_ends, spared, faults, debt }, relayed);
+        let relayed = Cell::default();
+        let life = inner_ends;
+        outer::run(&Outer { board, inner, relay, kick, life, spared, faults, relayed, debt }, heard);
     }
     let inner = getpid();
     // Before the runner exists, so that it cannot leave an orphan that we do not inherit.

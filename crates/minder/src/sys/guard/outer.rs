@@ -3,6 +3,7 @@
 //! It relays signals to the runner, stops when the runner stopped, and repeats the runner's end; when the inner guardian
 //! dies it inherits the whole tree and sweeps it.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ pub(super) struct Outer {
     /// Children from before: `exec minder` in a shell that had started some.
     pub(super) spared: Vec<i32>,
     pub(super) faults: Faults,
+    /// How many signals were relayed.
+    pub(super) relayed: Cell<u32>,
     /// What is given back once the tree is dead.
     pub(super) debt: Option<Arc<Debt>>,
 }
@@ -79,6 +82,7 @@ impl Outer {
                 let heard = self.board.heard();
                 // Full only when the runner has not read for 64 Ki signals.
                 if rustix::io::write(&self.relay, &[byte]).is_ok() {
+                    self.relayed.set(self.relayed.get().wrapping_add(1));
                     silence.relayed(signal, heard, now);
                 }
             }
@@ -91,6 +95,8 @@ impl Outer {
         if rustix::io::read(&self.kick, &mut count).is_ok() {
             silence.stopped();
             if self.board.stopped() {
+                // The runner may have been stopped by its own copy of a key before it read ours.
+                self.board.set_stops_done(self.relayed.get());
                 self.stop(|| self.board.stopped());
             }
         }
