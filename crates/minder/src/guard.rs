@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::sys::guard as sys;
+use crate::sys::jobserver::Debt;
 
 pub use crate::sys::guard::{Ending, Signal, SignalSource};
 
@@ -29,7 +30,13 @@ impl Default for GuardOptions {
 impl GuardOptions {
     /// Asks for guardians where the system has them.
     pub fn new() -> Self {
-        GuardOptions { setup: sys::Setup { guardians: true, faults: sys::Faults::default() } }
+        GuardOptions { setup: sys::Setup { guardians: true, faults: sys::Faults::default(), debt: None } }
+    }
+
+    /// Gives this back when the run is killed.
+    pub(crate) fn owing(mut self, debt: Option<Debt>) -> Self {
+        self.setup.debt = debt.map(Arc::new);
+        self
     }
 
     /// Chooses whether there are guardians. Without, this process stays the only one: signals work the same, and

@@ -15,6 +15,11 @@ const LOST: &str = "INTERNAL";
 /// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the programs. Nothing where
 /// there is no make.
 fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
+    make_live(flags, rule).map(|(live, folder)| (live.finish(), folder))
+}
+
+/// The same, while it goes on.
+fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
     let folder = folder();
     let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
     std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("a makefile");
@@ -34,7 +39,7 @@ fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
             return None;
         }
     }
-    Some((Live::start(&command).finish(), folder))
+    Some((Live::start(&command), folder))
 }
 
 /// A job that sleeps, and says when it began and when it ended. What it says of itself lies within the time in which its
@@ -88,6 +93,37 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
             return;
         };
         assert!(!ended.code(2).err.contains(LOST), "{jobs}");
+    }
+}
+
+/// Of the process that make started, the parent of the worker, and the worker.
+#[test]
+fn tokens_come_back_from_a_run_that_is_killed() {
+    for victim in 0..3 {
+        // The other rule ends later, so that make counts its tokens when the guardians have done their work.
+        let own = "sh -c 'echo $$$$ >own; exec MINDER run --no-record --quiet -j8 KID sleep-ms {} ::: \
+                   600001 600002 600003 600004 600005 600006'";
+        let rule = format!("+{own}\nother:\n\t-KID await go over");
+        let Some(there) = make_live("-k -j4 all other", &rule) else { return };
+        let (mut live, folder) = there;
+        let (own, go) = (folder.path().join("own"), folder.path().join("go"));
+        let outer = || super::pids(&file(&own)).first().copied();
+        // Three tokens are lent: one is the other rule's, and our first job needs none.
+        let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
+        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("testkid");
+        live.until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
+        let outer = outer().expect("a run");
+        let killed = [outer, super::children(outer)[0], super::runner(outer).expect("a worker")][victim];
+        let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("a pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a process");
+        live.until("an error", |record| {
+            String::from_utf8_lossy(&record.outs[1]).contains("Error 137")
+                || String::from_utf8_lossy(&record.outs[1]).contains("Killed")
+        });
+        live.listen(std::time::Duration::from_millis(500));
+        std::fs::write(go, "").expect("a file");
+        let ended = live.finish().code(2);
+        assert!(!ended.err.contains(LOST), "{victim}: {}", ended.err);
     }
 }
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::os::unix::ffi::{OsStrExt};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -249,7 +249,9 @@ fn search(
 }
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
 }
 
 #[test]
@@ -280,7 +282,8 @@ fn lines_by_hand_never_run_a_value() {
         .collect();
     let known: Vec<OsString> = values.plainest().chain(values.all()).collect();
     let long = more.is_some() || number("MINDER_GRAMMAR").is_some();
-    let (shells, each) = if long { (subjects.len() as u64, 6) } else { (subjects.len().div_ceil(4) as u64, 1) };
+    let (shells, each) =
+        if long { (subjects.len() as u64, 6) } else { (subjects.len().div_ceil(4) as u64, 1) };
     let seeds = 0..lines.len() as u64 * shells * each;
     search(&ground, &subjects, &values, seeds, &|seed| {
         let (line, rest) = (seed / (shells * each), seed % (shells * each));

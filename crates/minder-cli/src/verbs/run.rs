@@ -94,7 +94,11 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, inherited: Inherited) -> Resul
         return show_commands(plan, opened);
     }
     // The guardians are forked here, before anything is opened and any thread runs.
-    let mut guard = Guard::enter(&GuardOptions::new().guardians(plan.guardians))?;
+    let mut options = GuardOptions::new().guardians(plan.guardians);
+    if let Ok(Some(server)) = &inherited.jobserver {
+        options = server.guarded_by(options);
+    }
+    let mut guard = Guard::enter(&options)?;
     let wanted = plan.guardians && !plan.quiet && !guard.holds_tree();
     if let (true, Err(why)) = (wanted, guard.guardians()) {
         say(&format!(

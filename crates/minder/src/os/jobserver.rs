@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::Source;
+use crate::guard::GuardOptions;
 use crate::sys::jobserver::Client;
 
 /// A connection to the jobserver of a build: whoever runs more than one job takes a token for each further one, and
@@ -43,6 +44,16 @@ impl Jobserver {
     /// When the jobserver is gone.
     pub fn release(&self, token: JobToken) -> io::Result<()> {
         self.0.release(token.0)
+    }
+
+    /// Has the guardians of the run that is entered with these options give back the tokens that this connection holds when
+    /// the run is killed. Call it before [`Guard::enter`](crate::Guard::enter).
+    ///
+    /// - A run whose three processes are all killed at once gives nothing back, nor does one that is killed in the moment
+    ///   between a token's taking and its note.
+    /// - Linux only; without effect on others, where there are no guardians.
+    pub fn guarded_by(&self, options: GuardOptions) -> GuardOptions {
+        options.owing(self.0.debt())
     }
 
     /// What becomes readable when a token may be free, for a [`Poller`](crate::Poller).

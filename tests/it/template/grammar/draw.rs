@@ -156,7 +156,8 @@ impl<'a> Writer<'a> {
             "probe" => self.probe(),
             "name" => self.drawn.line += self.stored.unwrap_or("w"),
             "var" => {
-                let name = self.random.pick(&["v", "v", "v", "v", "x", "i", "REPLY", "path", "_", "M", "IFS"]);
+                let name =
+                    self.random.pick(&["v", "v", "v", "v", "x", "i", "REPLY", "path", "_", "M", "IFS"]);
                 self.stored = Some(name);
                 self.drawn.line += name;
             }
@@ -205,15 +206,25 @@ impl<'a> Writer<'a> {
 
     /// A placeholder; outside of quotes with or without them.
     fn value(&mut self, quoted: bool) {
-        const FORMS: [&str; 16] =
-            ["{}", "{}", "{}", "{}", "{}", "{}", "{}", "{1}", "{1}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{-1}"];
+        const FORMS: [&str; 16] = [
+            "{}", "{}", "{}", "{}", "{}", "{}", "{}", "{1}", "{1}", "{.}", "{/}", "{//}", "{/.}", "{#}",
+            "{%}", "{-1}",
+        ];
         let form = match self.random.below(4) {
             0 if self.count > 1 => "{2}",
             _ => self.random.pick(&FORMS),
         };
         let (before, after) = match quoted {
             true => ("", ""),
-            false => self.random.pick(&[("", ""), ("", ""), ("", ""), ("\"", "\""), ("'", "'"), ("a", ""), ("\"a ", "\"")]),
+            false => self.random.pick(&[
+                ("", ""),
+                ("", ""),
+                ("", ""),
+                ("\"", "\""),
+                ("'", "'"),
+                ("a", ""),
+                ("\"a ", "\""),
+            ]),
         };
         self.drawn.line += before;
         self.drawn.line += form;

@@ -152,8 +152,7 @@ impl<'a> Sandbox<'a> {
 
     /// Runs a text that a shell reads as a whole.
     pub(super) fn run_text(&mut self, head: &[OsString], text: &[u8], variables: &[(&str, &str)]) -> Trace {
-        let argv: Vec<OsString> =
-            head.iter().cloned().chain([OsString::from_vec(text.to_vec())]).collect();
+        let argv: Vec<OsString> = head.iter().cloned().chain([OsString::from_vec(text.to_vec())]).collect();
         self.run(&argv, variables)
     }
 
@@ -248,7 +247,8 @@ impl Watch {
     fn wait(&self, child: &mut Child) -> bool {
         let (watched, changed) = &*self.shared;
         let pid = Pid::from_child(child);
-        *watched.lock().unwrap() = Watched { child: Some((pid, Instant::now() + PATIENCE)), ..Watched::default() };
+        *watched.lock().unwrap() =
+            Watched { child: Some((pid, Instant::now() + PATIENCE)), ..Watched::default() };
         changed.notify_one();
         let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         let stopped = loop {

@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::{Charge, Stream};
 use minder::os::{is_own, open_plain, private_folder};
+use minder::{Charge, Stream};
 
 use super::output::{Finished, Own, Piece, Place};
 use super::tags::Marks;

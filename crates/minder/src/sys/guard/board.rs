@@ -28,6 +28,8 @@ pub(super) struct Board {
     left_first: AtomicI32,
     /// How many relayed signals the runner has read.
     heard: AtomicU32,
+    /// How many signals had been relayed when the run stopped last: the stops among them are carried out.
+    stops_done: AtomicU32,
     /// Whether the outer guardian is stopping itself, or is stopped.
     outer_stops: AtomicU32,
     /// Whether the inner guardian is to kill the runner.
@@ -111,9 +113,19 @@ impl Board {
         (word & SAID != 0).then_some((word & !SAID).cast_signed())
     }
 
-    /// The runner has read one more relayed signal.
-    pub(super) fn hear(&self) {
-        self.heard.fetch_add(1, SeqCst);
+    /// The runner has read one more relayed signal. Says how many it had read before.
+    pub(super) fn hear(&self) -> u32 {
+        self.heard.fetch_add(1, SeqCst)
+    }
+
+    pub(super) fn set_stops_done(&self, relayed: u32) {
+        self.stops_done.store(relayed, SeqCst);
+    }
+
+    /// Whether a stop was carried out that was relayed as the signal of this place.
+    pub(super) fn is_stop_done(&self, place: u32) -> bool {
+        // Both counters may wrap.
+        self.stops_done.load(SeqCst).wrapping_sub(place).cast_signed() > 0
     }
 
     pub(super) fn heard(&self) -> u32 {

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
@@ -21,6 +22,7 @@ use super::process::{
 };
 use super::sweep::Sweep;
 use super::tree::Tree;
+use crate::sys::jobserver::Debt;
 
 /// What the inner guardian has of the two others.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(super) struct Inner {
     /// Never written: it ends with us.
     pub(super) own_life: OwnedFd,
     pub(super) faults: Faults,
+    /// What is given back when the run is killed.
+    pub(super) debt: Option<Arc<Debt>>,
 }
 
 /// Guards until the end.
@@ -66,15 +70,15 @@ pub(super) fn run(inner: Inner) -> ! {
         mask::end_by(libc::SIGKILL)
     };
     let life = [&inner.runner_life, &inner.own_life];
-    let mut keep = [
+    let mut keep = vec![
         inner.relay.as_raw_fd(),
         inner.kick.as_raw_fd(),
         life[0].as_raw_fd(),
         life[1].as_raw_fd(),
         signals.as_raw_fd(),
-        -1,
     ];
-    keep[5] = held.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+    keep.extend(held.iter().map(AsRawFd::as_raw_fd));
+    keep.extend(inner.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, true);
     // 5. Have the kernel wake us, should we be stopped when the runner dies.
     let _ = wake_at_end_of(&inner.runner_life);
@@ -160,6 +164,15 @@ impl Inner {
             // In order: daemons live on.
             mask::exit_now(0);
         }
+        let pay = || self.debt.iter().for_each(|debt| debt.pay());
+        if getppid() != Some(self.outer) {
+            // The build has seen the end already, and counts its tokens at its own end. The jobs live for milliseconds.
+            // Once it is reaped, its pid may be another's.
+            if self.board.status().is_none() {
+                let _ = kill_process(self.runner, Signal::KILL);
+            }
+            pay();
+        }
         let mut sweep = Sweep {
             tree: Tree::new(self.faults.no_children_file),
             spared: &[],
@@ -168,6 +181,7 @@ impl Inner {
             no_pidfd: self.faults.no_pidfd,
         };
         let left = sweep.run();
+        pay();
         self.board.set_left(left.count, left.first);
         mask::end_by(libc::SIGKILL)
     }

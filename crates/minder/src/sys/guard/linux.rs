@@ -11,6 +11,7 @@
 //! | runner | inner | SIGCHLD | the end of a pipe that only the runner holds, with `F_SETSIG` |
 //! | both guardians | runner | end of file on the relay | parent-death signal |
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use super::signal::{Ending, Repeats, Signal, Ways};
 use super::sweep::Sweep;
 use super::tree::{self, Tree};
 use super::{Faults, Setup};
+use crate::sys::jobserver::Debt;
 use crate::sys::tree::why_no_table;
 
 /// Descriptors that a guardian opens at most: its signals, its look into `/proc`, a process that it holds.
@@ -50,6 +52,7 @@ pub(crate) struct Guard {
     faults: Faults,
     /// Set before the runner kills its tree.
     orphaned: Arc<AtomicBool>,
+    debt: Option<Arc<Debt>>,
 }
 
 #[derive(Debug)]
@@ -89,16 +92,17 @@ impl Guard {
             (false, _) => "not asked for",
             (true, Some(why)) => why,
             (true, None) => match set_child_subreaper(Some(getpid())) {
-                Ok(()) => return sandwich(&relayed, &setup.faults),
+                Ok(()) => return sandwich(&relayed, setup),
                 Err(_) => "the kernel refuses to make the process a subreaper",
             },
         };
         let side = Side::Alone { because, repeats: Repeats::default() };
-        Ok(Guard::new(signalfd(&relayed)?, side, &setup.faults))
+        Ok(Guard::new(signalfd(&relayed)?, side, setup))
     }
 
-    fn new(signals: OwnedFd, side: Side, faults: &Faults) -> Guard {
-        Guard { signals, side, faults: faults.clone(), orphaned: Arc::default() }
+    fn new(signals: OwnedFd, side: Side, setup: &Setup) -> Guard {
+        let (faults, debt) = (setup.faults.clone(), setup.debt.clone());
+        Guard { signals, side, faults, orphaned: Arc::default(), debt }
     }
 
     pub(crate) fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
@@ -134,8 +138,9 @@ impl Guard {
             let signal = match &mut self.side {
                 Side::Guarded { board, direct, ways, .. } => match relayed {
                     Some(number) => {
-                        board.hear();
-                        let signal = Signal::from_number(number.into());
+                        let place = board.hear();
+                        let signal = Signal::from_number(number.into())
+                            .filter(|signal| *signal != Signal::Stop || !board.is_stop_done(place));
                         signal.filter(|signal| ways.relayed(*signal, Instant::now()))
                     }
                     // The terminal's copies come through the relay as well, and count there.
@@ -215,6 +220,7 @@ impl Guard {
     fn end_with_tree(&self) -> ! {
         self.orphaned.store(true, SeqCst);
         self.sweep_own();
+        self.debt.iter().for_each(|debt| debt.pay());
         mask::end_by(libc::SIGKILL)
     }
 
@@ -226,7 +232,8 @@ impl Guard {
 }
 
 /// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not fork the next.
-fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
+fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
+    let faults = &setup.faults;
     let board = Board::new()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
     let (relay_reads, relay) = pipe()?;
@@ -242,15 +249,17 @@ fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
     tree.children(outer.as_raw_nonzero().get(), &mut spared);
     // The guardians close what they are not given; the runner drops it.
     if let Fork::Parent(inner) = fork()? {
-        let faults = faults.clone();
-        outer::run(&Outer { board, inner, relay, kick, life: inner_ends, spared, faults }, relayed);
+        let (faults, debt) = (faults.clone(), setup.debt.clone());
+        let relayed = Cell::default();
+        let life = inner_ends;
+        outer::run(&Outer { board, inner, relay, kick, life, spared, faults, relayed, debt }, heard);
     }
     let inner = getpid();
     // Before the runner exists, so that it cannot leave an orphan that we do not inherit.
     set_child_subreaper(Some(inner))?;
     if let Fork::Parent(runner) = fork()? {
         board.set_runner(runner);
-        let faults = faults.clone();
+        let (faults, debt) = (faults.clone(), setup.debt.clone());
         inner::run(Inner {
             board,
             outer,
@@ -260,6 +269,7 @@ fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
             runner_life: runner_ends,
             own_life: inner_life,
             faults,
+            debt,
         });
     }
     // First the wish, then the look: if the inner guardian died before the wish, our parent is another by now.
@@ -271,7 +281,7 @@ fn sandwich(relayed: &Mask, faults: &Faults) -> io::Result<Guard> {
     let signals = both(&relay_reads, &direct)?;
     let (relay, ways) = (relay_reads, Ways::default());
     let side = Side::Guarded { board, outer, inner, relay, direct, ways, _life: runner_life };
-    Ok(Guard::new(signals, side, faults))
+    Ok(Guard::new(signals, side, setup))
 }
 
 /// One descriptor that is readable while one of these is. Made in the process that reads: a signalfd tells a poller only of

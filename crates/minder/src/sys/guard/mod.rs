@@ -64,6 +64,9 @@ pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
 pub(crate) struct Setup {
     pub(crate) guardians: bool,
     pub(crate) faults: Faults,
+    /// What is to be given back when the run is killed.
+    #[allow(dead_code, reason = "only guardians outlive a kill")]
+    pub(crate) debt: Option<std::sync::Arc<super::jobserver::Debt>>,
 }
 
 /// What tests take away, or make late. Never read from the environment, so that nobody can from outside.

@@ -3,7 +3,9 @@
 //! It relays signals to the runner, stops when the runner stopped, and repeats the runner's end; when the inner guardian
 //! dies it inherits the whole tree and sweeps it.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,6 +22,7 @@ use super::signal::{Repeats, Signal};
 use super::silence::{Silence, Step};
 use super::sweep::{Left, Sweep};
 use super::tree::{self, Tree};
+use crate::sys::jobserver::Debt;
 
 /// What the outer guardian has of the two others.
 #[derive(Debug)]
@@ -33,6 +36,10 @@ pub(super) struct Outer {
     /// Children from before: `exec minder` in a shell that had started some.
     pub(super) spared: Vec<i32>,
     pub(super) faults: Faults,
+    /// How many signals were relayed.
+    pub(super) relayed: Cell<u32>,
+    /// What is given back once the tree is dead.
+    pub(super) debt: Option<Arc<Debt>>,
 }
 
 /// Guards until the end. Its working directory stays: terminals look it up to open a new window in the same place.
@@ -44,7 +51,8 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let _ = heard.with(libc::SIGPIPE).block();
     let Ok(signals) = signalfd(&heard) else { mask::end_by(libc::SIGKILL) };
     // The errors stay open, for one line about what could not be ended; the shell waits for this process anyway.
-    let mut keep = [&outer.relay, &outer.kick, &outer.life, &signals].map(AsRawFd::as_raw_fd);
+    let mut keep = [&outer.relay, &outer.kick, &outer.life, &signals].map(AsRawFd::as_raw_fd).to_vec();
+    keep.extend(outer.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, false);
     // Should that fail, a stopped outer guardian only hears of the inner one's death when it is continued.
     let _ = wake_at_end_of(&outer.life);
@@ -74,6 +82,7 @@ impl Outer {
                 let heard = self.board.heard();
                 // Full only when the runner has not read for 64 Ki signals.
                 if rustix::io::write(&self.relay, &[byte]).is_ok() {
+                    self.relayed.set(self.relayed.get().wrapping_add(1));
                     silence.relayed(signal, heard, now);
                 }
             }
@@ -86,6 +95,8 @@ impl Outer {
         if rustix::io::read(&self.kick, &mut count).is_ok() {
             silence.stopped();
             if self.board.stopped() {
+                // The runner may have been stopped by its own copy of a key before it read ours.
+                self.board.set_stops_done(self.relayed.get());
                 self.stop(|| self.board.stopped());
             }
         }
@@ -157,6 +168,7 @@ impl Outer {
             no_pidfd: self.faults.no_pidfd,
         };
         let own = sweep.run();
+        self.debt.iter().for_each(|debt| debt.pay());
         let (count, first) = self.board.left();
         complain(if own.count > 0 { own } else { Left { count, first } });
         match self.board.status() {

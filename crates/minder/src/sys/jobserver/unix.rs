@@ -20,6 +20,9 @@ use crate::sys::wait::Source;
 pub(crate) struct Client {
     reads: OwnedFd,
     writes: OwnedFd,
+    /// Where the tokens are noted that are held, if there was memory for that.
+    #[cfg(target_os = "linux")]
+    held: Option<&'static super::held::Held>,
 }
 
 impl Client {
@@ -30,10 +33,16 @@ impl Client {
         let (reads, writes) =
             auth.split_once(',').ok_or_else(|| invalid("it is named in a way that is not known"))?;
         let number = |text: &str| text.parse().map_err(|_| invalid("it is named in a way that is not known"));
-        Ok(Self {
-            reads: inherited(number(reads)?, OFlags::RDONLY)?,
-            writes: inherited(number(writes)?, OFlags::WRONLY)?,
-        })
+        Ok(Self::new(inherited(number(reads)?, OFlags::RDONLY)?, inherited(number(writes)?, OFlags::WRONLY)?))
+    }
+
+    fn new(reads: OwnedFd, writes: OwnedFd) -> Self {
+        Self {
+            reads,
+            writes,
+            #[cfg(target_os = "linux")]
+            held: super::held::Held::new().ok(),
+        }
     }
 
     fn named(path: &Path) -> io::Result<Self> {
@@ -41,7 +50,7 @@ impl Client {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let writes = open(path, flags, Mode::empty())?;
         pipe(writes.as_fd())?;
-        Ok(Self { reads: writes.try_clone()?, writes })
+        Ok(Self::new(writes.try_clone()?, writes))
     }
 
     /// A token, if one is free now.
@@ -49,7 +58,11 @@ impl Client {
         let mut byte = [0];
         loop {
             match read(&self.reads, &mut byte) {
-                Ok(1..) => return Ok(Some(byte[0])),
+                Ok(1..) => {
+                    #[cfg(target_os = "linux")]
+                    self.held.inspect(|held| held.take(byte[0]));
+                    return Ok(Some(byte[0]));
+                }
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -59,12 +72,29 @@ impl Client {
     }
 
     pub(crate) fn release(&self, token: u8) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if self.held.is_some_and(|held| !held.give_back(token)) {
+            return Ok(());
+        }
         loop {
             match write(&self.writes, &[token]) {
                 Err(Errno::INTR) => {}
                 result => return result.map(drop).map_err(io::Error::from),
             }
         }
+    }
+
+    /// What another process can give back if this one is killed.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn debt(&self) -> Option<super::Debt> {
+        Some(super::Debt::new(self.writes.try_clone().ok()?, self.held?))
+    }
+
+    /// Nothing: there are no guardians.
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn debt(&self) -> Option<super::Debt> {
+        None
     }
 
     /// What becomes readable when a token is free.
@@ -145,6 +175,29 @@ mod tests {
         let mut rest = Vec::new();
         File::from(reads).read_to_end(&mut rest).expect("what is left");
         assert_eq!(rest, b"b");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_held_goes_back_once() {
+        let (reads, writes) = pair();
+        write(&writes, b"abb").expect("room");
+        let client = Client::connect(&auth(&reads, &writes)).expect("a jobserver");
+        let debt = client.debt().expect("memory");
+        for _ in 0..3 {
+            client.try_acquire().expect("a pipe").expect("a token");
+        }
+        client.release(b'b').expect("room");
+        debt.pay();
+        debt.pay();
+        for token in [b'a', b'b'] {
+            client.release(token).expect("no need");
+        }
+        drop((client, debt, writes));
+        let mut rest = Vec::new();
+        File::from(reads).read_to_end(&mut rest).expect("what is left");
+        rest.sort_unstable();
+        assert_eq!(rest, b"abb");
     }
 
     #[test]

@@ -46,6 +46,12 @@ impl Client {
         }
     }
 
+    /// Nothing: there are no guardians.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn debt(&self) -> Option<super::Debt> {
+        None
+    }
+
     /// A wait for a semaphore takes a token: there is nothing that only tells of one.
     pub(crate) fn source(&self) -> Option<crate::sys::wait::Source<'_>> {
         None
