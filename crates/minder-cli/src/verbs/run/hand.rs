@@ -175,7 +175,6 @@ impl Worker for Hand<'_> {
         running.token = Some(token);
         if running.live {
             show_head(shared, running);
-            forward(shared, running, token, outputs);
         } else if shared.plan.view == View::Lines {
             self.begin(start);
         }
@@ -185,10 +184,18 @@ impl Worker for Hand<'_> {
     fn event(&mut self, start: Start, task: &Task, event: Event, outputs: &mut Outputs<'_>) -> Option<Kill> {
         match event {
             Event::Writable(_) => self.feed(start, outputs),
-            Event::Output(_, stream, chunk) => self.heard(start, stream, chunk),
+            Event::Output(token, stream, chunk) => {
+                self.heard(start, stream, chunk);
+                let shared = self.shared;
+                self.at(start).into_iter().for_each(|running| forward(shared, running, token, outputs));
+            }
             Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
-                self.at(start).into_iter().for_each(|running| running.count(stream, bytes));
+                if let Some(running) = self.at(start) {
+                    running.count(stream, bytes);
+                    // What came before these bytes is no longer the last.
+                    running.tails[stream as usize].take();
+                }
             }
             Event::Exited(_, exit) if minder::os::may_be_killed(exit.status) && self.shared.has_failed() => {
                 self.at(start).into_iter().for_each(|running| running.torn = true);
@@ -236,9 +243,12 @@ impl Worker for Hand<'_> {
         if let (Some(pipe), Some(meal)) = (shared.input.pipe(), &mut running.meal) {
             meal.end(pipe);
         }
-        self.conclude(start, task, &mut running, &outcome, cause);
+        let cut = self.conclude(start, task, &mut running, &outcome, cause);
         let mut tally = std::mem::take(&mut self.tally);
-        tally.add_as(cause, &outcome, wall, || self.name(start, task));
+        match cut {
+            true => tally.add_cut(cause, outcome.exit, wall, || self.name(start, task)),
+            false => tally.add_as(cause, &outcome, wall, || self.name(start, task)),
+        }
         self.tally = tally;
         if self.batch.is_full(self.slots) {
             self.flush();
