@@ -111,6 +111,7 @@ const RUN: &[&str] = &[
     "--no-record",
     "--sync",
     "--redact-args",
+    "--skip-lost",
     "--joblog",
     "--resume",
     "--resume-failed",
@@ -266,8 +267,12 @@ fn help_of_log_tells_its_columns_and_exit_statuses() {
     }
     // Each table's columns, as they are.
     let names = |line: &str| {
-        let words = help.lines().find_map(|it| it.trim_start().strip_prefix(line)).expect(line);
-        words.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        let mut lines = help.lines().skip_while(|it| !it.trim_start().starts_with(line));
+        let first = lines.next().expect(line).trim_start().strip_prefix(line).expect(line);
+        // Lines that go on stand below the names.
+        let more = lines.take_while(|it| it.starts_with("            "));
+        let all: Vec<&str> = std::iter::once(first).chain(more).collect();
+        all.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     for table in ["runs", "attempts", "jobs"] {
         let folder = super::folder();

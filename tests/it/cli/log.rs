@@ -2,6 +2,7 @@
 #![cfg(any(target_os = "linux", windows))]
 
 mod data;
+mod ends;
 mod live;
 mod prune;
 
@@ -237,14 +238,22 @@ fn what_failed_is_shown_with_its_last_lines() {
             let text = state.log(words).code(0).says("").text();
             let lines: Vec<&str> = text.lines().collect();
             let rows = table(&text);
-            assert_eq!(lines.len(), 7, "{flags}: {text}");
+            assert_eq!(lines.len(), 13, "{flags}: {text}");
             assert_eq!(
-                (&rows[1][..3], &rows[4][..3]),
+                (&rows[1][..3], &rows[7][..3]),
                 (&["1", "3", "3"][..], &["3", "4", "4"][..]),
                 "{text}"
             );
-            assert_eq!(lines[2..4], ["    first 3", "    last 3"], "{flags}: {text}");
-            assert_eq!(lines[5..], ["    first 4", "    last 4"], "{flags}: {text}");
+            let both = |job: u32| {
+                let stderr = [format!("    first {job}"), format!("    last {job}")];
+                [
+                    vec!["    stdout:".to_owned(), "    out".to_owned(), "    stderr:".to_owned()],
+                    stderr.to_vec(),
+                ]
+                .concat()
+            };
+            assert_eq!(lines[2..7], both(3), "{flags}: {text}");
+            assert_eq!(lines[8..], both(4), "{flags}: {text}");
         }
         assert_eq!(state.log("aaaa").code(0).text().lines().count(), 4);
     }

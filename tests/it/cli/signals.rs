@@ -40,7 +40,7 @@ fn one_wish_ends_the_run_in_order() {
         assert_eq!(ended.text(), "done\n");
         assert_eq!(file(&log).lines().count(), 3, "something was started afterwards");
         let ended = ended.mentions("asked 2 running jobs to end; once more kills").mentions("killed by TERM");
-        ended.mentions("3 jobs · 2 failed");
+        ended.mentions("1 job · 0 failed · 2 cut off");
     }
 }
 

@@ -61,7 +61,7 @@ const EXAMPLES: &str = "\
 Examples:
   minder log                                  runs, newest first
   minder log last                             the jobs of the last run
-  minder log 61c0 --failed                    what failed, with the last lines of stderr
+  minder log 61c0 --failed                    what failed, with the last lines of its output
   minder log --follow                         jobs of the last run as they end
   minder log 61c0 --csv > jobs.csv            for a spreadsheet
   minder log last --json | jq -r 'select(.exit != 0).args[0]'
@@ -72,17 +72,21 @@ Examples:
 
 Columns:
   runs      run at command jobs failed elapsed state note
-  attempts  run attempt version pid at succeeded failed elapsed cpu why
+  attempts  run attempt version pid at succeeded failed elapsed cpu why timed_out
+            retried cut not_run
   jobs      run job args at wall user system rss exit signal error out err leaked tail
+            out_tail timed_out attempts cause
 
 `at` is in seconds since 1970; wall, user, system, elapsed and cpu are in seconds;
 rss, out and err are in bytes. A job has an exit code, or the signal that ended it,
 or the error that kept it from starting. `tail` is the end of what a failed job
-wrote to its stderr. Each start of minder on a run is an attempt.
+wrote to its stderr, `out_tail` that of its stdout. `timed_out` says that it took too
+long, `attempts` how often it was started, `cause` whether memory ran short. Each start
+of minder on a run is an attempt; `cut` are jobs that it ended, which run again.
 
 Tables show control characters as \\n, \\x1b …; data is exact. In JSON, args and
 command are lists, and what is no UTF-8 is {\"base64\": \"…\"}. In CSV and SQL,
-args_form, command_form and tail_form say how the value is written: text; base64
+args_form, command_form, tail_form and out_tail_form say how the value is written: text; base64
 (SQL: bytes, a blob) where it is no UTF-8; json where it is a list of several. In the
 CSV of a query, blobs are base64.
 

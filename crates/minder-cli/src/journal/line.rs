@@ -38,7 +38,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// Appends one line. A job's arguments, and then the last of its standard error, are left out where the line would
+/// Appends one line. A job's arguments, and the last of its outputs, are left out where the line would
 /// become longer than [`LINE_MAX`].
 pub(crate) fn encode(row: &Row, out: &mut Vec<u8>) {
     let start = out.len();
@@ -48,7 +48,7 @@ pub(crate) fn encode(row: &Row, out: &mut Vec<u8>) {
     out.truncate(start);
     match row {
         Row::Ended(ended) => {
-            let bare = Ended { args: Vec::new(), tail: None, ..ended.clone() };
+            let bare = Ended { args: Vec::new(), tail: None, out_tail: None, ..ended.clone() };
             append(&Row::Ended(bare), out);
         }
         Row::Shown(shown) => halves(shown).for_each(|half| encode(&Row::Shown(half), out)),

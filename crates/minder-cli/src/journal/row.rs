@@ -97,9 +97,18 @@ pub(crate) struct Ended {
     /// The last of what a failed job wrote to its standard error, at most [`TAIL_MAX`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tail: Option<Text>,
+    /// The same of its standard output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) out_tail: Option<Text>,
+    /// How often it was started, if more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attempts: Option<u32>,
+    /// Why it was ended, if not by itself and not for its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cause: Option<String>,
 }
 
-/// How many bytes of standard error a row keeps of a failed job.
+/// How many bytes of each output a row keeps of a failed job.
 pub(crate) const TAIL_MAX: usize = 2048;
 
 impl Ended {
@@ -140,6 +149,18 @@ pub(crate) struct Over {
     /// Whether jobs were left that had not run: why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
+    /// Failed jobs that took too long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) timed_out: u64,
+    /// How often a job was started again since it had failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) retried: u64,
+    /// Jobs that our order ended. They have no row, and run again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) cut: u64,
+    /// Jobs that were not started, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_run: Option<u64>,
 }
 
 /// Bytes that are mostly UTF-8. As JSON: a string, or where they are no UTF-8 `{"base64": "…"}`.

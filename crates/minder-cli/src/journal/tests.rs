@@ -234,7 +234,7 @@ fn the_last_row_of_a_job_counts_whatever_the_clock_says() {
     // A clock that jumps back, and on.
     let succeeded = Ended { at: at - 1e6, ..ended(1) };
     let again = Ended { at: 0.0, ..failed(3) };
-    let over = Over { succeeded: 2, failed: 1, elapsed: 1.0, cpu: 0.5, why: None };
+    let over = Over { succeeded: 2, failed: 1, elapsed: 1.0, cpu: 0.5, ..Over::default() };
     let second_rows = [
         Row::Ended(succeeded.clone()),
         Row::Shown(Shown { jobs: vec![4] }),
@@ -328,14 +328,15 @@ fn any_ended() -> impl Strategy<Value = Ended> {
     let cost = (prop::option::of(seconds()), prop::option::of(seconds()), prop::option::of(any::<u64>()));
     let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
     let output = (any::<u64>(), any::<u64>(), any::<bool>());
-    let left = (prop::collection::vec(piece(), 0..3), prop::option::of(text()));
+    let last = (prop::option::of(text()), prop::option::of(text()));
+    let left = (prop::collection::vec(piece(), 0..3), last, any::<Option<u32>>(), any::<Option<String>>());
     (what, cost, end, output, left).prop_map(
         |(
             (job, args, at, wall),
             (user, system, rss),
             (exit, signal, error),
             (out, err, leaked),
-            (kept, tail),
+            (kept, (tail, out_tail), attempts, cause),
         )| {
             Ended {
                 job,
@@ -355,6 +356,9 @@ fn any_ended() -> impl Strategy<Value = Ended> {
                 timed_out: false,
                 kept,
                 tail,
+                out_tail,
+                attempts,
+                cause,
             }
         },
     )
@@ -365,7 +369,10 @@ fn any_row() -> impl Strategy<Value = Row> {
         .prop_map(|(version, run, attempt, pid, at)| Row::Begun(Begun { version, run, attempt, pid, at }));
     let shown = any::<Vec<u64>>().prop_map(|jobs| Row::Shown(Shown { jobs }));
     let over = (any::<u64>(), any::<u64>(), seconds(), seconds(), any::<Option<String>>()).prop_map(
-        |(succeeded, failed, elapsed, cpu, why)| Row::Over(Over { succeeded, failed, elapsed, cpu, why }),
+        |(succeeded, failed, elapsed, cpu, why)| {
+            let over = Over { succeeded, failed, elapsed, cpu, why, ..Over::default() };
+            Row::Over(over)
+        },
     );
     prop_oneof![4 => any_ended().prop_map(Row::Ended), 1 => begun, 1 => shown, 1 => over]
 }

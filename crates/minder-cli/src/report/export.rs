@@ -50,17 +50,49 @@ pub(crate) const RUNS: Schema = Schema {
 
 pub(crate) const ATTEMPTS: Schema = Schema {
     name: "attempts",
-    columns: &["run", "attempt", "version", "pid", "at", "succeeded", "failed", "elapsed", "cpu", "why"],
+    columns: &[
+        "run",
+        "attempt",
+        "version",
+        "pid",
+        "at",
+        "succeeded",
+        "failed",
+        "elapsed",
+        "cpu",
+        "why",
+        "timed_out",
+        "retried",
+        "cut",
+        "not_run",
+    ],
     forms: &[],
 };
 
 pub(crate) const JOBS: Schema = Schema {
     name: "jobs",
     columns: &[
-        "run", "job", "args", "at", "wall", "user", "system", "rss", "exit", "signal", "error", "out", "err",
-        "leaked", "tail",
+        "run",
+        "job",
+        "args",
+        "at",
+        "wall",
+        "user",
+        "system",
+        "rss",
+        "exit",
+        "signal",
+        "error",
+        "out",
+        "err",
+        "leaked",
+        "tail",
+        "out_tail",
+        "timed_out",
+        "attempts",
+        "cause",
     ],
-    forms: &["args", "tail"],
+    forms: &["args", "tail", "out_tail"],
 };
 
 /// What is told of a run.
@@ -109,6 +141,10 @@ pub(crate) fn attempt(begun: &Begun, over: Option<&Over>) -> Vec<Value> {
         real(over.map(|over| over.elapsed)),
         real(over.map(|over| over.cpu)),
         text(over.and_then(|over| over.why.as_deref())),
+        over.map_or(Value::Nothing, |over| integer(over.timed_out)),
+        over.map_or(Value::Nothing, |over| integer(over.retried)),
+        over.map_or(Value::Nothing, |over| integer(over.cut)),
+        over.and_then(|over| over.not_run).map_or(Value::Nothing, integer),
     ]
 }
 
@@ -131,6 +167,10 @@ pub(crate) fn job(run: &str, ended: &Ended) -> Vec<Value> {
         integer(ended.err),
         Value::Flag(ended.leaked),
         ended.tail.as_ref().map_or(Value::Nothing, |tail| bytes(tail.0.clone())),
+        ended.out_tail.as_ref().map_or(Value::Nothing, |tail| bytes(tail.0.clone())),
+        Value::Flag(ended.timed_out),
+        Value::Integer(ended.attempts.unwrap_or(1).into()),
+        text(ended.cause.as_deref()),
     ]
 }
 
@@ -333,14 +373,14 @@ mod tests {
             ended(&[b""], None),
             ended(&[], None),
         ];
-        let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,args_form,tail_form\r\n";
+        let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
         let wanted = [
             head,
-            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,2,,,10,0,0,,text,\r\n",
-            "61c0aa00,3,/w==,1.5,0.25,,,,2,,,10,0,0,/go=,base64,base64\r\n",
-            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,2,,,10,0,0,no,json,text\r\n",
-            "61c0aa00,3,\"\",1.5,0.25,,,,2,,,10,0,0,,text,\r\n",
-            "61c0aa00,3,,1.5,0.25,,,,2,,,10,0,0,,,\r\n",
+            "61c0aa00,3,\"a \"\"b\"\",\nc\",1.5,0.25,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
+            "61c0aa00,3,/w==,1.5,0.25,,,,2,,,10,0,0,/go=,,0,1,,base64,base64,\r\n",
+            "61c0aa00,3,\"[\"\"a\"\",{\"\"base64\"\":\"\"/w==\"\"}]\",1.5,0.25,,,,2,,,10,0,0,no,,0,1,,json,text,\r\n",
+            "61c0aa00,3,\"\",1.5,0.25,,,,2,,,10,0,0,,,0,1,,text,,\r\n",
+            "61c0aa00,3,,1.5,0.25,,,,2,,,10,0,0,,,0,1,,,,\r\n",
         ];
         assert_eq!(written(Format::Csv, &rows), wanted.concat());
     }

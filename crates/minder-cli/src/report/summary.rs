@@ -42,16 +42,30 @@ pub(crate) struct Tally {
     /// The sum of the jobs' own times: what they would have taken one by one.
     pub(crate) wall: Duration,
     failed: Vec<Named>,
+    cut_off: Vec<Named>,
     leaked: Vec<String>,
     pub(crate) left_running: u64,
+    /// Jobs that our order ended, those of `halted` too.
+    pub(crate) cut: u64,
     /// Failed jobs that took too long.
-    timed_out: u64,
+    pub(crate) timed_out: u64,
     /// Failed jobs that were killed since memory ran short.
     starved: u64,
     /// Failed jobs that were killed since no more were wanted. They are not named: whoever caused it is.
     halted: u64,
     /// How often a job was killed since memory ran short, to be run again.
     put_back: u64,
+}
+
+impl Cause {
+    /// A word for the record. A time-out has a member of its own there.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Own | Self::TimedOut(_) => None,
+            Self::Memory => Some("memory"),
+            Self::Halted => Some("halted"),
+        }
+    }
 }
 
 impl Tally {
@@ -67,6 +81,22 @@ impl Tally {
         self.left_running += u64::from(outcome.left_running);
         if outcome.leaked && self.leaked.len() < NAMED_MAX {
             self.leaked.push(name());
+        }
+    }
+
+    /// Takes the end of a job that our order cut off: it is not one that failed, and runs again.
+    pub(crate) fn add_cut(&mut self, cause: Cause, exit: Exit, wall: Duration, name: impl Fn() -> String) {
+        self.spend(exit, wall);
+        // One that had its way nevertheless is counted among those that did.
+        if exit.status.success() {
+            return;
+        }
+        self.cut += 1;
+        if cause == Cause::Halted {
+            self.halted += 1;
+        } else if self.cut_off.len() < NAMED_MAX {
+            let how = format!("{}, {}", status(exit.status), time(wall));
+            self.cut_off.push(Named { name: name(), how });
         }
     }
 
@@ -86,13 +116,16 @@ impl Tally {
         self.cpu += other.cpu;
         self.wall += other.wall;
         self.left_running += other.left_running;
+        self.cut += other.cut;
         self.timed_out += other.timed_out;
         self.starved += other.starved;
         self.halted += other.halted;
         self.put_back += other.put_back;
         self.failed.extend(other.failed);
         self.leaked.extend(other.leaked);
+        self.cut_off.extend(other.cut_off);
         self.failed.truncate(NAMED_MAX);
+        self.cut_off.truncate(NAMED_MAX);
         self.leaked.truncate(NAMED_MAX);
     }
 
@@ -118,10 +151,8 @@ impl Tally {
                 self.starved += 1;
                 format!("killed since memory ran short, {}", time(wall))
             }
-            Cause::Halted => {
-                self.halted += 1;
-                return;
-            }
+            // It has no row, and is counted by `add_cut`.
+            Cause::Halted => return,
         };
         if self.failed.len() < NAMED_MAX {
             self.name(name(), how);
@@ -173,14 +204,19 @@ impl Summary {
 
     /// Its lines.
     pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
-        let failed = self.counts.failed;
+        let failed = self.failed();
         let mut lines = vec![self.first_line(paint)];
         let tally = &self.tally;
         let named = |job: &Named| format!("{}  ({})", paint.name(&job.name), job.how);
         lines.extend(tally.failed.iter().map(|job| format!("  {} {}", paint.failed("failed:"), named(job))));
         let told = tally.failed.len() as u64;
-        if failed > told + tally.halted && told > 0 {
-            lines.push(format!("  and {} more", failed - told - tally.halted));
+        if failed > told && told > 0 {
+            lines.push(format!("  and {} more", failed - told));
+        }
+        lines.extend(tally.cut_off.iter().map(|job| format!("  cut off: {}", named(job))));
+        let cut = tally.cut.saturating_sub(tally.halted + tally.cut_off.len() as u64);
+        if cut > 0 {
+            lines.push(format!("  and {cut} more"));
         }
         lines.extend(self.halted_lines());
         if tally.put_back > 0 {
@@ -197,9 +233,15 @@ impl Summary {
         lines
     }
 
+    /// Jobs that failed by themselves: those that have a row in the record. Others were cut off, and run again.
+    fn failed(&self) -> u64 {
+        self.counts.failed.saturating_sub(self.tally.cut)
+    }
+
     /// What was done, and what it cost.
     fn first_line(&self, paint: Paint) -> String {
-        let Counts { succeeded, failed, retried, .. } = self.counts;
+        let Counts { succeeded, retried, .. } = self.counts;
+        let failed = self.failed();
         let text = format!("{failed} failed");
         let mut parts = vec![count(succeeded + failed, "job")];
         parts.push(if failed > 0 { paint.failed(&text) } else { text });
@@ -207,6 +249,8 @@ impl Summary {
         some(self.tally.timed_out, format!("{} timed out", self.tally.timed_out));
         some(self.tally.starved, format!("{} killed for memory", self.tally.starved));
         some(retried, format!("{retried} {}", if retried == 1 { "retry" } else { "retries" }));
+        let cut = self.tally.cut.saturating_sub(self.tally.halted);
+        some(cut, format!("{cut} cut off"));
         let not_run = self.counts.skipped + self.halted.as_ref().and_then(|it| it.not_run).unwrap_or(0);
         some(not_run, format!("{not_run} not run"));
         parts.push(format!("{} elapsed", time(self.elapsed)));
@@ -328,22 +372,24 @@ mod tests {
         end(&mut tally, limit, Status::Exited(0), "in time after all");
         end(&mut tally, Cause::Own, Status::Exited(2), "bad");
         end(&mut other, Cause::Memory, killed, "large");
-        end(&mut other, Cause::Halted, killed, "not its fault");
+        other.add_cut(Cause::Halted, Exit { status: killed, usage: None }, wall, String::new);
+        other.add_cut(Cause::Own, Exit { status: killed, usage: None }, wall, || "running".to_owned());
         other.add_attempt(Cause::Memory, Exit { status: killed, usage: None }, wall);
         other.add_attempt(Cause::Own, Exit { status: Status::Exited(1), usage: None }, wall);
         tally.merge(other);
         let mut counts = Counts::default();
-        (counts.succeeded, counts.failed, counts.retried, counts.skipped) = (1, 4, 2, 3);
+        (counts.succeeded, counts.failed, counts.retried, counts.skipped) = (1, 5, 2, 3);
         let halted = Some(Halted { why: "--halt now,fail=3".into(), not_run: Some(7) });
         let mut summary = Summary { counts, tally, halted, elapsed: wall * 20, ..Summary::default() };
         assert_eq!(
             summary.lines(Paint::PLAIN),
             [
-                "5 jobs · 4 failed · 1 timed out · 1 killed for memory · 2 retries · 10 not run · 3 min 40 s elapsed · \
-                 0 ms CPU",
+                "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · 10 not run · \
+                 3 min 40 s elapsed · 0 ms CPU",
                 "  failed: slow  (timed out after 10 s)",
                 "  failed: bad  (exit 2, 11.0 s)",
                 "  failed: large  (killed since memory ran short, 11.0 s)",
+                "  cut off: running  (killed by KILL, 11.0 s)",
                 "  ended with the run: 1 job  (--halt now,fail=3)",
                 "  not run: 7 jobs  (--halt now,fail=3)",
                 "  not run: 3 jobs, since what they depend on failed",
@@ -351,7 +397,7 @@ mod tests {
             ]
         );
         summary.halted = Some(Halted { not_run: None, ..summary.halted.unwrap_or_default() });
-        assert_eq!(summary.lines(Paint::PLAIN)[5], "  not run: the rest of the input  (--halt now,fail=3)");
+        assert_eq!(summary.lines(Paint::PLAIN)[6], "  not run: the rest of the input  (--halt now,fail=3)");
     }
 
     #[test]

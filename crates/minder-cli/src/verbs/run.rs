@@ -348,8 +348,16 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
         End::Cancelled(Ending::Signal(_)) => Some("interrupted".to_owned()),
         End::Cancelled(_) if shared.stage.screen.is_closed() => Some("its output was closed".to_owned()),
         End::Cancelled(_) => Some("it failed".to_owned()),
-        End::Status(_) => None,
+        End::Status(_) => summary
+            .halted
+            .as_ref()
+            .filter(|halted| {
+                // Where nothing was left it is over as any other.
+                halted.not_run != Some(0) || summary.tally.cut > 0
+            })
+            .map(|halted| halted.why.clone()),
     };
+    let over = summary.counts.succeeded + summary.counts.failed;
     // Jobs that were cut off are none of these: they run again.
     let [failed, succeeded] = shared.rows();
     Over {
@@ -358,6 +366,10 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
         elapsed: summary.elapsed.as_secs_f64(),
         cpu: summary.tally.cpu.as_secs_f64(),
         why,
+        timed_out: summary.tally.timed_out,
+        retried: summary.counts.retried,
+        cut: summary.tally.cut,
+        not_run: shared.input.total().map(|total| total.saturating_sub(over)).filter(|jobs| *jobs > 0),
     }
 }
 

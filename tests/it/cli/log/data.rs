@@ -46,7 +46,7 @@ fn json_is_exact() {
         let begin = format!(r#"{{"run":"aaaa0001","job":{},"args":[{value}],"#, number + 1);
         assert_eq!(before_times(line), begin);
         let tail = if value == "\"\"" { "null" } else { value };
-        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail}}}"#)), "{line}");
+        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},"out_tail":null,"timed_out":false,"attempts":1,"cause":null}}"#)), "{line}");
         assert!(line.contains(r#","exit":3,"signal":null,"error":null,"out":0,"err":"#), "{line}");
     }
     assert_eq!(state.log("last --json --failed").code(0).text(), text);
@@ -62,8 +62,8 @@ fn json_is_exact() {
 fn csv_is_exact() {
     let state = hard();
     let text = state.log("last --csv").code(0).says("").text();
-    let head =
-        "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,args_form,tail_form\r\n";
+    let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,\
+                out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
     let rows = text.strip_prefix(head).expect("a head");
     let no_text = if cfg!(unix) { "//4B" } else { "\u{1}" };
     let fields = ["plain", "\"a \"\"b\"\",\n c\u{1b}[1m\"", no_text, "d\u{e9}j\u{e0}", "\"\"", "\" x \""];
@@ -78,7 +78,7 @@ fn csv_is_exact() {
         };
         let tail = if tail_form.is_empty() { "" } else { field };
         let len = HARD[number].len();
-        assert!(row.ends_with(&format!(",3,,,0,{len},0,{tail},{form},{tail_form}")), "{row:?}");
+        assert!(row.ends_with(&format!(",3,,,0,{len},0,{tail},,0,1,,{form},{tail_form},")), "{row:?}");
     }
 }
 

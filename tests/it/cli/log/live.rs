@@ -109,7 +109,7 @@ fn ctrl_c_ends_the_following_alone() {
 fn what_failed_is_followed_with_its_last_lines() {
     let state = State::new();
     let go = state.file("go");
-    let line = format!("[ {{}} = a ] || KID await {} x; echo why {{}} >&2; exit 3", path(&go));
+    let line = format!("[ {{}} = a ] || KID await {} x >&2; echo why {{}} >&2; exit 3", path(&go));
     let mut command = state.command("run -j1");
     let mut run = Live::start(scripted(&mut command, &line).args([":::", "a", "b"]));
     run.until_true("the first line", || state.has_begun());
@@ -118,6 +118,6 @@ fn what_failed_is_followed_with_its_last_lines() {
     assert!(follower.record().done.is_none(), "the run goes on");
     fs::write(&go, "").expect("room");
     let out = follower.finish().code(0).says("").text();
-    assert!(out.ends_with("    why b\n") && out.lines().count() == 5, "{out}");
+    assert!(out.ends_with("    why b\n") && out.lines().count() == 6, "{out}");
     run.finish().code(2);
 }

@@ -93,6 +93,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("what is lost will run again", "see cli/faults/kept.rs: will run again"),
     ("cannot count the run in", "a disk that is full in the middle"),
     ("that could have been resumed: ", "see cli/log/prune.rs: that could have been resumed"),
+    ("{how} (", "see cli/log/ends.rs: timed out (2 tries)"),
     ("the file is too short", "see cli/faults/kept.rs: too short"),
     ("belongs to another user", "see cli/faults/kept.rs: belongs to another user"),
     ("its row is damaged", "a row with numbers that no file has"),

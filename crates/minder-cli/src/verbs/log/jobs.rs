@@ -7,13 +7,13 @@ use anyhow::Result;
 
 use super::runs::seconds;
 use super::{id, read};
-use crate::journal::row::{Ended, TAIL_MAX};
+use crate::journal::row::{Ended, TAIL_MAX, Text};
 use crate::report::export::{Format, JOBS, Rows, job};
 use crate::report::table::{Column, Table};
 use crate::report::when::size;
 use crate::report::{say, signal_name, time};
 
-/// How many lines of a failed job's stderr are shown. Data has all that was kept.
+/// How many lines of each output of a failed job are shown. Data has all that was kept.
 const LINES_MAX: usize = 10;
 
 /// Lists the jobs of a run in the order of their numbers.
@@ -120,24 +120,41 @@ fn cells(ended: &Ended) -> [Vec<u8>; 7] {
     ]
 }
 
-/// How a job ended, in a word.
+/// How a job ended, in few words.
 fn how(ended: &Ended) -> String {
-    match (&ended.error, ended.exit, ended.signal) {
+    let how = match (&ended.error, ended.exit, ended.signal) {
         (Some(_), ..) => "not started".to_owned(),
+        _ if ended.timed_out => "timed out".to_owned(),
         (None, Some(code), _) => code.to_string(),
         (None, None, Some(signal)) => {
             signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
         }
         (None, None, None) => "unknown".to_owned(),
+    };
+    match (ended.attempts, &ended.cause) {
+        (None, None) => how,
+        (Some(attempts), None) => format!("{how} ({attempts} tries)"),
+        (None, Some(cause)) => format!("{how} ({})", super::one_line(cause)),
+        (Some(attempts), Some(cause)) => format!("{how} ({}, {attempts} tries)", super::one_line(cause)),
     }
 }
 
-/// The last lines of what a failed job wrote to its standard error, or why it was not started.
+/// The last lines of what a failed job wrote, or why it was not started. Those of its standard output come first, with a mark
+/// where there are both.
 fn tail(ended: &Ended) -> Vec<String> {
     if let Some(error) = &ended.error {
         return vec![error.clone()];
     }
-    let Some(tail) = &ended.tail else { return Vec::new() };
+    let [out, err] =
+        [&ended.out_tail, &ended.tail].map(|tail| tail.as_ref().map_or_else(Vec::new, last_lines));
+    match (out.is_empty(), err.is_empty()) {
+        (false, false) => [vec!["stdout:".to_owned()], out, vec!["stderr:".to_owned()], err].concat(),
+        _ => [out, err].concat(),
+    }
+}
+
+/// The last whole lines of the end of an output.
+fn last_lines(tail: &Text) -> Vec<String> {
     // The first line of a tail that is full may have lost its beginning.
     let cut = if tail.0.len() < TAIL_MAX {
         0
@@ -158,7 +175,6 @@ fn tail(ended: &Ended) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::row::Text;
 
     #[test]
     fn a_job_ends_in_one_way() {

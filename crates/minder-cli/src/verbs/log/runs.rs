@@ -88,7 +88,8 @@ pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
         Ok(Source::Arguments { jobs: Some(all), .. }) => all.checked_sub(count.jobs),
-        _ => None,
+        // What the last attempt knew.
+        _ => count.over.as_ref().and_then(|over| over.not_run),
     };
     let more = match left.filter(|left| *left > 0) {
         Some(left) => format!(", {left} not run"),
@@ -192,7 +193,7 @@ mod tests {
 
     fn over(why: Option<&str>) -> Row {
         let why = why.map(str::to_owned);
-        Row::Over(Over { succeeded: 1, failed: 1, elapsed: 9.0, cpu: 1.0, why })
+        Row::Over(Over { succeeded: 1, failed: 1, elapsed: 9.0, cpu: 1.0, why, ..Over::default() })
     }
 
     fn write(folder: &Path, attempt: u32, rows: &[Row], rest: &[u8]) {

@@ -126,9 +126,12 @@ impl Hand<'_> {
 impl Hand<'_> {
     /// Records, shows and counts a job that is over.
     fn end(&mut self, start: Start, task: &Task, running: &mut Running, outcome: &Outcome, cause: Cause) {
-        self.conclude(start, task, running, outcome, cause);
+        let cut = self.conclude(start, task, running, outcome, cause);
         let mut tally = std::mem::take(&mut self.tally);
-        tally.add_as(cause, outcome, running.wall(), || self.name(start, task));
+        match cut {
+            true => tally.add_cut(cause, outcome.exit, running.wall(), || self.name(start, task)),
+            false => tally.add_as(cause, outcome, running.wall(), || self.name(start, task)),
+        }
         self.tally = tally;
     }
 }
@@ -214,7 +217,6 @@ impl Worker for Hand<'_> {
         running.token = Some(token);
         if running.live {
             show_head(shared, running);
-            forward(shared, running, token, outputs);
         } else if shared.plan.view == View::Lines {
             self.begin(start);
         }
@@ -227,10 +229,18 @@ impl Worker for Hand<'_> {
     fn event(&mut self, start: Start, task: &Task, event: Event, outputs: &mut Outputs<'_>) -> Option<Kill> {
         match event {
             Event::Writable(_) => self.feed(start.slot as usize, outputs),
-            Event::Output(_, stream, chunk) => self.heard(start, stream, chunk),
+            Event::Output(token, stream, chunk) => {
+                self.heard(start, stream, chunk);
+                let shared = self.shared;
+                self.at(start).into_iter().for_each(|running| forward(shared, running, token, outputs));
+            }
             Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
-                self.at(start).into_iter().for_each(|running| running.count(stream, bytes));
+                if let Some(running) = self.at(start) {
+                    running.count(stream, bytes);
+                    // What came before these bytes is no longer the last.
+                    running.tails[stream as usize].take();
+                }
             }
             Event::Exited(_, exit) if minder::os::may_be_killed(exit.status) && self.shared.has_failed() => {
                 self.at(start).into_iter().for_each(|running| running.torn = true);

@@ -32,8 +32,10 @@ pub(super) struct Running {
     pub(super) markers: [Marker; 2],
     /// Bytes that it wrote to its outputs.
     pub(super) wrote: [u64; 2],
-    /// The last of its standard error, as far as it is not kept elsewhere.
-    pub(super) tail: Tail,
+    /// The last of its outputs, as far as they are not kept elsewhere.
+    pub(super) tails: [Tail; 2],
+    /// Whether its standard output may pass without us.
+    pub(super) forwards: bool,
     /// The files that are its outputs.
     pub(super) spool: Vec<Own>,
     pub(super) results: Option<Results>,
@@ -73,7 +75,8 @@ impl Running {
             marks: None,
             markers: Default::default(),
             wrote: [0; 2],
-            tail: Tail::default(),
+            tails: Default::default(),
+            forwards: false,
             spool: Vec::new(),
             results: None,
             copies: Copies::default(),
@@ -144,6 +147,9 @@ impl Running {
             timed_out: false,
             kept,
             tail: None,
+            out_tail: None,
+            attempts: None,
+            cause: None,
         }
     }
 }

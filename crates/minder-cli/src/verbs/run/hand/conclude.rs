@@ -136,9 +136,8 @@ impl Hand<'_> {
             let wrote = wrote.map_err(|error| cannot_write(results.place(), &error))?;
             if let Some((file, len)) = wrote {
                 running.wrote[stream as usize] = len;
-                if stream == Stream::Stderr {
-                    running.tail.push(&last_of(file, len));
-                }
+                let end = file.metadata().map_or(len, |about| about.len());
+                running.tails[stream as usize].push(&last_of(file, end));
             }
         }
         if let Some(line) = results.line() {
@@ -211,19 +210,23 @@ impl Hand<'_> {
         Ok(())
     }
 
-    /// The last of what a failed job wrote to its standard error.
-    pub(super) fn tail(&self, running: &mut Running) -> Option<Text> {
-        for piece in self.batch.pieces().iter().filter(|piece| piece.stream == Stream::Stderr) {
+    /// The last of what a failed job wrote to one of its outputs.
+    pub(super) fn tail(&self, running: &mut Running, stream: Stream) -> Option<Text> {
+        // What is shown in its place is not the job's.
+        let is_own = running.results.as_ref().is_none_or(|results| results.shows(stream));
+        let tail = &mut running.tails[stream as usize];
+        for piece in self.batch.pieces().iter().filter(|piece| is_own && piece.stream == stream) {
             match &piece.place {
-                Place::Batch(range) => running.tail.push(self.batch.slice(range.clone())),
-                Place::Own(Own { file: Some(file), range, .. }) => {
-                    running.tail.push(&last_of(file, range.end))
-                }
+                Place::Batch(range) => tail.push(self.batch.slice(range.clone())),
+                Place::Own(Own { file: Some(file), range, .. }) => tail.push(&last_of(file, range.end)),
                 _ => (),
             }
         }
-        let tail = running.tail.take();
-        (!tail.is_empty()).then(|| Text::from(tail.as_slice()))
+        let tail = tail.take();
+        // What stands before its output is not the job's either.
+        let wrote = usize::try_from(running.wrote[stream as usize]).unwrap_or(usize::MAX);
+        let tail = &tail[tail.len().saturating_sub(wrote)..];
+        (!tail.is_empty()).then(|| Text::from(tail))
     }
 
     fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {
@@ -247,7 +250,7 @@ impl Hand<'_> {
         self.batch.discard();
     }
 
-    /// Records and shows a job that is over.
+    /// Records and shows a job that is over. Says whether our order cut it off: then it has no row.
     pub(super) fn conclude(
         &mut self,
         start: Start,
@@ -255,7 +258,7 @@ impl Hand<'_> {
         running: &mut Running,
         outcome: &Outcome,
         cause: Cause,
-    ) {
+    ) -> bool {
         let shared = self.shared;
         end_lines(shared, running);
         // What it wrote was seen as it came.
@@ -267,14 +270,15 @@ impl Hand<'_> {
             if !(passed && shared.stage.has(task.number)) {
                 self.end_job(task.number, None, false);
             }
-            return;
+            return true;
         }
         let head = std::mem::take(&mut running.head);
         self.batch.push(Stream::Stdout, &head);
         if let Err(error) = self.gather(running) {
             // No other job's row may speak of it.
             self.batch.discard();
-            return shared.fail(error);
+            shared.fail(error);
+            return true;
         }
         // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
         // not.
@@ -290,15 +294,19 @@ impl Hand<'_> {
             let mut row = running.row(self.args(task), outcome.exit, Vec::new());
             row.leaked = outcome.leaked;
             row.timed_out = matches!(cause, Cause::TimedOut(_)) && !row.succeeded();
+            row.attempts = Some(start.attempt).filter(|attempt| *attempt > 1);
+            row.cause = cause.word().filter(|_| !row.succeeded()).map(str::to_owned);
             // Messages name arguments.
             if !row.succeeded() && !shared.plan.record.redact {
-                row.tail = self.tail(running);
+                row.tail = self.tail(running, Stream::Stderr);
+                row.out_tail = self.tail(running, Stream::Stdout);
             }
             if let Some(table) = &shared.table
                 && let Err(error) = self.tabulate(table, &row, start, task, running)
             {
                 self.batch.discard();
-                return shared.fail(error);
+                shared.fail(error);
+                return true;
             }
             row.kept = self.kept();
             owed = shared.book.is_kept() && !row.kept.is_empty();
@@ -310,6 +318,7 @@ impl Hand<'_> {
             false => marks,
         };
         self.end_job(task.number, marks, owed);
+        cut
     }
 }
 

@@ -12,6 +12,9 @@ use super::Hand;
 use super::conclude::last_of;
 use crate::plan::View;
 
+/// From this size on the output of a job that is seen as it writes passes without us.
+const FORWARD_FROM: u64 = 1 << 20;
+
 impl Hand<'_> {
     /// Shows as it comes the job that has the stage, if it runs here.
     pub(super) fn promote(&mut self, outputs: &mut Outputs<'_>) {
@@ -46,7 +49,6 @@ impl Hand<'_> {
             show_head(shared, running);
             // It fails only for a child that is over, which is shown then anyway.
             let _ = outputs.go_live(token);
-            forward(shared, running, token, outputs);
         }
         // The other loop has it, and may sleep. Rung once, since it may hang in a write.
         if let Some(counts) = sole.filter(|_| !is_here)
@@ -114,14 +116,12 @@ impl Hand<'_> {
                 return shared.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
-                return if stream == Stream::Stderr {
-                    running.tail.push(&chunk)
-                };
+                return running.tails[stream as usize].push(&chunk);
             }
         }
         let lines = shared.plan.view == View::Lines;
-        if stream == Stream::Stderr && (running.live || lines) {
-            running.tail.push(&chunk);
+        if running.live || lines {
+            running.tails[stream as usize].push(&chunk);
         }
         if lines {
             let Running { number, lines: pen_lines, marks, markers, .. } = running;
@@ -162,16 +162,12 @@ impl Hand<'_> {
                 return shared.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
-                if stream == Stream::Stderr {
-                    running.tail.push(&last_of(&spilled.file, end));
-                }
+                running.tails[stream as usize].push(&last_of(&spilled.file, end));
                 return Own::from(spilled).remove();
             }
         }
         if running.live {
-            if stream == Stream::Stderr {
-                running.tail.push(&last_of(&spilled.file, spilled.start + spilled.len));
-            }
+            running.tails[stream as usize].push(&last_of(&spilled.file, spilled.start + spilled.len));
             shared.stage.show_file(stream, spilled, running.marking(stream));
         } else {
             self.batch.push_file(stream, Own::from(spilled));
@@ -194,8 +190,13 @@ pub(super) fn end_lines(shared: &Shared<'_>, running: &mut Running) {
     }
 }
 
-/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them.
-pub(super) fn forward(shared: &Shared<'_>, running: &Running, token: Token, outputs: &mut Outputs<'_>) {
+/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them and there are many: the
+/// last of what a job wrote is known only of bytes that come to us.
+pub(super) fn forward(shared: &Shared<'_>, running: &mut Running, token: Token, outputs: &mut Outputs<'_>) {
+    if !running.live || running.forwards || running.wrote[Stream::Stdout as usize] < FORWARD_FROM {
+        return;
+    }
+    running.forwards = true;
     if running.marks.is_some() || running.results.is_some() || shared.plan.pty {
         return;
     }
