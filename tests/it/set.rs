@@ -2,6 +2,7 @@
 
 mod output;
 mod live;
+mod turns;
 mod kill;
 // Nobody stands still on Windows: there is no word for it.
 #[cfg(unix)]

@@ -16,10 +16,10 @@ const CROWDED: u64 = 4;
 ///
 /// - How many are read is at least [`Limits::readers_min`](crate::Limits::readers_min), and more where that brings more
 ///   bytes. While one is silent for 50 ms, the next is read as well.
-/// - A child whose output fits into memory is never held. Nor is one that writes less than 2 MiB a second, that exited, that
+/// - A child whose output fits into memory is never held. Nor is one that writes less than 64 KiB a second, that exited, that
 ///   is being killed, or whose output is handed over as it comes.
 /// - Children that are held are read a little all the time, each in turn, so that none waits for ever: a sixteenth of what
-///   the others are, and 2.5 MiB a second together.
+///   the others are, and a piece of 64 KiB every 50 ms.
 /// - Above four times the bound, while output of a live child ([`Delivery::Live`](crate::Delivery::Live)) moves, no other
 ///   child is read more than this.
 ///

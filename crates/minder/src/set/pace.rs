@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 /// How long one width is measured.
-const PHASE: Duration = Duration::from_millis(100);
-/// More children have to bring this much more, in hundredths, or it stays at fewer.
-const GAIN_PERCENT: u64 = 125;
+const PHASE: Duration = Duration::from_millis(250);
+/// Twice as many children have to bring this much more, in hundredths, or it stays at fewer: a busy machine is unsteady.
+const GAIN_PERCENT: u64 = 150;
 /// How many phases lie between two trials at most.
 const REST_MAX: u32 = 16;
 

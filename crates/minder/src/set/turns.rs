@@ -13,12 +13,13 @@ use super::pace::Pace;
 use super::{ChildSet, Delivery, Error, Kind, Result, Stream, Token};
 use crate::backlog::Backlog;
 
-/// How long a child with a turn may be silent before the next one has it.
-const SLICE: Duration = Duration::from_millis(25);
-/// What a child may write within [`ALLOWANCE_EVERY`] without a turn.
-const ALLOWANCE: u64 = 128 << 10;
-/// See [`ALLOWANCE`]. Together that is 2 MiB a second.
-const ALLOWANCE_EVERY: Duration = Duration::from_micros(62_500);
+/// How long a child with a turn may be silent before the next one is read, too.
+const SLICE: Duration = Duration::from_millis(50);
+/// After so many of these it has no turn any more.
+const QUIET_MAX: u32 = 20;
+/// What a child may write within [`ALLOWANCE_EVERY`] without a turn. It is little, for on a busy machine all are slow.
+const ALLOWANCE: u64 = 64 << 10;
+const ALLOWANCE_EVERY: Duration = Duration::from_secs(1);
 /// A piece, of which one is read at a time of a child that waits.
 const PIECE: u64 = 64 << 10;
 /// What those that wait are read is this part of what the others are.
@@ -33,12 +34,13 @@ pub(super) enum Turn {
     Due,
     /// It may be read once, each of these streams.
     Once([bool; 2]),
-    /// It is read on. How many bytes were, since the last look.
-    Has(u64),
+    /// It is read on. How many bytes were, since the last look; and at how many looks before it was silent.
+    Has { read: u64, quiet: u32 },
 }
 
 impl Turn {
     pub(super) const NEW: Self = Self::Free { left: ALLOWANCE, since: None };
+    const GIVEN: Self = Self::Has { read: 0, quiet: 0 };
 }
 
 /// The turns of a set.
@@ -117,7 +119,7 @@ impl ChildSet {
             return Ok(true);
         }
         match &mut kid.turn {
-            Turn::Has(_) => return Ok(true),
+            Turn::Has { .. } => return Ok(true),
             Turn::Once(streams) if streams[stream as usize] => {
                 streams[stream as usize] = false;
                 return Ok(true);
@@ -136,12 +138,13 @@ impl ChildSet {
         }
         kid.turn = Turn::Due;
         if self.turns.waiting.is_empty() {
-            if self.turns.reading.len() < self.turns.width() {
+            if self.readers() < self.turns.width() {
                 self.give_turn(token);
                 return Ok(true);
             }
             self.timers.turns_at(Instant::now() + SLICE);
         }
+        let Some(kid) = self.kids.get_mut(token) else { return Ok(false) };
         self.turns.waiting.insert((kid.options.rank, token));
         let out = &mut kid.outs[stream as usize];
         if let Some(reader) = &mut out.reader {
@@ -154,7 +157,7 @@ impl ChildSet {
     /// From here on the child is read until it ends.
     fn give_turn(&mut self, token: Token) {
         let Some(kid) = self.kids.get_mut(token) else { return };
-        kid.turn = Turn::Has(0);
+        kid.turn = Turn::GIVEN;
         // Few have a turn, so that large pipes hold little.
         let spilled = kid.outs.iter().filter(|out| out.spilled());
         spilled.filter_map(|out| out.reader.as_ref()).for_each(|reader| reader.enlarge(None));
@@ -171,8 +174,8 @@ impl ChildSet {
         let Some(kid) = self.kids.get_mut(token) else { return };
         match &mut kid.turn {
             Turn::Free { left, .. } => *left = left.saturating_sub(bytes),
-            Turn::Has(read) => {
-                *read += bytes;
+            Turn::Has { read, quiet } => {
+                (*read, *quiet) = (*read + bytes, 0);
                 if self.turns.is_waited_for() {
                     self.turns.credit += bytes / SHARE;
                 }
@@ -193,9 +196,9 @@ impl ChildSet {
         };
         backlog.note_shown();
         match &mut kid.turn {
-            Turn::Has(read) => *read += 1,
+            Turn::Has { read, quiet } => (*read, *quiet) = (*read + 1, 0),
             turn => {
-                *turn = Turn::Has(1);
+                *turn = Turn::Has { read: 1, quiet: 0 };
                 self.turns.reading.push(token);
             }
         }
@@ -204,11 +207,13 @@ impl ChildSet {
     /// Hands out the turns that are free, and what is read of those that go on waiting.
     pub(super) fn hand_out_turns(&mut self) -> Result<()> {
         let mut result = Ok(());
-        while self.turns.reading.len() < self.turns.width()
+        let mut free = self.turns.width().saturating_sub(self.readers());
+        while free > 0
             && let Some((_, token)) = self.turns.waiting.pop_first()
         {
+            free -= 1;
             self.give_turn(token);
-            result = result.and(self.go_on_reading(token, Turn::Has(0)));
+            result = result.and(self.go_on_reading(token, Turn::GIVEN));
         }
         // What there is room for is read of all; it may be a little more, since nothing of it was read yet.
         let mut room = self.turns.backlog.as_ref().map_or(0, |backlog| backlog.room());
@@ -225,28 +230,43 @@ impl ChildSet {
         result
     }
 
-    /// Looks at those that have a turn: one that was silent loses it.
+    /// How many have a turn and use it.
+    fn readers(&self) -> usize {
+        self.turns.reading.iter().filter(|token| self.is_reader(**token)).count()
+    }
+
+    fn is_reader(&self, token: Token) -> bool {
+        self.kids.get(token).is_some_and(|kid| matches!(kid.turn, Turn::Has { quiet: 0, .. }))
+    }
+
+    /// Looks at those that have a turn. One that was silent does not count, and when it goes on, it comes first again: it may
+    /// only have waited for a processor.
     pub(super) fn look_at_turns(&mut self, now: Instant) -> Result<()> {
         let Self { turns, kids, .. } = self;
         turns.reading.retain(|token| {
-            let Some(kid) = kids.get_mut(*token) else { return false };
-            match &mut kid.turn {
-                Turn::Has(0) => kid.turn = Turn::NEW,
-                Turn::Has(read) => {
-                    *read = 0;
-                    return true;
-                }
-                _ => (),
+            let Some(Kid { turn, .. }) = kids.get_mut(*token) else { return false };
+            match turn {
+                Turn::Has { read: 0, quiet: QUIET_MAX } => *turn = Turn::NEW,
+                Turn::Has { read: 0, quiet } => *quiet += 1,
+                Turn::Has { read, .. } => *read = 0,
+                _ => return false,
             }
-            false
+            matches!(turn, Turn::Has { .. })
         });
-        // Where fewer are to be read than were, those that are shown last wait.
-        if turns.reading.len() > turns.width() {
-            turns.reading.sort_by_key(|token| {
-                kids.get(*token).map(|kid| (kid.options.delivery != Delivery::Live, kid.options.rank))
-            });
-            for token in turns.reading.split_off(turns.width()) {
-                kids.get_mut(token).into_iter().for_each(|kid| kid.turn = Turn::Due);
+        // Where fewer are to be read than are, those that are shown last wait.
+        let mut excess = self.readers().saturating_sub(self.turns.width());
+        if excess > 0 {
+            let rank = |token: &Token| {
+                self.kids.get(*token).map(|kid| (kid.options.delivery != Delivery::Live, kid.options.rank))
+            };
+            self.turns.reading.sort_by_key(rank);
+            for at in (0..self.turns.reading.len()).rev() {
+                let token = self.turns.reading[at];
+                if excess > 0 && self.is_reader(token) {
+                    excess -= 1;
+                    self.turns.reading.remove(at);
+                    self.kids.get_mut(token).into_iter().for_each(|kid| kid.turn = Turn::Due);
+                }
             }
         }
         self.turns.credit += PIECE;
@@ -261,7 +281,7 @@ impl ChildSet {
     pub(super) fn pass_turn(&mut self, time: Duration) {
         // What is read while nothing but what is seen at once is says nothing about how many should be.
         if self.turns.width() > 0 {
-            let reading = self.turns.reading.len();
+            let reading = self.readers();
             self.turns.pace.pass(time, reading);
         }
     }
@@ -270,7 +290,7 @@ impl ChildSet {
     pub(super) fn leave_turns(&mut self, token: Token) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         match std::mem::replace(&mut kid.turn, Turn::NEW) {
-            Turn::Has(_) => self.turns.reading.retain(|other| *other != token),
+            Turn::Has { .. } => self.turns.reading.retain(|other| *other != token),
             Turn::Due => {
                 let rank = kid.options.rank;
                 if self.turns.waiting.remove(&(rank, token)) {

@@ -34,6 +34,20 @@ fn in_order() {
     }
 }
 
+/// More at once than is read at once: jobs wait for their turn to be read.
+#[test]
+fn while_much_waits_in_files() {
+    let most = if cfg!(windows) { 8 } else { 48 };
+    let jobs: Vec<Text> =
+        (0..most).map(|id| Text { id, lens: [MIB, 100_000], longest: 20_000, code: 0 }).collect();
+    for flags in ["-j48", "-j48 --no-record", "-j48 --retries 2", "--tag -j48", "-j48 --buffer 64k"] {
+        whole(flags, &jobs);
+    }
+    for flags in ["-k -j48", "-k --no-record -j48", "-k --tag -j48"] {
+        assert_eq!(whole(flags, &jobs), with_output(&jobs), "{flags}");
+    }
+}
+
 #[test]
 fn by_lines() {
     for degree in ["-j1", "-j3", "-j16"] {
