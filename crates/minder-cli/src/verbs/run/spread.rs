@@ -40,6 +40,8 @@ pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
         regexp: flags.regexp,
         remove_separator: flags.remove_rec_sep,
         skip_blank: asked.skip_blank,
+        skip_first: asked.skip_first,
+        all_streams: asked.has_values,
         header: asked.header.as_deref().map(header),
         group_by: flags.group_by.as_deref().map(column),
         colsep: asked.colsep.clone(),
