@@ -112,6 +112,9 @@ pub(super) const CASES: &[Case] = &[
     script("seq 100000 | sort -R > f; sort -rn f > g; parsort -rn f | cmp - g && parsort -rn < f | cmp - g && echo same"),
     script("seq 9 > f; parallel --pipe-part -a f --block -2 -j2 --dry-run -vv wc -l | sh"),
     script("(echo h; seq 9) > \"it's\"; parallel -k --pipe-part -a \"it's\" --header : --block 5 --dry-run -v -v cat | sh"),
+    // What was sent.
+    script("seq 4 | parallel --pipe -j1 -N2 --results r.csv cat > /dev/null; cut -d, -f5,6 r.csv"),
+    script("for how in --pipe --cat --fifo; do seq 4 | parallel $how -j1 -N2 --joblog log 'cat {}' > /dev/null; cut -f5 log; done"),
     // The first line.
     case("-k --skip-first-line --pipe -N1 'cat; echo -'").input("junk\n1\n2\n"),
     case("-k --skip-first-line --pipe cat").input("junk\n1\n2\n"),

@@ -382,6 +382,11 @@ impl Pipe {
         call(state.news(), state);
     }
 
+    /// Notes what kept a job from getting all of its part.
+    pub(super) fn fail(&self, why: String) {
+        self.lock().error.get_or_insert(why);
+    }
+
     /// What kept input from being read or given out to its end.
     pub(super) fn error(&self) -> Option<String> {
         self.lock().error.take()
