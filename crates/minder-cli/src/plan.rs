@@ -144,6 +144,9 @@ pub(crate) struct RecordPlan {
 
 impl RecordPlan {
     fn new(flags: RecordFlags, mode: Option<Mode>) -> Result<Self> {
+        if flags.joblog.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+            bail!("--joblog `-`: a joblog is a file, not standard output (./- is a file of that name)");
+        }
         Ok(Self {
             keep: !flags.no_record,
             sync: flags.sync,

@@ -53,8 +53,16 @@ pub(super) fn options(
             && !flags.arity.xargs
             && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
     let parallel = manner == Manner::Parallel;
+    let lexicon = lexicon(&flags.placeholders, *plus, rpl, names)?;
+    let texts =
+        words.iter().chain(&flags.output.tagstring).chain(&flags.output.results).chain(&flags.control.wd);
+    if let Some(name) = texts.into_iter().find_map(|text| lexicon.absent(text)) {
+        bail!(
+            "`{name}` is a placeholder of GNU parallel's --plus that is not there (without --plus it is text)"
+        );
+    }
     Ok(Options {
-        lexicon: lexicon(&flags.placeholders, *plus, rpl, names)?,
+        lexicon,
         shell: flags.shell.clone(),
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
