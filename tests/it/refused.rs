@@ -88,6 +88,30 @@ fn the_command_runs_all_jobs_without_any_of_them() {
     }
 }
 
+/// A job whose input ends early takes what it has for all of it. Only a pipe that it closed itself is its own affair.
+#[test]
+fn an_input_that_cannot_be_written_is_no_end_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (lines, joblog) = (folder.path().join("lines"), folder.path().join("joblog"));
+    std::fs::write(&lines, "line\n".repeat(100_000)).expect("a file");
+    let minder = |calls: &str, command: &str| {
+        Command::new(DENYKID)
+            .args([calls, MINDER, "run", "--no-record", "--joblog"])
+            .arg(&joblog)
+            .args(["--pipe", "--block", "1M", command])
+            .stdin(std::fs::File::open(&lines).expect("a file"))
+            .output()
+            .expect("denykid runs")
+    };
+    let output = minder("write-64k", "wc -c");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(255), "{output:?}");
+    assert!(said.contains("failed to write to the input of") && said.contains("space"), "{said}");
+    assert_eq!(std::fs::read_to_string(&joblog).expect("a joblog").lines().count(), 1, "a row of half a job");
+    let output = minder("io_uring_setup", "head -n 1");
+    assert!(output.status.success() && output.stdout == b"line\n", "{output:?}");
+}
+
 /// Where our session began outside of our PID namespace it is 0, and so may be parents: in containers.
 #[test]
 fn in_a_namespace_of_processes_all_is_the_same() {

@@ -71,6 +71,12 @@ pub(crate) fn take(called: Called, args: &[OsString]) -> Result<Face> {
     if wishes.is_sem() {
         return wishes.sem().map(Face::Sem);
     }
+    if std::env::var_os("PARALLEL_ENV").is_some_and(|code| !code.is_empty()) {
+        note(
+            "PARALLEL_ENV is set and is not read: functions, aliases and variables that env_parallel or parset hands over \
+             do not reach jobs; exported ones do",
+        );
+    }
     words::run(&wishes).map(Face::Run)
 }
 

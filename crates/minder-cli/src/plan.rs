@@ -147,6 +147,9 @@ pub(crate) struct RecordPlan {
 
 impl RecordPlan {
     fn new(flags: RecordFlags, mode: Option<Mode>) -> Result<Self> {
+        if flags.joblog.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+            bail!("--joblog `-`: a joblog is a file, not standard output (./- is a file of that name)");
+        }
         Ok(Self {
             keep: !flags.no_record,
             sync: flags.sync,
@@ -263,11 +266,13 @@ impl Plan {
         let usual = OsStr::new(if flags.control.tty { "1" } else { "100%" });
         let slots = Slots::parse(flags.jobs.as_deref().unwrap_or(usual))?;
         let read = input::Read::new(&flags, manner, stdin)?;
-        let pipe = PipePlan::new(&flags, read.parts, mode.is_some())?;
+        let has_values = !read.plan.sources.is_empty();
+        let runs_values = flags.script || read.words.is_empty();
+        let pipe = PipePlan::new(&flags, read.parts, has_values, runs_values, mode.is_some())?;
         let order = OrderPlan::new(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
         let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
-        let options = input::options(&flags, manner, &opened.names)?;
+        let options = input::options(&flags, manner, &opened.names, &read.words)?;
         let lines = flags.script || (manner == Manner::Parallel && read.words.is_empty() && pipe.is_none());
         let template = match lines {
             true => Template::script(options.shell.as_deref()),

@@ -99,7 +99,8 @@ impl Slots {
     }
 
     fn parse_on(text: &OsStr, processors: usize, now: Instant) -> Result<Self> {
-        if let Some(amount) = text.to_str().and_then(Amount::parse) {
+        // What a command wrote may end with a newline.
+        if let Some(amount) = text.to_str().and_then(|text| Amount::parse(text.trim_ascii())) {
             return Ok(Self {
                 processors,
                 file: None,

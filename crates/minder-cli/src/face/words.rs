@@ -71,6 +71,9 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
     }
     if has(Wish::Print) && !has(Wish::Silent) {
         out.push("-v".into());
+        if wishes.values(Wish::Print).len() > 1 {
+            out.push("--print-parts".into());
+        }
     }
     if tty {
         out.push("--tty".into());

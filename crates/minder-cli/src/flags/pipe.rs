@@ -66,6 +66,10 @@ pub(crate) struct PipeFlags {
     #[arg(long, visible_alias = "groupby", value_name = "COLUMN")]
     pub(crate) group_by: Option<String>,
 
+    /// With --dry-run and --pipe-part: print how each part is read, too, as lines for a shell.
+    #[arg(long, hide = true)]
+    pub(crate) print_parts: bool,
+
     /// The block is a file, whose name {} stands for.
     #[arg(long, conflicts_with = "fifo")]
     pub(crate) cat: bool,

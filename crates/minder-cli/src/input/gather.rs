@@ -21,7 +21,7 @@ pub(crate) struct Arity {
     pub(crate) fill: Fill,
     /// The most bytes of a command.
     pub(crate) bytes_max: usize,
-    /// Whether fewer records than `most` are an error, where more would be longer.
+    /// Whether a command that is too long is an error: one of a single record, or of `most` records where that is given.
     pub(crate) strict: bool,
     /// Whether a command of one record that is longer is an error, too: the user has set the bound.
     pub(crate) bounded: bool,
@@ -166,7 +166,9 @@ impl Gathered {
             };
             bytes += self.cost_of(&record);
             if bytes > self.arity.bytes_max {
-                if self.arity.strict || (self.arity.bounded && taken.is_empty()) {
+                // A line that is full is not too long, unless a number of arguments was asked for that does not fit.
+                let alone = taken.is_empty() && (self.arity.strict || self.arity.bounded);
+                if alone || self.arity.strict && self.arity.most.is_some() {
                     bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
                 }
                 if !taken.is_empty() {
@@ -208,7 +210,7 @@ impl Gathered {
         if takes(taken.len()) {
             return Ok(false);
         }
-        if self.arity.strict {
+        if self.arity.strict && self.arity.most.is_some() {
             bail!(
                 "a command would be longer than the {} characters that the system takes (-x)",
                 line.units_max

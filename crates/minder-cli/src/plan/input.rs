@@ -40,22 +40,36 @@ impl OrderPlan {
     }
 }
 
-/// How the command is read.
-pub(super) fn options(flags: &RunFlags, manner: Manner, names: &[OsString]) -> Result<Options> {
+/// How the command is read, which is these words.
+pub(super) fn options(
+    flags: &RunFlags,
+    manner: Manner,
+    names: &[OsString],
+    words: &[OsString],
+) -> Result<Options> {
     let PlaceholderFlags { plus, rpl, quote, .. } = &flags.placeholders;
     let context = flags.arity.context
         || (!flags.arity.multiple
             && !flags.arity.xargs
             && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
     let parallel = manner == Manner::Parallel;
+    let lexicon = lexicon(&flags.placeholders, *plus, rpl, names)?;
+    let texts =
+        words.iter().chain(&flags.output.tagstring).chain(&flags.output.results).chain(&flags.control.wd);
+    if let Some(name) = texts.into_iter().find_map(|text| lexicon.absent(text)) {
+        bail!(
+            "`{name}` is a placeholder of GNU parallel's --plus that is not there (without --plus it is text)"
+        );
+    }
     Ok(Options {
-        lexicon: lexicon(&flags.placeholders, *plus, rpl, names)?,
+        lexicon,
         shell: flags.shell.clone(),
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
-        append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || flags.pipe.tee,
+        // A job that reads the input has its values where their placeholders stand. Without a command the value is one.
+        append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
     })
 }
 
@@ -122,16 +136,25 @@ impl Read {
         let mut reads_stdin = false;
         let mut parts = Vec::new();
         if flags.pipe.is_wanted() {
-            // Files are cut into parts; words are arguments still.
-            let is_file = |source: &Source| !matches!(source.kind, Kind::Words(_));
+            // Files are cut into parts; words are arguments still. GNU parallel cuts only those of --pipe-part: with --pipe a
+            // file holds arguments.
+            let has_arguments = manner == Manner::Parallel && !flags.pipe.pipe_part;
+            let is_file = |source: &Source| match source.kind {
+                Kind::Words(_) => false,
+                Kind::File(_) => !has_arguments,
+                Kind::Stdin => true,
+            };
             for source in sources.iter().filter(|source| is_file(source)) {
                 match &source.kind {
                     Kind::File(path) => parts.push(path.clone()),
                     _ => reads_stdin = true,
                 }
             }
-            sources.retain(|source| !is_file(source) && (flags.pipe.tee || manner == Manner::Own));
-            if !sources.is_empty() && !flags.pipe.tee {
+            sources.retain(|source| !is_file(source));
+            if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
+                bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
+            }
+            if !sources.is_empty() && !flags.pipe.tee && manner == Manner::Own {
                 bail!(
                     "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
                 );
@@ -177,7 +200,14 @@ impl Read {
             skip_first: input.skip_first_line,
             empty_counts: manner == Manner::Parallel,
             link: input.link,
-            arity: if flags.pipe.is_wanted() { Arity::default() } else { arity_of(arity) },
+            arity: match flags.pipe.is_wanted() {
+                false => arity_of(arity),
+                // As many values as records: what `-N` says is said of both.
+                true if !flags.pipe.tee => {
+                    Arity { most: arity.max_replace_args.or(arity.max_args), ..Arity::default() }
+                }
+                true => Arity::default(),
+            },
         };
         Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
     }

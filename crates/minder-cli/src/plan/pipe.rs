@@ -15,6 +15,11 @@ pub(crate) struct PipePlan {
     pub(crate) lines: Option<u64>,
     pub(crate) skip_blank: bool,
     pub(crate) header: Option<String>,
+    /// Whether the first line of the input is passed over.
+    pub(crate) skip_first: bool,
+    /// Whether jobs have values beside their parts, and whether a value is the command.
+    pub(crate) has_values: bool,
+    pub(crate) runs_values: bool,
     pub(crate) colsep: Option<String>,
     /// The files whose parts are given out; none for standard input.
     pub(crate) files: Vec<PathBuf>,
@@ -32,8 +37,15 @@ pub(crate) enum Way {
 }
 
 impl PipePlan {
-    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name. `goes_on`: a run that was begun before.
-    pub(super) fn new(flags: &RunFlags, files: Vec<PathBuf>, goes_on: bool) -> Result<Option<Self>> {
+    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether there are others, behind `:::`.
+    /// `runs_values`: whether one is the command. `goes_on`: a run that was begun before.
+    pub(super) fn new(
+        flags: &RunFlags,
+        files: Vec<PathBuf>,
+        has_values: bool,
+        runs_values: bool,
+        goes_on: bool,
+    ) -> Result<Option<Self>> {
         let pipe = &flags.pipe;
         if !pipe.is_wanted() {
             if let Some(flag) = pipe.lone() {
@@ -66,6 +78,10 @@ impl PipePlan {
             lines: flags.arity.lines,
             skip_blank: flags.input.no_run_if_empty,
             header: flags.input.header.clone(),
+            // As GNU parallel has it: where there are values, the first of them is passed over instead.
+            skip_first: flags.input.skip_first_line && !has_values,
+            has_values,
+            runs_values,
             colsep: flags.input.colsep.clone().or_else(|| flags.input.csv.then(|| ",".to_owned())),
             files,
             way,

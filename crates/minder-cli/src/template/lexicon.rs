@@ -68,6 +68,9 @@ const DIGITS_MAX: usize = 6;
 /// The longest text between braces that is read.
 const INNER_MAX: usize = 256;
 
+/// What `--plus` of GNU parallel has beside ours: they pass over jobs, or name other machines.
+const NOT_THERE: [&str; 6] = ["{uniq}", "{choose_k}", "{host}", "{sshlogin}", "{hgrp}", "{agrp}"];
+
 impl Lexicon {
     /// Takes `text` for a builtin placeholder, in place of its usual text; `FILE` for `{}`, say.
     ///
@@ -142,6 +145,24 @@ impl Lexicon {
     /// Reads the placeholder at the start of `text`, the longest one, with its length.
     ///
     /// Every scanner asks here at every byte, whatever the byte is: texts of the user's own choice begin with any.
+    /// Returns a placeholder of GNU parallel's `--plus` that stands in `text` and is not there, so that it is no text either.
+    ///
+    /// ```
+    /// let lexicon = minder_cli::template::Lexicon::default();
+    /// assert_eq!(lexicon.clone().plus(true).absent("{1} {uniq}".as_ref()), Some("{uniq}"));
+    /// assert_eq!(lexicon.absent("{1} {uniq}".as_ref()), None);
+    /// ```
+    pub fn absent(&self, text: &OsStr) -> Option<&'static str> {
+        let stands = |name: &str| {
+            let text = text.as_encoded_bytes();
+            let mut places =
+                text.windows(name.len()).enumerate().filter(|(_, word)| *word == name.as_bytes());
+            // It may be the user's own, or a column's name.
+            places.any(|(at, _)| self.at(&text[at..]).is_none())
+        };
+        NOT_THERE.into_iter().find(|name| self.plus && stands(name))
+    }
+
     pub(super) fn at(&self, text: &[u8]) -> Option<(Placeholder, usize)> {
         let mut best = self.in_braces(text);
         for entry in &self.entries {

@@ -38,7 +38,7 @@ use minder::{Backlog, ChildSet, Descriptors, Ending, Guard, GuardOptions, Limits
 use self::ask::Ask;
 use self::book::{Book, Left};
 use self::desk::Desk;
-use self::input::{Input, Source};
+use self::input::{Input, PartsOf, Source};
 use self::results::table::Table;
 use self::roster::Roster;
 use self::screen::{Screen, Streams};
@@ -145,7 +145,9 @@ enum End {
 fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     plan.record.keep = false;
     let left = Left::read(&plan)?;
-    let input = Input::open(source(&plan, opened, 1, None)?, left.again, plan.total, None);
+    // A part may be a share of a file for each slot.
+    let slots = plan.slots.now()?.unwrap_or(1);
+    let input = Input::open(source(&plan, opened, slots, None)?, left.again, plan.total, None);
     data(|out| {
         input.each(|task| {
             let number = task.number;
@@ -156,7 +158,10 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
             let job = Job { columns: task.columns(), number, total: input.total(), ..Job::default() };
             match plan.template.argv(&job) {
                 Ok(_) => {
-                    let line = plan.template.display(&job) + "\n";
+                    let line = plan.template.display(&job);
+                    let reading = plan.pipe.as_ref().filter(|pipe| pipe.flags.print_parts);
+                    let part = reading.and_then(|_| task.part().as_ref()?.as_shell());
+                    let line = part.map_or(line.clone(), |part| format!("{part} |({line})")) + "\n";
                     match Marks::of(&plan, &job) {
                         Some(marks) => out.write_all(&marks.around(line.as_bytes()))?,
                         None => out.write_all(line.as_bytes())?,
@@ -314,15 +319,21 @@ fn rules(control: &Control, degree: usize) -> Rules {
 /// Where jobs come from: in another order than the input's all of it is read first.
 fn source(plan: &Plan, opened: Opened, degree: usize, book: Option<&Book>) -> Result<Source> {
     if let Some(pipe) = &plan.pipe {
-        // Each argument is a job that reads all, and they run all at once.
+        // The values are words, so that they can be counted. With --tee each is a job that reads all, and they run all at once.
         let jobs = opened.total().filter(|jobs| *jobs > 0);
-        let slots = jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
+        let slots =
+            jobs.filter(|_| pipe.flags.tee).and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
         let name = (pipe.way != Way::Stdin).then(|| match book {
             // Behind the id of the run, so that no two of them share a file.
             Some(book) => book.folder().join(format!("{}-", book.name("part", 0).unwrap_or_else(part_name))),
             None => "part-".into(),
         });
-        return Ok(Source::Parts(spread::open(pipe, slots)?, jobs.map(|_| Box::new(opened)), name));
+        return Ok(Source::Parts(Box::new(PartsOf {
+            pipe: spread::open(pipe, slots)?,
+            values: pipe.has_values.then_some(opened),
+            runs_values: pipe.runs_values,
+            name,
+        })));
     }
     let order = match plan.order {
         OrderPlan::Given if plan.template.needs_total() && opened.total().is_none() => InputOrder::Given,

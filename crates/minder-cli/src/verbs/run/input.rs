@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use minder::exec::{Crew, Supply};
 use minder::os::read_at;
 
@@ -64,9 +64,47 @@ pub(super) enum Source {
     Unread(Box<Opened>, Order),
     /// From what was read to its end.
     Ordered(Box<Ordered>),
-    /// Parts of the input; with each, the next arguments, if there are any, or the name of a file for the part: this path
-    /// with the job's number behind it.
-    Parts(Arc<Pipe>, Option<Box<Opened>>, Option<PathBuf>),
+    /// Parts of the input.
+    Parts(Box<PartsOf>),
+}
+
+/// Parts of the input, and what is given to jobs beside them.
+#[derive(Debug)]
+pub(super) struct PartsOf {
+    pub(super) pipe: Arc<Pipe>,
+    /// The first job gets the first of them, and so on.
+    pub(super) values: Option<Opened>,
+    /// Whether a value is the command, so that a job without one cannot be.
+    pub(super) runs_values: bool,
+    /// For a file with the part: this path with the job's number behind it. It takes the place of the first value.
+    pub(super) name: Option<PathBuf>,
+}
+
+impl PartsOf {
+    /// The arguments of job `number`, whose turn it is.
+    fn arguments(&mut self, number: u64) -> Result<Arguments> {
+        let values = match &mut self.values {
+            None => Arguments::Columns(Vec::new()),
+            Some(values) => match values.next()? {
+                Some(values) => values,
+                None if self.runs_values => bail!(
+                    "the input has a part for job {number}, and no command for it: `:::` names fewer of them"
+                ),
+                // As with GNU parallel, the placeholders of the others stand for nothing.
+                None => Arguments::Columns(vec![OsString::new()]),
+            },
+        };
+        let Some(name) = &self.name else { return Ok(values) };
+        // What has this name is made anew, and goes with the job.
+        let mut name = name.clone().into_os_string();
+        name.push(number.to_string());
+        let mut columns = match values {
+            Arguments::Columns(columns) => columns,
+            unfit @ Arguments::Unfit(_) => return Ok(unfit),
+        };
+        columns.splice(..columns.len().min(1), [name]);
+        Ok(Arguments::Columns(columns))
+    }
 }
 
 impl Source {
@@ -145,12 +183,13 @@ impl Input {
             // A thread reads, so that signals are taken meanwhile.
             Source::Unread(opened, _) => (opened.total(), true, None),
             Source::Ordered(ordered) => (Some(ordered.total()), false, None),
-            Source::Parts(_, arguments, _) => {
-                (arguments.as_ref().and_then(|opened| opened.total()), false, None)
+            // With --tee each set of values is a job; otherwise each part is one.
+            Source::Parts(parts) => {
+                (parts.values.as_ref().filter(|_| parts.pipe.is_tee()).and_then(Opened::total), false, None)
             }
         };
         let pipe = match &source {
-            Source::Parts(pipe, ..) => Some(Arc::clone(pipe)),
+            Source::Parts(parts) => Some(Arc::clone(&parts.pipe)),
             _ => None,
         };
         let total = told.or(total.map(|total| total - again.skipped(total)));
@@ -426,24 +465,17 @@ impl State {
     /// Makes the next job, if jobs are made here.
     fn make(&mut self) {
         let Some(source) = self.made_here.as_mut().filter(|_| !self.ended) else { return };
-        if let Source::Parts(pipe, arguments, name) = source {
-            return match pipe.next() {
-                Supply::Job(part) => {
-                    self.made += 1;
-                    let item = match (arguments.as_mut().map_or(Ok(None), |opened| opened.next()), name) {
-                        (Ok(Some(item)), None) => item,
-                        (_, None) => Arguments::Columns(Vec::new()),
-                        // Never an argument: what has this name is made anew, and goes with the job.
-                        (_, Some(name)) => {
-                            let mut name = name.clone().into_os_string();
-                            name.push(self.made.to_string());
-                            Arguments::Columns(vec![name])
-                        }
-                    };
-                    let task = Task::new(self.made, item);
-                    *task.part() = Some(Box::new(part));
-                    self.ready.push_back(task);
-                }
+        if let Source::Parts(parts) = source {
+            return match parts.pipe.next() {
+                Supply::Job(part) => match parts.arguments(self.made + 1) {
+                    Ok(item) => {
+                        self.made += 1;
+                        let task = Task::new(self.made, item);
+                        *task.part() = Some(Box::new(part));
+                        self.ready.push_back(task);
+                    }
+                    Err(error) => (self.error, self.ended) = (Some(explain(&error)), true),
+                },
                 Supply::Later => (),
                 Supply::End => self.ended = true,
             };

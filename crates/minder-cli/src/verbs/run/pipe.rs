@@ -13,6 +13,7 @@ mod feed;
 mod header;
 mod intake;
 mod span;
+mod regexp;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -82,6 +83,10 @@ pub(super) struct PipePlan {
     pub(super) group_by: Option<Column>,
     /// What stands between columns, a regular expression; a tab if not said.
     pub(super) colsep: Option<String>,
+    /// Whether the first line of the first source belongs to no part, not even to the header.
+    pub(super) skip_first: bool,
+    /// Whether streams that get chunks begin also where there is nothing for them.
+    pub(super) all_streams: bool,
     /// How long a block is waited for until a job gets what there is of it.
     pub(super) block_timeout: Option<Duration>,
 }
@@ -132,6 +137,8 @@ impl Default for PipePlan {
             header: None,
             group_by: None,
             colsep: None,
+            skip_first: false,
+            all_streams: false,
             block_timeout: None,
         }
     }
@@ -279,8 +286,8 @@ impl Pipe {
 
     /// The input of the next job. Never blocks, and wakes nobody.
     ///
-    /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is little, there are fewer jobs.
-    /// All others are there at once, also if they will get nothing.
+    /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is little, there are fewer jobs,
+    /// unless all of them are asked for. All others are there at once, also if they will get nothing.
     pub(super) fn next(self: &Arc<Self>) -> Supply<Part> {
         let mut state = self.lock();
         if state.closed {
@@ -295,6 +302,9 @@ impl Pipe {
             Spread::Tee | Spread::Shard(_) | Spread::Bin(_) => Content::Stream,
             Spread::Blocks | Spread::RoundRobin => match self.pop(&mut state) {
                 Some(content) => content,
+                None if state.ended && streams > 0 && self.plan.all_streams && !state.failed => {
+                    Content::Stream
+                }
                 None if state.ended || state.stopped => return Supply::End,
                 None => {
                     state.asked = true;
@@ -306,6 +316,11 @@ impl Pipe {
         let content = if streams > 0 { state.begin(place, content) } else { content };
         drop(state);
         Supply::Job(Part { pipe: Arc::clone(self), place, content, at: 0, given_up: false, torn: false })
+    }
+
+    /// Whether all jobs read all of the input.
+    pub(super) fn is_tee(&self) -> bool {
+        self.plan.spread == Spread::Tee
     }
 
     /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a disk.
@@ -365,6 +380,11 @@ impl Pipe {
         }
         self.check_wanted(&mut state);
         call(state.news(), state);
+    }
+
+    /// Notes what kept a job from getting all of its part.
+    pub(super) fn fail(&self, why: String) {
+        self.lock().error.get_or_insert(why);
     }
 
     /// What kept input from being read or given out to its end.
@@ -563,6 +583,14 @@ impl Stream {
 }
 
 impl Part {
+    /// A command for a POSIX shell that writes this part of a file. `None` where it is in no file, or the file's name is no text.
+    pub(super) fn as_shell(&self) -> Option<String> {
+        match &self.content {
+            Content::Span(span) => span.as_shell(),
+            Content::Held { .. } | Content::Stream => None,
+        }
+    }
+
     /// Whether its end came too early, since the input could not be read.
     pub(super) fn is_torn(&self) -> bool {
         self.torn

@@ -10,6 +10,7 @@ use minder::os::{Standard, standard};
 
 use super::pipe::{self, Block, Bytes, Column, Header, More, Part, Pipe, PipeSource, Spread, unescape};
 use crate::plan::PipePlan;
+use crate::report::explain;
 use crate::units;
 
 /// Opens what gives the input out. `slots`: how many jobs run at once.
@@ -40,6 +41,8 @@ pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
         regexp: flags.regexp,
         remove_separator: flags.remove_rec_sep,
         skip_blank: asked.skip_blank,
+        skip_first: asked.skip_first,
+        all_streams: asked.has_values,
         header: asked.header.as_deref().map(header),
         group_by: flags.group_by.as_deref().map(column),
         colsep: asked.colsep.clone(),
@@ -92,6 +95,11 @@ fn column(text: &str) -> Column {
     }
 }
 
+/// Whether a failed write means that the job takes no more: it closed its input, as `head` does, or is over.
+fn is_closed(error: &minder::Error) -> bool {
+    error.kind() == minder::ErrorKind::Unknown || error.io().kind() == std::io::ErrorKind::BrokenPipe
+}
+
 /// How many pieces a job gets before others have their turn.
 const PIECES: usize = 16;
 
@@ -106,11 +114,13 @@ pub(super) struct Meal {
     /// How many bytes the job took.
     pub(super) sent: u64,
     over: bool,
+    /// Whether its input could not be written to its end.
+    is_broken: bool,
 }
 
 impl Meal {
     pub(super) fn new(part: Box<Part>) -> Self {
-        Self { part, left: None, hungry: false, sent: 0, over: false }
+        Self { part, left: None, hungry: false, sent: 0, over: false, is_broken: false }
     }
 
     /// Writes as much as the job takes. Says whether others had their turn in between, so that the loop has to come again.
@@ -145,8 +155,12 @@ impl Meal {
                     self.left = Some((bytes, from + count));
                     return false;
                 }
-                // It closed its input, as `head` does.
-                Err(_) => {
+                Err(error) => {
+                    if !is_closed(&error) {
+                        // It has read a part, and takes that for all. `is_torn` keeps it from counting.
+                        self.is_broken = true;
+                        pipe.fail(explain(&error.into()));
+                    }
                     self.end(pipe);
                     return false;
                 }
@@ -163,9 +177,9 @@ impl Meal {
         pipe.give_up(&mut self.part);
     }
 
-    /// Whether the job got less than its part, since the input could not be read.
+    /// Whether the job got less than its part, since the input could not be read or not be written.
     pub(super) fn is_torn(&self) -> bool {
-        self.part.is_torn()
+        self.is_broken || self.part.is_torn()
     }
 
     /// The part, for the job to run again, if it can be had from the start.
@@ -181,6 +195,7 @@ impl Meal {
     ) -> Result<(), E> {
         while let More::Bytes(bytes) = pipe.more(&mut self.part) {
             take(&bytes)?;
+            self.sent += bytes.len() as u64;
         }
         self.over = true;
         Ok(())

@@ -152,6 +152,8 @@ impl Writer {
     pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
+            // A terminal that no process has open any more; a pipe never says so.
+            Err(Errno::IO) => return Err(Errno::PIPE.into()),
             result => result?,
         };
         if written < bytes.len() && !self.armed {

@@ -56,6 +56,14 @@ impl Filling {
         Ok(true)
     }
 
+    /// Lets go of the first bytes.
+    fn pass(&mut self, count: usize, limit: usize) {
+        self.buffer.as_mut().copy_within(count..self.filled, 0);
+        self.filled -= count;
+        // What was read beyond a block for the header's sake is not read again.
+        self.limit = self.filled.max(limit.min(self.buffer.len()));
+    }
+
     /// Makes room up to `limit`.
     fn grow(&mut self, limit: usize) -> Result<(), String> {
         self.buffer.grow(limit).map_err(|TooLarge| no_memory(limit))?;
@@ -83,7 +91,7 @@ impl Pipe {
     pub(super) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
         for (at, path) in paths.iter().enumerate() {
             if self.plan.spread == Spread::Blocks {
-                self.take_parts(path)?;
+                self.take_parts(path, at == 0)?;
                 continue;
             }
             let file = File::open(path)
@@ -103,6 +111,9 @@ impl Pipe {
             (Block::Shares(_), _) => BLOCK as usize,
         };
         let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
+        if self.plan.skip_first && is_first {
+            self.skip_line(feed, &mut filling, limit)?;
+        }
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
         let own = header.as_deref().unwrap_or_default();
         let (mut cutter, mut key) = (self.cutter()?, self.key()?);
@@ -135,6 +146,19 @@ impl Pipe {
         Ok(Some(Filling { buffer, filled: rest.len(), limit: first, is_last: false }))
     }
 
+    /// Passes over the first line, however long it is.
+    fn skip_line(&self, feed: &mut impl Feed, filling: &mut Filling, limit: usize) -> Result<(), String> {
+        loop {
+            let end = memchr::memchr(b'\n', filling.bytes());
+            let passed = end.map_or(filling.filled, |at| at + 1);
+            filling.pass(passed, limit);
+            if end.is_some() || filling.is_last {
+                return Ok(());
+            }
+            filling.read(feed, None)?;
+        }
+    }
+
     /// Takes the header off the front.
     fn take_header(
         &self,
@@ -161,10 +185,7 @@ impl Pipe {
             filling.read(feed, None)?;
         };
         let header = filling.bytes()[..end].to_vec();
-        filling.buffer.as_mut().copy_within(end..filling.filled, 0);
-        filling.filled -= end;
-        // What was read beyond a block for the header's sake is not read again.
-        filling.limit = filling.filled.max(limit.min(filling.buffer.len()));
+        filling.pass(end, limit);
         Ok(Some(header))
     }
 

@@ -12,11 +12,16 @@ use super::split::Splitter;
 use super::{Block, HEADER_MAX, PIECE, Pipe, Portion, RECORD_MAX};
 use crate::report::reason;
 
+/// How far from a cut the line's beginning is looked for.
+const LINE_MAX: u64 = 1 << 20;
+
 /// A part of a file, behind its header.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     file: Arc<Shared>,
     header: Option<Bytes>,
+    /// Where the header begins.
+    header_at: u64,
     range: Range<u64>,
 }
 
@@ -28,6 +33,17 @@ struct Shared {
 }
 
 impl Span {
+    /// A command for a POSIX shell that writes the same, with `tail`, which passes over the bytes before without reading them.
+    pub(super) fn as_shell(&self) -> Option<String> {
+        let path = format!("'{}'", self.file.path.to_str()?.replace('\'', r"'\''"));
+        let piece = |at: u64, len: u64| format!("tail -c +{} <{path} | head -c {len}", at + 1);
+        let part = piece(self.range.start, self.range.end - self.range.start);
+        Some(match &self.header {
+            Some(header) => format!("{{ {}; {part}; }}", piece(self.header_at, header.len() as u64)),
+            None => part,
+        })
+    }
+
     /// The bytes at `at`; none at the end.
     pub(super) fn read(&self, at: u64) -> Result<Bytes, String> {
         let header = self.header.as_ref().map_or(0, |header| header.len());
@@ -85,7 +101,7 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
 
 impl Pipe {
     /// Cuts one file into parts of about a block each.
-    pub(super) fn take_parts(&self, path: &Path) -> Result<(), String> {
+    pub(super) fn take_parts(&self, path: &Path, is_first: bool) -> Result<(), String> {
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
         // The size of a device is where its end is.
         let size = file.seek(SeekFrom::End(0)).map_err(|error| match error.kind() {
@@ -98,12 +114,13 @@ impl Pipe {
             _ => unreadable(path, &error),
         })?;
         let file = Arc::new(Shared { file: Mutex::new(file), path: path.to_owned() });
-        let header = self.header_of(&file)?;
+        let skipped = if self.plan.skip_first && is_first { first_line(&file)? } else { 0 };
+        let header = self.header_of(&file, skipped)?;
         let mut cutter = self.cutter()?;
         if let Splitter::Group(key) = cutter.splitter_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
-        let mut start = header.as_deref().map_or(0, <[u8]>::len) as u64;
+        let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
         let block = match self.plan.block {
             Block::Bytes(bytes) => bytes,
             Block::Shares(count) => {
@@ -117,7 +134,12 @@ impl Pipe {
                 true => cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size),
                 false => size,
             };
-            let span = Span { file: Arc::clone(&file), header: header.clone(), range: start..end };
+            let span = Span {
+                file: Arc::clone(&file),
+                header: header.clone(),
+                header_at: skipped,
+                range: start..end,
+            };
             if !self.push(Portion::Span(span)) {
                 return Ok(());
             }
@@ -126,11 +148,12 @@ impl Pipe {
         Ok(())
     }
 
-    fn header_of(&self, file: &Shared) -> Result<Option<Bytes>, String> {
+    /// The header, which begins at `base`.
+    fn header_of(&self, file: &Shared, base: u64) -> Result<Option<Bytes>, String> {
         let Some(finder) = self.finder()? else { return Ok(None) };
         let mut bytes = Vec::new();
         loop {
-            let is_whole = !file.extend(&mut bytes, 0)?;
+            let is_whole = !file.extend(&mut bytes, base)?;
             match finder.find(&bytes, is_whole) {
                 Found::At(end) => {
                     bytes.truncate(end);
@@ -150,6 +173,19 @@ impl Pipe {
     }
 }
 
+/// How long the first line is, with its end.
+fn first_line(file: &Shared) -> Result<u64, String> {
+    let (mut piece, mut at) = (vec![0; PIECE], 0);
+    loop {
+        let count = file.read_at(at, &mut piece)?;
+        match memchr::memchr(b'\n', &piece[..count]) {
+            Some(end) => return Ok(at + end as u64 + 1),
+            None if count == 0 => return Ok(at),
+            None => at += count as u64,
+        }
+    }
+}
+
 /// The first split whose separator begins at `least` or behind; the part begins at `start`.
 fn cut(file: &Shared, splitter: &Splitter, start: u64, least: u64) -> Result<Option<u64>, String> {
     if let Splitter::Anywhere = splitter {
@@ -157,8 +193,12 @@ fn cut(file: &Shared, splitter: &Splitter, start: u64, least: u64) -> Result<Opt
     }
     let (mut base, mut from) = match splitter {
         Splitter::Group(_) => (line_start(file, start, least)?, 0),
-        // Whether a line begins here is seen at the byte before.
-        Splitter::Pattern(_) => (least - 1, 1),
+        // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether a line begins
+        // here is seen at the byte before.
+        Splitter::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)? {
+            base if base > start => (base - 1, (least - base + 1) as usize),
+            base => (base, (least - base) as usize),
+        },
         _ => (least, 0),
     };
     let mut bytes = Vec::new();

@@ -3,13 +3,9 @@
 use std::ops::Range;
 
 use memchr::memmem::{Finder, FinderRev};
-use regex::bytes::Regex;
 
 use super::column::Key;
-use super::pattern;
-
-/// How far from the end the last match of a pattern is looked for at first.
-const TAIL: usize = 4 << 10;
+use super::regexp::Pattern;
 
 /// What separates records.
 #[derive(Debug)]
@@ -18,7 +14,7 @@ pub(super) enum Splitter {
     Anywhere,
     /// A split is after `end` and before `start`.
     Fixed(Box<Fixed>),
-    Pattern(Pattern),
+    Pattern(Box<Pattern>),
     /// A split is before a line whose value is another than that of the line before.
     Group(Key),
 }
@@ -28,16 +24,6 @@ pub(super) struct Fixed {
     end: usize,
     both: Finder<'static>,
     from_the_end: FinderRev<'static>,
-}
-
-#[derive(Debug)]
-pub(super) struct Pattern {
-    /// The end, then the start as group 1 if there is one.
-    both: Regex,
-    has_end: bool,
-    has_start: bool,
-    at_start: Option<Regex>,
-    at_end: Option<Regex>,
 }
 
 impl Splitter {
@@ -57,21 +43,7 @@ impl Splitter {
         if end.is_empty() && start.is_empty() {
             return Ok(Self::Anywhere);
         }
-        // Each alone first: the error names the right flag.
-        let _ = (pattern("--recend", end)?, pattern("--recstart", start)?);
-        let (end_text, start_text) = (String::from_utf8_lossy(end), String::from_utf8_lossy(start));
-        let edge = |wanted: bool, text: String| match wanted {
-            true => pattern("--regexp", text.as_bytes()).map(Some),
-            false => Ok(None),
-        };
-        Ok(Self::Pattern(Pattern {
-            // A group of either's own does not come before ours, for ours is named.
-            both: pattern("--regexp", format!("(?:{end_text})(?P<minder_start>{start_text})").as_bytes())?,
-            has_end: !end.is_empty(),
-            has_start: !start.is_empty(),
-            at_start: edge(!start.is_empty(), format!(r"\A(?:{start_text})"))?,
-            at_end: edge(!end.is_empty(), format!(r"(?:{end_text})\z"))?,
-        }))
+        Pattern::new(end, start).map(|pattern| Self::Pattern(Box::new(pattern)))
     }
 
     /// The last split of `bytes`, after its first byte.
@@ -99,22 +71,17 @@ impl Splitter {
                 };
                 found.map(|at| begin + at + fixed.end)
             }
-            Self::Pattern(pattern) => {
-                // A match at the end may be longer when more has come.
-                pattern.next(bytes, from).filter(|&(_, end)| whole || end < bytes.len()).map(|(at, _)| at)
-            }
+            Self::Pattern(pattern) => pattern.next(bytes, from, whole),
             Self::Group(key) => next_change(key, bytes, from, whole),
         }
     }
 
-    /// The first split whose separator begins at `from` or behind. `whole` as for [`next`](Self::next).
+    /// The first split whose separator begins at `from` or behind. `whole` as for [`next`](Self::next). A pattern is looked
+    /// for from the beginning of `bytes` on.
     pub(super) fn first(&self, bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
         match self {
             Self::Fixed(fixed) => fixed.both.find(&bytes[from..]).map(|at| from + at + fixed.end),
-            Self::Pattern(pattern) => {
-                let found = pattern.at_or_after(bytes, from)?;
-                (whole || found.1 < bytes.len()).then_some(found.0)
-            }
+            Self::Pattern(pattern) => pattern.first(bytes, from, whole),
             Self::Anywhere | Self::Group(_) => self.next(bytes, from, from, whole),
         }
     }
@@ -166,59 +133,6 @@ impl Fixed {
             found.push(chunk.len() - end.len()..chunk.len());
         }
         found
-    }
-}
-
-impl Pattern {
-    /// The first split after `from`, and where what matched ends.
-    fn next(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
-        let mut begin = from;
-        while begin <= bytes.len() {
-            let (at, end) = self.at_or_after(bytes, begin)?;
-            if at > from {
-                return Some((at, end));
-            }
-            // At the split before, or of no bytes.
-            begin = begin.max(at) + 1;
-        }
-        None
-    }
-
-    /// The first split whose separator begins at `begin` or behind, and where that separator ends.
-    fn at_or_after(&self, bytes: &[u8], begin: usize) -> Option<(usize, usize)> {
-        if self.has_end && self.has_start {
-            let found = self.both.captures_at(bytes, begin)?;
-            return Some((found.name("minder_start")?.start(), found.get(0)?.end()));
-        }
-        let found = self.both.find_at(bytes, begin)?;
-        Some((if self.has_end { found.end() } else { found.start() }, found.end()))
-    }
-
-    /// From near the end first: a block has many records, and one split is enough.
-    fn last(&self, bytes: &[u8]) -> Option<usize> {
-        let mut tail = TAIL;
-        loop {
-            let begin = bytes.len().saturating_sub(tail);
-            let (mut last, mut from) = (None, begin);
-            while let Some((at, _)) = self.next(bytes, from) {
-                (last, from) = (Some(at), at);
-            }
-            if last.is_some() || begin == 0 {
-                return last;
-            }
-            tail = tail.saturating_mul(4);
-        }
-    }
-
-    fn separators(&self, chunk: &[u8]) -> Vec<Range<usize>> {
-        let edge = |regex: &Option<Regex>| {
-            regex.as_ref().and_then(|regex| regex.find(chunk)).map(|found| found.range())
-        };
-        let first = edge(&self.at_start);
-        let from = first.as_ref().map_or(0, |range| range.end);
-        let between =
-            self.both.find_iter(&chunk[from..]).map(|found| from + found.start()..from + found.end());
-        first.into_iter().chain(between).chain(edge(&self.at_end)).collect()
     }
 }
 

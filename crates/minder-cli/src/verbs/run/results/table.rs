@@ -145,13 +145,13 @@ impl Table {
 
 /// What a row begins with: all before the command. `:` is GNU's name for this machine.
 fn facts(ended: &Ended) -> [String; 8] {
-    let Ended { job, at, wall, out, .. } = ended;
+    let Ended { job, at, wall, sent, out, .. } = ended;
     [
         job.to_string(),
         ":".to_owned(),
         format!("{at:.3}"),
         format!("{wall:.3}"),
-        "0".to_owned(),
+        sent.to_string(),
         out.to_string(),
         exit_of(ended).to_string(),
         ended.signal.unwrap_or(0).to_string(),

@@ -100,7 +100,28 @@ fn regular_expressions() {
     let both = PipePlan { start: some("[a-c]"), ..ends("X", records(1)) };
     assert_eq!(jobs(&both, input), ["aX", "bYcXdYe"]);
     assert_eq!(jobs(&ends("X+", records(1)), "aXXXbXXcXX"), ["aXXX", "bXX", "cXX"]);
-    assert_eq!(jobs(&ends("X+", block(3)), "aXXXbXXcXX"), ["aXX", "XbX", "XcX", "X"]);
+    // A match is never cut, wherever a block ends.
+    assert_eq!(jobs(&ends("X+", block(3)), "aXXXbXXcXX"), ["aXXX", "bXX", "cXX"]);
+    for (text, input, expected) in [
+        ("[0-9]+y", "x12y\nx34y\n", vec!["x", "12y\nx", "34y\n"]),
+        (".*, B", "A2, B, 5\nA3, B, 6\n", vec!["A2, B, 5\n", "A3, B, 6\n"]),
+        ("a+b", "aabab aaab", vec!["aab", "ab ", "aaab"]),
+        ("aa", "aaaaa", vec!["aa", "aaa"]),
+    ] {
+        assert_eq!(jobs(&starts(text, records(1)), input), expected, "{text}");
+        // Blocks begin where records do.
+        let mut ends = vec![0];
+        ends.extend(expected.iter().map(|record| record.len()));
+        (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
+        for size in [1, 2, 5] {
+            let mut at = 0;
+            for job in jobs(&starts(text, block(size)), input) {
+                assert!(ends.contains(&at), "{text} in blocks of {size}: {job:?}");
+                at += job.len();
+            }
+            assert_eq!(at, input.len());
+        }
+    }
     assert_eq!(jobs(&starts("^>", records(1)), ">a\n>b\n>c>\n"), [">a\n", ">b\n", ">c>\n"]);
     assert_eq!(jobs(&starts("^>", block(4)), ">a\n>b\n>c>\n"), [">a\n", ">b\n", ">c>\n"]);
     assert_eq!(jobs(&ends(".*\n", records(1)), "a\nb\nc\n"), ["a\n", "b\n", "c\n"]);
