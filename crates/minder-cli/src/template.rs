@@ -70,6 +70,7 @@ mod programs;
 mod evaluators;
 mod display;
 mod size;
+mod demand;
 
 #[cfg(test)]
 mod tests;
@@ -77,6 +78,7 @@ mod tests;
 use minder::os::os_str;
 use placeholder::{Placeholder, Source};
 
+pub use demand::Demand;
 pub(crate) use dialect::is_posix as is_posix_shell;
 pub use lexicon::{Builtin, Lexicon};
 pub use size::Size;
@@ -85,6 +87,8 @@ pub use size::Size;
 #[derive(Debug, Clone)]
 pub struct Template {
     body: Body,
+    demand: Demand,
+    lenient: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -150,6 +154,8 @@ pub struct Options {
     pub missing_is_empty: bool,
     /// A template without any placeholder gets the value as a last word.
     pub append: bool,
+    /// What values must be.
+    pub demand: Demand,
 }
 
 /// What is a shell line.
@@ -198,6 +204,7 @@ impl Default for Options {
             quote: false,
             missing_is_empty: false,
             append: true,
+            demand: Demand::default(),
         }
     }
 }
@@ -238,18 +245,22 @@ impl Template {
             [word] if is_line(word, options) => line(word, options)?,
             _ => Body::Direct(words::Words::parse(words, options)?),
         };
-        Ok(Template { body })
+        Ok(Template { body, demand: options.demand.clone(), lenient: options.missing_is_empty })
     }
 
     /// A template without a command: each job's arguments are a line for the shell, as whoever asks for this knows.
     pub fn script(shell: Option<&OsStr>) -> Template {
-        Template { body: Body::Script(dialect::shell(shell)) }
+        Template { body: Body::Script(dialect::shell(shell)), demand: Demand::default(), lenient: false }
     }
 
     /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text, several values joined by
     /// a blank.
     pub fn text(word: &OsString, options: &Options) -> Template {
-        Template { body: Body::Direct(words::Words::text(word, options)) }
+        Template {
+            body: Body::Direct(words::Words::text(word, options)),
+            demand: Demand::default(),
+            lenient: options.missing_is_empty,
+        }
     }
 
     /// Expands the template for one job: the program first, then its arguments.
@@ -274,6 +285,9 @@ impl Template {
     ///
     /// As [`argv`](Self::argv).
     pub fn call(&self, job: &Job<'_>) -> Result<Call, Error> {
+        if !self.demand.is_empty() {
+            self.demand.check(job, &mut self.placeholders(), self.lenient)?;
+        }
         let words = match &self.body {
             Body::Direct(words) => words.argv(job)?,
             Body::Shell(line) => line.argv(job)?,
@@ -398,17 +412,21 @@ impl Template {
         }
     }
 
-    /// Writes the job's command as a person would type it, control characters escaped; for messages.
+    /// Writes the job's command on one line, control characters escaped; for messages.
+    pub fn display_escaped(&self, job: &Job<'_>) -> String {
+        let mut out = String::new();
+        display::text(self.display(job).as_bytes(), &mut out);
+        out
+    }
+
+    /// Writes the job's command as a person would type it: pasted into any POSIX shell, it does the same. A line end in a value or
+    /// in the template is one in what is written. (Lines for cmd and PowerShell are for reading, with all control characters escaped.)
     pub fn display(&self, job: &Job<'_>) -> String {
         match &self.body {
             Body::Direct(words) => words.display(job),
             Body::Shell(line) => line.display(job),
             Body::Environment(line) => line.display(job),
-            Body::Script(_) => {
-                let mut out = String::new();
-                display::text(job.columns.join(OsStr::new(" ")).as_encoded_bytes(), &mut out);
-                out
-            }
+            Body::Script(_) => display::line(job.columns.join(OsStr::new(" ")).into_encoded_bytes()),
         }
     }
 }

@@ -201,7 +201,7 @@ impl Worker<'_> {
             tally.ended += u64::from(trace.ended);
             tally.calls += trace.calls.len() as u64;
             // What is shown of a job, in the same shell: now and then, since it is one more process.
-            if fault.is_none() && seed.is_multiple_of(5) {
+            if fault.is_none() && (seed / self.subjects.len() as u64).is_multiple_of(5) {
                 tally.shown += 1;
                 fault = shown::fault(&case, &template, subject, &mut sandbox);
             }

@@ -8,7 +8,7 @@ use regex::bytes::RegexBuilder;
 
 use crate::flags::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, RunFlags, Trim as TrimFlag};
 use crate::input::{Arity, Columns, Fill, Header, InputPlan, Kind, Source, Trim};
-use crate::template::{Builtin, Form, Lexicon, Options, Repeat};
+use crate::template::{Builtin, Demand, Form, Lexicon, Options, Repeat};
 
 /// Whose manner is followed where it makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,7 @@ pub(super) fn options(
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
+        demand: Demand::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
         // A job that reads the input has its values where their placeholders stand. Without a command the value is one.
         append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
     })

@@ -1,4 +1,7 @@
-//! How a value is written in a message: as a shell would read it, control characters escaped.
+//! How a command is written to be read and to be pasted: every POSIX shell reads it alike.
+//!
+//! A line end stands in quotes as it is. Other control characters, and bytes that are no text, are written by
+//! `"$(printf '\033')"`: dash has no `$'…'`, and would find the end of the quotes elsewhere.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -6,52 +9,154 @@ use std::fmt::Write;
 /// How an apostrophe stands among single quotes: as GNU parallel writes it, whose output is compared with ours.
 const APOSTROPHE: &str = r#"'"'"'"#;
 
+/// Words that shells read as their own where a command begins.
+const RESERVED: &[&str] = &[
+    "-",
+    "!",
+    "[[",
+    "]]",
+    "case",
+    "coproc",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "end",
+    "esac",
+    "fi",
+    "for",
+    "foreach",
+    "function",
+    "if",
+    "in",
+    "namespace",
+    "nocorrect",
+    "noglob",
+    "repeat",
+    "select",
+    "then",
+    "time",
+    "until",
+    "while",
+];
+
 /// Writes `value` as one word outside of quotes.
 pub(super) fn bare(value: &OsStr) -> String {
     // Where it separates the parts of a path it is a character like any other.
-    let separates = |byte| byte == b'\\' && std::path::is_separator('\\');
-    word(value, |byte| b"_-./:@%+,=^".contains(&byte) || separates(byte) || !byte.is_ascii())
+    let separates = |byte| byte == '\\' && std::path::is_separator('\\');
+    let first = value.as_encoded_bytes().first();
+    let open = |c: char| c == '=' && first != Some(&b'=');
+    word(value, |c| {
+        "_-./:@%+,^".contains(c) || open(c) || separates(c) || (!c.is_ascii() && c.is_alphanumeric())
+    })
 }
 
-/// The same for a value in a shell line, with quotes around what GNU parallel puts them around.
-pub(super) fn value(value: &OsStr) -> String {
-    word(value, |byte| b"_-./+".contains(&byte))
-}
-
-fn word(value: &OsStr, plain: impl Fn(u8) -> bool) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || plain(*byte);
-    match printable(value) {
-        Some(text) if !text.is_empty() && text.as_bytes().iter().all(plain) => text.to_owned(),
-        Some(text) if !text.contains('\'') => format!("'{text}'"),
-        Some(text) => quoted(text),
-        None => escaped(value),
+/// The same for the first word of a command: no assignment, no reserved word, no job.
+pub(super) fn command(value: &OsStr) -> String {
+    let bytes = value.as_encoded_bytes();
+    match bytes.contains(&b'=') || bytes.starts_with(b"%") || is_reserved(value) {
+        true => quoted(value),
+        false => bare(value),
     }
+}
+
+/// The same for a value in a shell line, with quotes around what GNU parallel puts them around. `joined`: it stands beside
+/// text with which it could be read as something else.
+pub(super) fn value(value: &OsStr, joined: bool) -> String {
+    match joined || (is_reserved(value) && value != "-") {
+        true => quoted(value),
+        false => word(value, |c| "_-./+".contains(c)),
+    }
+}
+
+fn is_reserved(value: &OsStr) -> bool {
+    RESERVED.iter().any(|reserved| value == *reserved)
+}
+
+fn word(value: &OsStr, plain: impl Fn(char) -> bool) -> String {
+    match value.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || plain(c)) => {
+            text.to_owned()
+        }
+        _ => quoted(value),
+    }
+}
+
+/// Writes `value` in quotes, as one word.
+fn quoted(value: &OsStr) -> String {
+    let mut out = String::new();
+    pieces(value, &mut |piece| match piece {
+        Piece::Text(text) => out += &single(text),
+        Piece::Octal(octal) => {
+            let _ = write!(out, "\"$(printf '{octal}')\"");
+        }
+    });
+    if out.is_empty() { "''".to_owned() } else { out }
 }
 
 /// Writes `value` as it stands inside double quotes.
 pub(super) fn in_double_quotes(value: &OsStr) -> String {
-    let Some(text) = printable(value) else {
-        return format!("\"{}\"", escaped(value));
-    };
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '"' | '$' | '`' | '\\') {
-            out.push('\\');
+    let mut out = String::new();
+    pieces(value, &mut |piece| match piece {
+        Piece::Text(text) => {
+            for c in text.chars() {
+                if matches!(c, '"' | '$' | '`' | '\\') {
+                    out.push('\\');
+                }
+                out.push(c);
+            }
         }
-        out.push(c);
-    }
+        Piece::Octal(octal) => {
+            let _ = write!(out, "$(printf '{octal}')");
+        }
+    });
     out
 }
 
 /// Writes `value` as it stands inside single quotes.
 pub(super) fn in_single_quotes(value: &OsStr) -> String {
-    match printable(value) {
-        Some(text) => text.replace('\'', APOSTROPHE),
-        None => format!("'{}'", escaped(value)),
+    let mut out = String::new();
+    pieces(value, &mut |piece| match piece {
+        Piece::Text(text) => out += &text.replace('\'', APOSTROPHE),
+        Piece::Octal(octal) => {
+            let _ = write!(out, "'\"$(printf '{octal}')\"'");
+        }
+    });
+    out
+}
+
+/// Makes a whole line of the bytes that were written: as they are, if that can be shown and pasted, else as text for `eval`.
+pub(super) fn line(bytes: Vec<u8>) -> String {
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(is_odd) => text,
+        Ok(text) => evaluated(text.as_bytes()),
+        Err(error) => evaluated(error.as_bytes()),
     }
 }
 
-/// Writes the template's own text; only what could disturb a terminal is escaped.
+fn evaluated(bytes: &[u8]) -> String {
+    let mut out = String::from("eval \"$(printf '");
+    pieces_of(bytes, &mut |piece| match piece {
+        Piece::Text(text) => {
+            for c in text.chars() {
+                match c {
+                    '\'' => out += "\\047",
+                    '\\' => out += "\\\\",
+                    '%' => out += "%%",
+                    // In double quotes around `$(…)` old shells look for these.
+                    '"' => out += "\\042",
+                    '`' => out += "\\140",
+                    '\n' => out += "\\n",
+                    c => out.push(c),
+                }
+            }
+        }
+        Piece::Octal(octal) => out += octal,
+    });
+    out + "')\""
+}
+
+/// Writes a text for a message, on one line; what could disturb a terminal is escaped.
 pub(super) fn text(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -63,42 +168,59 @@ pub(super) fn text(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// A text with apostrophes as one word. Nothing stands in quotes at its ends.
-fn quoted(text: &str) -> String {
+/// A text in single quotes. Nothing stands in quotes at its ends where it has apostrophes there.
+fn single(text: &str) -> String {
     let whole = format!("'{}'", text.replace('\'', APOSTROPHE));
     let start = if text.starts_with('\'') { 2 } else { 0 };
     let end = whole.len() - if text.ends_with('\'') { 2 } else { 0 };
     whole[start..end].to_owned()
 }
 
-/// The value as it is, if a terminal is not disturbed by it. A tab is no danger.
-fn printable(value: &OsStr) -> Option<&str> {
-    value.to_str().filter(|text| !text.chars().any(|c| c.is_control() && c != '\t'))
+/// A part of a value.
+enum Piece<'a> {
+    /// What can stand in quotes as it is.
+    Text(&'a str),
+    /// What cannot, as `printf` writes it.
+    Octal(&'a str),
 }
 
-/// `$'…'`, in which every byte can be written.
-fn escaped(value: &OsStr) -> String {
-    let mut out = String::from("$'");
-    for chunk in value.as_encoded_bytes().utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\n' => out.push_str("\\n"),
-                '\t' => out.push_str("\\t"),
-                '\r' => out.push_str("\\r"),
-                '\'' | '\\' => out.extend(['\\', c]),
-                c if c.is_control() => {
-                    // As octal: unlike `\x`, it ends after three digits in every shell.
-                    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                        let _ = write!(out, "\\{byte:03o}");
-                    }
-                }
-                c => out.push(c),
+/// Says whether a character disturbs a terminal or deceives a reader: a control character, or one that turns the writing round.
+fn is_odd(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn pieces(value: &OsStr, visit: &mut dyn FnMut(Piece<'_>)) {
+    pieces_of(value.as_encoded_bytes(), visit);
+}
+
+fn pieces_of(bytes: &[u8], visit: &mut dyn FnMut(Piece<'_>)) {
+    let mut octal = String::new();
+    for chunk in bytes.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while !rest.is_empty() {
+            let plain = rest.find(is_odd).unwrap_or(rest.len());
+            let (text, odd) = rest.split_at(plain);
+            if !text.is_empty() {
+                flush(&mut octal, visit);
+                visit(Piece::Text(text));
             }
+            let length = odd.find(|c| !is_odd(c)).unwrap_or(odd.len());
+            odd.as_bytes()[..length].iter().for_each(|byte| push_octal(*byte, &mut octal));
+            rest = &odd[length..];
         }
-        for byte in chunk.invalid() {
-            let _ = write!(out, "\\{byte:03o}");
-        }
+        chunk.invalid().iter().for_each(|byte| push_octal(*byte, &mut octal));
     }
-    out.push('\'');
-    out
+    flush(&mut octal, visit);
+}
+
+fn push_octal(byte: u8, octal: &mut String) {
+    let _ = write!(octal, "\\{byte:03o}");
+}
+
+fn flush(octal: &mut String, visit: &mut dyn FnMut(Piece<'_>)) {
+    if !octal.is_empty() {
+        visit(Piece::Octal(octal));
+        octal.clear();
+    }
 }

@@ -282,7 +282,7 @@ fn code_words(code: Code, words: &[Word]) -> Vec<usize> {
         },
     };
     // Braces make several words of one, which may be an option and its argument.
-    found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].start().is_empty()));
+    found.extend((0..words.len()).filter(|&i| words[i].braces && words[i].start().contains(&b'{')));
     found
 }
 

@@ -504,6 +504,7 @@ impl<'a> Scanner<'a> {
             return Ok(false);
         }
         if rest.starts_with(b"[") && rest.contains(&b'=') {
+            self.stored(name, None)?;
             self.subscript(name, rest, words);
             return match words.iter().find_map(|word| word.holds).filter(|_| !self.rules.harmless) {
                 None => Ok(true),
@@ -523,7 +524,7 @@ impl<'a> Scanner<'a> {
         let value = &rest[operator..];
         match (holds, words) {
             (Some(placeholder), _) => self.stored(name, Some(placeholder))?,
-            (None, [word]) if is_number(word, value) => {
+            (None, [word]) if is_number(word, length + operator, value) => {
                 self.stored(name, None)?;
                 numbers.push(name.to_vec());
             }
@@ -537,7 +538,9 @@ impl<'a> Scanner<'a> {
                 }
                 let from: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
                 match words {
-                    [word] if word.gap.is_none() && !word.odd => self.flow.text(name, &word.text, &from),
+                    [word] if word.gap.is_none() && !word.odd => {
+                        self.flow.text(name, &word.text[length + operator..], &from)
+                    }
                     _ => self.flow.copy(name, &from),
                 }
             }
@@ -665,11 +668,13 @@ pub(super) fn is_name(text: &[u8]) -> bool {
 }
 
 /// Says whether a word that is assigned is a number: digits, or one arithmetic expansion.
-fn is_number(word: &Word, written: &[u8]) -> bool {
+///
+/// `start`: where the value begins in the word's text.
+fn is_number(word: &Word, start: usize, written: &[u8]) -> bool {
     let plain = word.names.is_empty() && !word.substituted && word.holds.is_none() && !word.odd;
     let inner = written.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(written);
-    let digits = word.gap.is_none() && word.text.iter().all(u8::is_ascii_digit);
-    plain && (digits || (word.text.is_empty() && inner.starts_with(b"$((") && inner.ends_with(b"))")))
+    let digits = word.gap.is_none() && word.text[start..].iter().all(u8::is_ascii_digit);
+    plain && (digits || (word.text.len() == start && inner.starts_with(b"$((") && inner.ends_with(b"))")))
 }
 
 /// The variables in a word, and those that its text names: arithmetic goes from one to the next.

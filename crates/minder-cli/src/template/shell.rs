@@ -45,7 +45,7 @@ impl Line {
     pub(super) fn parse(line: &OsStr, options: &Options, shell: &Shell) -> Result<Line, Error> {
         let rules = Rules {
             kinds: shell.kinds.unwrap_or(ALL),
-            harmless: false,
+            harmless: options.demand.is_harmless(),
             repeat: options.repeat,
             lexicon: Arc::new(options.lexicon.clone()),
         };
@@ -219,36 +219,41 @@ impl Line {
     }
 
     pub(super) fn display(&self, job: &Job<'_>) -> String {
-        let mut out = String::new();
+        let mut out: Vec<u8> = Vec::new();
         self.written.walk(job.columns.len(), &mut |part| match part {
-            Part::Text(text) => display::text(text, &mut out),
+            Part::Text(text) => out.extend_from_slice(text),
             Part::Value(seen, _, arguments) => {
                 let several = seen.quote != Quote::Bare;
+                let joined = self.written.is_joined(seen);
                 let mut value = OsString::new();
                 for (i, nth) in arguments.enumerate() {
                     let blank = if i > 0 { " " } else { "" };
                     if !several {
                         value.clear();
-                        out += blank;
+                        out.extend_from_slice(blank.as_bytes());
                     } else {
                         value.push(blank);
                     }
                     match seen.placeholder.push(job, nth, self.lenient, &mut value) {
                         Err(_) if several => value.push(seen.placeholder.to_string()),
-                        Err(_) => out += &seen.placeholder.to_string(),
+                        Err(_) => out.extend_from_slice(seen.placeholder.to_string().as_bytes()),
                         Ok(()) if several => {}
-                        Ok(()) => out += &display::value(&value),
+                        Ok(()) => {
+                            let descriptor = self.written.is_before_redirection(seen)
+                                && value.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+                            out.extend_from_slice(display::value(&value, joined || descriptor).as_bytes());
+                        }
                     }
                 }
                 match seen.quote {
                     Quote::Bare => {}
-                    Quote::Inner => out += &value.to_string_lossy(),
-                    Quote::Double => out += &display::in_double_quotes(&value),
-                    Quote::Single => out += &display::in_single_quotes(&value),
+                    Quote::Double => out.extend_from_slice(display::in_double_quotes(&value).as_bytes()),
+                    Quote::Single => out.extend_from_slice(display::in_single_quotes(&value).as_bytes()),
+                    Quote::Inner => out.extend_from_slice(value.as_encoded_bytes()),
                 }
             }
         });
-        out
+        display::line(out)
     }
 
     /// See [`super::Size`].

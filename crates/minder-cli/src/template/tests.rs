@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod classes;
 mod cmd;
 mod plus;
 mod powershell;
@@ -438,11 +439,17 @@ fn a_job_is_shown_as_a_person_would_write_it() {
         ("gzip -9 {}", "'a'", r#"gzip -9 "'"'a'"'""#),
         ("gzip -9 {}", "a=b", "gzip -9 'a=b'"),
         ("gzip -9 {}", "a\tb", "gzip -9 'a\tb'"),
-        ("gzip -9 {}", "a\nb\x1b", r"gzip -9 $'a\nb\033'"),
+        ("gzip -9 {}", "a\nb\x1b", "gzip -9 'a\nb'\"$(printf '\\033')\""),
         ("echo \"x {}\"", "$(a) \"b\"", r#"echo "x \$(a) \"b\"""#),
-        ("echo \"x {}\"", "a\n", r#"echo "x "$'a\n'"""#),
+        ("echo \"x {}\"", "a\n\x01", "echo \"x a\n$(printf '\\001')\""),
         ("echo 'x {}'", "it's", r#"echo 'x it'"'"'s'"#),
-        ("a\nb {}", "c", "a\\nb c"),
+        ("a\nb {}", "c", "a\nb c"),
+        ("echo \x1b[m {}", "c", "eval \"$(printf 'echo \\033[m c')\""),
+        ("echo {}>&1", "3", "echo '3'>&1"),
+        ("echo {1..{}}", "3", "echo {1..'3'}"),
+        ("{}=x true", "a", "'a'=x true"),
+        ("{} x", "if", "'if' x"),
+        ("echo $x{}", "y", "echo $x'y'"),
     ] {
         let columns = [OsString::from(value)];
         assert_eq!(

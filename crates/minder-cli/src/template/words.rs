@@ -15,6 +15,8 @@ pub(super) struct Words {
     lenient: bool,
     /// A text that is no command, and one word whatever its values are.
     text: bool,
+    /// Values are what `--only` says.
+    harmless: bool,
     checks: Checks,
 }
 
@@ -29,7 +31,8 @@ impl Words {
             words.push(vec![Piece::Value(options.lexicon.value().0)]);
         }
         let (repeat, lenient) = (options.repeat, options.missing_is_empty);
-        let words = Words { words, repeat, lenient, text: false, checks: Checks::default() };
+        let harmless = options.demand.is_harmless();
+        let words = Words { words, repeat, lenient, text: false, harmless, checks: Checks::default() };
         words.check(1)?;
         Ok(words)
     }
@@ -41,6 +44,7 @@ impl Words {
             repeat: Repeat::Joined,
             lenient: options.missing_is_empty,
             text: true,
+            harmless: true,
             checks: Checks::default(),
         }
     }
@@ -146,7 +150,7 @@ impl Words {
         }
         match words.is_empty() {
             true => Ok(()),
-            false => evaluators::check_programs(&words, false, false).map(drop),
+            false => evaluators::check_programs(&words, self.harmless, false).map(drop),
         }
     }
 
@@ -171,10 +175,18 @@ impl Words {
     }
 
     pub(super) fn display(&self, job: &Job<'_>) -> String {
-        let words = self.words.iter().map(|pieces| {
+        let words = self.words.iter().enumerate().map(|(at, pieces)| {
             let mut words = Vec::new();
+            // A text such as a tag has no command.
+            let first = at == 0 && !self.text;
             match self.expand(pieces, job, &mut words) {
-                Ok(()) => words.iter().map(|word| display::bare(word)).collect::<Vec<_>>().join(" "),
+                Ok(()) => {
+                    let shown = words.iter().enumerate().map(|(nth, word)| match first && nth == 0 {
+                        true => display::command(word),
+                        false => display::bare(word),
+                    });
+                    shown.collect::<Vec<_>>().join(" ")
+                }
                 Err(_) => pieces.iter().map(written).collect(),
             }
         });

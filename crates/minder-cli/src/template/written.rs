@@ -44,6 +44,40 @@ impl Written {
         ends(before) && ends(self.text.get(seen.at + seen.length))
     }
 
+    /// Whether a redirection follows, whose number the value could be.
+    pub(super) fn is_before_redirection(&self, seen: &Seen) -> bool {
+        matches!(self.text.get(seen.at + seen.length), Some(b'<' | b'>'))
+    }
+
+    /// Whether a placeholder stands beside text that the shell reads as more than text, so that a plain value could be read with
+    /// it: `$x{}`, `{1..{}}`, `~{}`, `{}=x`.
+    pub(super) fn is_joined(&self, seen: &Seen) -> bool {
+        let ends = |byte: &u8| b" \t\n;&|()<>'\"".contains(byte);
+        let soft =
+            |byte: &u8| byte.is_ascii_alphanumeric() || b"_./,:@%+-=".contains(byte) || !byte.is_ascii();
+        let value =
+            |at: usize| self.seen.iter().find(|other| (other.at..other.at + other.length).contains(&at));
+        let after = seen.at + seen.length;
+        let mut at = seen.at;
+        while at > 0 && !ends(&self.text[at - 1]) {
+            match value(at - 1) {
+                Some(other) => at = other.at,
+                None if soft(&self.text[at - 1]) => at -= 1,
+                None => return true,
+            }
+        }
+        let mut at = after;
+        while at < self.text.len() && !ends(&self.text[at]) {
+            match value(at) {
+                Some(other) => at = other.at + other.length,
+                None if soft(&self.text[at]) && self.text[at] != b'=' => at += 1,
+                None => return true,
+            }
+        }
+        // A function's name.
+        self.text.get(at) == Some(&b'(')
+    }
+
     /// Goes through the line: its text, and its placeholders with the arguments that each takes.
     pub(super) fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(Part<'a>)) {
         let mut seen = 0;

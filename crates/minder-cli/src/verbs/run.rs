@@ -169,7 +169,7 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
                 }
                 // The same for every job.
                 Err(error) if error.kind() == crate::template::ErrorKind::Column => return Err(error.into()),
-                Err(error) => say(&format!("cannot run `{}`: {error}", plan.template.display(&job))),
+                Err(error) => say(&format!("cannot run `{}`: {error}", plan.template.display_escaped(&job))),
             }
             Ok(())
         })

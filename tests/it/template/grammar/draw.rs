@@ -99,7 +99,7 @@ pub(super) struct Probe {
 impl Probe {
     /// Whether the call stands in the line as it was written.
     pub(super) fn is_in(&self, line: &str) -> bool {
-        let ends = |rest: &str| rest.chars().next().is_none_or(|c| " \n;&|<>)`\"".contains(c));
+        let ends = |rest: &str| rest.chars().next().is_none_or(|c| " \n;&|<>)`".contains(c));
         line.match_indices(&self.written).any(|(at, text)| ends(&line[at + text.len()..]))
     }
 }

@@ -101,7 +101,7 @@ impl Hand<'_> {
     fn name(&self, start: Start, task: &Task) -> String {
         match &task.item {
             Arguments::Columns(_) => {
-                shorten(&self.shared.plan.template.display(&job(self.shared, task, start)))
+                shorten(&self.shared.plan.template.display_escaped(&job(self.shared, task, start)))
             }
             Arguments::Unfit(_) => format!("job {}", task.number),
         }

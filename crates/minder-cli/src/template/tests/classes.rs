@@ -1,0 +1,277 @@
+//! What is accepted in which shell: the tables of builtins, variables, expansions, redirections, programs.
+
+use super::*;
+
+const SHELLS: [&str; 7] = ["dash", "bash", "busybox", "zsh", "ksh93", "mksh", "yash"];
+
+#[track_caller]
+fn in_each(shells: &[&str], line: &str, accepted: bool) {
+    for shell in shells {
+        match parse_with(line, shell) {
+            Ok(_) if accepted => {}
+            Err(error) if !accepted => {
+                let text = error.to_string();
+                assert!(!text.contains('\n') && !text.ends_with('.'), "{text}");
+                assert_eq!(error.kind(), ErrorKind::Refused, "{shell}: {line}: {text}");
+            }
+            other => panic!("{shell}: {line}: {:?}", other.map(|_| "accepted")),
+        }
+    }
+}
+
+#[test]
+fn a_value_in_a_variable_stays_away_from_what_evaluates() {
+    for line in [
+        "v={}; trap 'eval \"$v\"' EXIT",
+        "trap 'eval \"$v\"' EXIT; v={}",
+        "v={}; eval 'eval \"$v\"'",
+        "v={} eval 'echo $((v))'",
+        "PS4='$((v))'; set -x; v={}; :",
+        "v={}; PS4=$v; set -x; :",
+        "read PS4 <<< {}",
+        "f() { v=$1; }; f {}; PS4=$v",
+        "w=eval; $w {}",
+        "w=eval; \"$w\" {}",
+        "$(echo eval) {}",
+        "`echo eval` {}",
+        "${w:=eval} x; $w {}",
+        "for w in eval; do $w {}; done",
+        "for w in eval {}; do x=\"$x $w\"; done; $x",
+        "f() { \"$@\"; }; f eval {}",
+        "f() { $1 $2; }; f eval {}",
+        "$'eval' {}",
+        "$'\\x65val' {}",
+        "{eval,{}}",
+        "{sh,-c,{}}",
+        "/bin/s? -c {}",
+        "command {eval,{}}",
+        "i={}; x=([i]=1)",
+        "i={}; unset 'v[i]'",
+        "i={}; read 'v[i]'",
+        "i={}; x[$i]=1",
+        "i={}; echo $((i))",
+        "i={}; j=i; echo $((j))",
+        "i={}; echo {v[i]}> f",
+        "echo {v[{}]}> f",
+        "echo a >& {}",
+        "f={}; echo a >& \"$f\"",
+        "f() { >&$1; }; f {}",
+        "exec 3<<< {}; . /dev/fd/3",
+        ". /dev/stdin <<< {}",
+        "a=(); declare \"a={}\"",
+        "e{} x",
+        "cat >! {}",
+    ] {
+        in_each(&SHELLS, line, false);
+    }
+    for line in [
+        "i=0; v={}; i=$((i+1)); echo \"$i\" \"$v\"",
+        "for i in 1 2 3; do cp {} {.}.$((i*2)); done",
+        "v={}; echo \"$(( ${#v} + 1 ))\"",
+        "v={}; echo \"${v%.c}\" \"${v##*/}\" \"${v:-x}\" \"${#v}\"",
+        "f={}; trap 'rm -f \"$f\"' EXIT; cp {} \"$f\"",
+        "eval \"$(opam env)\"; make {}",
+        "retry() { \"$@\" || \"$@\"; }; retry curl {}",
+        "\"$CC\" -c {}",
+        "CC=gcc; $CC -c {}",
+        "v={}; cmd & p=$!; kill $p",
+        "cd {} && make 2>&1 >log",
+        "exec >{}.log 2>&1; make",
+        "PATH={}:$PATH make",
+        "LC_ALL=C TZ={} date",
+        "cp {}{,.bak}",
+        "mkdir -p {//} && mv {} \"{//}/x {/}\"",
+        "cmd1 {}",
+        "./watch2 {}",
+        "eval1 {}",
+        "cmd {}",
+        "echo $(( {#} % 2 ))",
+        "sed -n '{#}p' f; cat {}",
+        "grep -e sh -c {}",
+        "echo sed {}",
+        "git commit -m {}",
+    ] {
+        in_each(&SHELLS, line, true);
+    }
+}
+
+#[test]
+fn what_one_shell_evaluates_is_refused_there_only() {
+    const KORN: &[&str] = &["zsh", "ksh93", "mksh"];
+    const OTHERS: &[&str] = &["dash", "bash", "busybox", "yash"];
+    for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "i={}; [ \"$i\" -lt 3 ]", "sleep {}; print {}"]
+    {
+        in_each(if line.starts_with("sleep") { &["ksh93", "mksh"] } else { KORN }, line, false);
+        in_each(OTHERS, line, true);
+    }
+    for line in [
+        "echo $x[{}]",
+        "echo \"$x[{}]\"",
+        "echo $+x[{}]",
+        "echo $=x {}",
+        "echo \"$x:s/a/{}/\"",
+        "i={}; echo $x[i]",
+        "[ -t {} ]",
+        "[[ -t {} ]]",
+        "UID={} true",
+        "export SHLVL={}",
+        "logout {}",
+        "bye {}",
+        "getln {}",
+        "private {}",
+        "print {}",
+        "status={}; :",
+        "functions[f]='eval $1'; f {}",
+        "zmodload zsh/stat; echo {}",
+    ] {
+        in_each(&["zsh"], line, false);
+    }
+    in_each(&["zsh", "ksh93", "mksh"], "print -r -- {}", true);
+    in_each(&["zsh"], "echo $x[1] ${x}[{}] $x: {}; UIDS={}", true);
+    in_each(&["mksh"], "KSHUID={}; :", false);
+    in_each(&["mksh"], "for PIPESTATUS in {}; do :; done", false);
+    in_each(&["bash"], "i={}; test $i = 1", false);
+    in_each(&["bash"], "i={}; test \"$i\" = 1", true);
+    in_each(&["bash"], "[[ {} =~ (.*) ]]; echo $((BASH_REMATCH))", false);
+    in_each(&["bash"], "v={}; jobs -x eval \"$v\"", false);
+    in_each(&["bash"], "v={}; echo ${v:0:3} ${v/a/b} ${v^^} ${v@Q}", true);
+    in_each(&["bash"], "v={}; echo ${v@P}", false);
+    in_each(&["bash"], "shopt -s nullglob; cat {}/*", true);
+    in_each(&["bash", "dash", "busybox"], "read -p {}: x", true);
+    in_each(KORN, "read -p {}: x", false);
+    in_each(&["dash", "bash", "yash"], "COLUMNS={} ls", true);
+    in_each(&["dash", "busybox"], "UID={} docker compose up", true);
+}
+
+#[test]
+fn programs_that_are_known_to_run_an_argument_are_refused() {
+    for line in [
+        "./w bash -l -c 'echo {}'",
+        "singularity exec img bash -l -c 'f {}'",
+        "conda run -n e python -u -c 'print(\"{}\")'",
+        "chronic perl -w -e 'print \"{}\"'",
+        "poetry run bash -euo pipefail -c 'f {}'",
+        "chronic awk '{}'",
+        "./w sed 's/{}/x/'",
+        "./w ssh host 'rm {}'",
+        "chronic watch 'ls {}'",
+        "minder run 'echo {}'",
+        "minder parallel echo {}",
+        "find . -exec minder run 'echo {}' \\;",
+        "bash <<< \"echo {}\"",
+        "bash -s <<< {}",
+        "python3 <<< {}",
+        "fish --command='echo {}'",
+        "split --filter='gzip > {}' f",
+        "tar -I {} -cf x.tar f",
+        "tar -F {} -cf x.tar f",
+        "sort --compress-program={} f",
+        "posh -c 'echo {}'",
+        "python3-dbg -c 'x {}'",
+        "ipython -c '{}'",
+        "deno eval '{}'",
+        "tmux new -d 'echo {}'",
+        "hyperfine 'echo {}'",
+        "git rebase -x '{}' main",
+        "git -c alias.x='!{}' x",
+        "git -c core.sshCommand={} fetch",
+        "ssh -o ProxyCommand='nc {} 22' h",
+        "vim +{} f",
+        "sqlite3 db \"insert into t values('{}')\"",
+        "osascript -e {}",
+        "adb shell 'ls {}'",
+        "sbatch --wrap='f {}'",
+        "socat SYSTEM:{} -",
+        "npx -c 'f {}'",
+        "perl5.36 -e '{}'",
+        "perl {-e,{}}",
+    ] {
+        in_each(&["bash"], line, false);
+    }
+    for words in
+        [&["./w", "bash", "-l", "-c", "echo {}"][..], &["posh", "-c", "{}"], &["tar", "-I", "{}", "f"]]
+    {
+        assert_eq!(direct(words).unwrap_err().kind(), ErrorKind::Refused, "{words:?}");
+    }
+    for words in [&["cmd1", "{}"][..], &["git", "clean", "-x", "{}"], &["git", "-c", "user.name={}", "x"]] {
+        assert!(direct(words).is_ok(), "{words:?}");
+    }
+}
+
+#[test]
+fn only_lets_values_stand_where_they_are_code() {
+    let options = |only: &str| Options {
+        shell: Some("bash".into()),
+        demand: Demand::new(Some(only), false).unwrap(),
+        ..Options::default()
+    };
+    for (line, written) in [
+        ("sed -n {}p f", "sed -n \"$1\"p f"),
+        ("echo $(( {} + 1 ))", "echo $(( ${1} + 1 ))"),
+        ("ssh host 'rm {}'", "ssh host 'rm '\"$1\"''"),
+        ("a=x; echo ${a:{}}", "a=x; echo ${a:${1}}"),
+        ("a=({}); echo", "a=(\"$1\"); echo"),
+        ("i={}; echo $((i * 2))", "i=\"$1\"; echo $((i * 2))"),
+        ("let x={}", "let x=\"$1\""),
+    ] {
+        let template =
+            Template::parse(&[line.into()], &options("[0-9]+")).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert_eq!(argv(&template, &["12"]).unwrap()[2], written);
+        for value in ["", "12a", "1\n", "\n1", "a[$(x)]"] {
+            let error = argv(&template, &[value]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Value);
+            assert!(error.to_string().contains("does not match `--only [0-9]+`"), "{error}");
+        }
+    }
+    // What cannot be followed stays an error.
+    for line in ["echo `x {}`", "echo '{}", "f() { echo {}; }; f", "cat <<E\n{}\nE"] {
+        assert!(Template::parse(&[line.into()], &options("[0-9]+")).is_err(), "{line}");
+    }
+    let words = ["bash", "-c", "echo {}"].map(OsString::from);
+    assert_eq!(argv(&Template::parse(&words, &options("a|b")).unwrap(), &["b"]).unwrap()[2], "echo b");
+    assert!(argv(&Template::parse(&words, &options("a|b")).unwrap(), &["ab"]).is_err());
+    assert!(Demand::new(Some("a)(b"), false).is_err());
+    // Every column counts, whether it is used or not.
+    let template = Template::parse(&["echo {1}".into()], &options("[a-z]+")).unwrap();
+    assert!(argv(&template, &["a", "B"]).is_err());
+}
+
+#[test]
+fn values_that_begin_with_a_dash_can_be_refused() {
+    let options = Options { demand: Demand::new(None, true).unwrap(), ..posix() };
+    let template = Template::parse(&["rm".into(), "{}".into(), "{/}".into()], &options).unwrap();
+    assert!(argv(&template, &["a/b-c"]).is_ok());
+    for value in ["-rf", "a/-rf"] {
+        let error = argv(&template, &[value]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the value `-rf` begins with `-`, which programs read as an option (--no-dash-values)"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_is_a_command_is_no_builtin_that_evaluates() {
+    for shell in SHELLS {
+        let template = parse_with("{1} {2} | cat", shell).unwrap();
+        assert!(argv(&template, &["ls", "x"]).is_ok());
+        assert!(argv(&template, &["echo", "x"]).is_ok());
+        for name in ["eval", ".", "trap", "exec", "command"] {
+            assert_eq!(
+                argv(&template, &[name, "x"]).unwrap_err().kind(),
+                ErrorKind::Value,
+                "{shell}: {name}"
+            );
+        }
+        let template = parse_with("retry() { \"$@\"; }; retry {1} {2}", shell).unwrap();
+        assert!(argv(&template, &["ls", "x"]).is_ok());
+        assert!(argv(&template, &["eval", "x"]).is_err());
+    }
+}
+
+#[test]
+fn yash_gets_ascii_only() {
+    let template = parse_with("echo {}", "yash").unwrap();
+    assert!(argv(&template, &["a \u{1}"]).is_ok());
+    assert_eq!(argv(&template, &["\u{e9}"]).unwrap_err().kind(), ErrorKind::Value);
+}
