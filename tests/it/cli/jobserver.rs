@@ -2,11 +2,12 @@
 #![cfg(target_os = "linux")]
 
 use std::ops::Range;
+use std::path::Path;
 
 use minder::{Command, Stdio};
 use tempfile::TempDir;
 
-use super::{Ended, Live, MINDER, STATE, folder, path};
+use super::{Ended, Live, MINDER, STATE, file, folder, path};
 use crate::kit::KID;
 
 /// What make says at its end when tokens are missing.
