@@ -77,13 +77,16 @@ fn minder_as(changes: &str, line: &str) -> Command {
     command
 }
 
+/// What a machine, or a build of which the tests are a part, may have said to a run.
+const AROUND: [&str; 6] =
+    ["MINDER_BACKEND", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS", "NO_COLOR"];
+
 fn from(program: &str, line: &str) -> Command {
     let mut command = Command::new(program);
-    command
-        .args(words(line))
-        .env_remove("MINDER_BACKEND")
-        .env("LC_ALL", "C.UTF-8")
-        .env("MINDER_STATE_DIR", STATE);
+    for name in AROUND {
+        command.env_remove(name);
+    }
+    command.args(words(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
     command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }
