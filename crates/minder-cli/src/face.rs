@@ -73,7 +73,7 @@ pub(crate) fn take(called: Called, args: &[OsString]) -> Result<Face> {
     }
     if std::env::var_os("PARALLEL_ENV").is_some_and(|code| !code.is_empty()) {
         note(
-            "PARALLEL_ENV is set and is not read: functions, aliases and variables that env_parallel or parset hands over \
+            "`PARALLEL_ENV` is set and is not read: functions, aliases and variables that env_parallel or parset hands over \
              do not reach jobs; exported ones do",
         );
     }

@@ -137,31 +137,8 @@ impl Read {
         let mut reads_stdin = false;
         let mut parts = Vec::new();
         if flags.pipe.is_wanted() {
-            // Files are cut into parts; words are arguments still. GNU parallel cuts only those of --pipe-part: with --pipe a
-            // file holds arguments.
-            let has_arguments = manner == Manner::Parallel && !flags.pipe.pipe_part;
-            let is_file = |source: &Source| match source.kind {
-                Kind::Words(_) => false,
-                Kind::File(_) => !has_arguments,
-                Kind::Stdin => true,
-            };
-            for source in sources.iter().filter(|source| is_file(source)) {
-                match &source.kind {
-                    Kind::File(path) => parts.push(path.clone()),
-                    _ => reads_stdin = true,
-                }
-            }
-            sources.retain(|source| !is_file(source));
-            if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
-                bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
-            }
-            if !sources.is_empty() && !flags.pipe.tee && manner == Manner::Own {
-                bail!(
-                    "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
-                );
-            }
+            (parts, reads_stdin) = take_parts(flags, manner, &mut sources)?;
             files.clone_from(&parts);
-            reads_stdin |= parts.is_empty();
             parts.extend(stdin.iter().filter(|_| reads_stdin).cloned());
         } else if sources.is_empty() {
             sources.push(Source { kind: Kind::Stdin, linked: false });
@@ -212,6 +189,36 @@ impl Read {
         };
         Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
     }
+}
+
+/// Takes out the sources that are cut into parts, and leaves those of arguments. Returns the files, and whether standard input is
+/// cut.
+fn take_parts(flags: &RunFlags, manner: Manner, sources: &mut Vec<Source>) -> Result<(Vec<PathBuf>, bool)> {
+    // GNU parallel cuts only the files of --pipe-part: with --pipe a file holds arguments, as words do.
+    let has_arguments = manner == Manner::Parallel && !flags.pipe.pipe_part;
+    let is_part = |source: &Source| match source.kind {
+        Kind::Words(_) => false,
+        Kind::File(_) => !has_arguments,
+        Kind::Stdin => true,
+    };
+    let (mut files, mut reads_stdin) = (Vec::new(), false);
+    for source in sources.iter().filter(|source| is_part(source)) {
+        match &source.kind {
+            Kind::File(path) => files.push(path.clone()),
+            _ => reads_stdin = true,
+        }
+    }
+    sources.retain(|source| !is_part(source));
+    if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
+        bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
+    }
+    if !sources.is_empty() && !flags.pipe.tee && manner == Manner::Own {
+        bail!(
+            "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
+        );
+    }
+    reads_stdin |= files.is_empty();
+    Ok((files, reads_stdin))
 }
 
 /// The command, and what stands behind it.

@@ -73,7 +73,8 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("insert into", "for SQLite"),
     ("a string, or an object with `base64`", "for whoever reads a damaged row, which is counted, not quoted"),
     ("of a newer version", "such rows are passed over"),
-    ("exec 3<&0", "for the shell"),
+    ("3<&0", "for the shell"),
+    ("tail -c +{}", "for the shell"),
     ("minder(1), minder help", "a part of a page"),
     // Other builds and systems.
     ("there is nothing to measure on this system yet", "a system on which no test runs"),

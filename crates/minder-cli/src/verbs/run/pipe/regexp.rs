@@ -169,8 +169,9 @@ fn automaton(text: &str) -> Option<DFA> {
             .syntax(syntax::Config::new().multi_line(true).unicode(unicode).utf8(false))
             .thompson(thompson::Config::new().utf8(false))
             .build(text)
+            .ok()
     };
-    build(false).or_else(|_| build(true)).ok()
+    build(false).or_else(|| build(true))
 }
 
 /// Whether the automaton, started at `begin`, is dead at the end of `bytes`, or as soon as it has seen that they end there.
