@@ -131,3 +131,93 @@ fn different_runs_at_once_have_records_of_their_own() {
         assert_eq!(text.matches("{\"event\":\"ended\"").count(), 4, "{text}");
     }
 }
+
+/// Everything in a folder and below, with its content.
+fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        match entry.path().is_dir() {
+            true => found.extend(all_below(&entry.path())),
+            false => found.push((entry.path(), fs::read(entry.path()).expect("a file"))),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_resume_that_is_refused_changes_nothing() {
+    for flags in ["-j1", "-k", "--tmpdir DIR/tmp"] {
+        let place = Place::new();
+        fs::create_dir(place.at("tmp")).expect("a folder");
+        let mut command = place.command(&format!("run {flags} KID echo-args"));
+        Live::start(command.stdin(super::input(b"1\n2\n3\n"))).finish().code(0);
+        let id = place.id();
+        let (before, tmp) = (all_below(&place.run()), all_below(&place.at("tmp")));
+        for wrong in ["", "1\n2\n", "x\n2\n3\n"] {
+            let mut command = place.command(&format!("run --resume {id}"));
+            let ended = Live::start(command.stdin(super::input(wrong.as_bytes()))).finish();
+            ended.code(255).complains(&["not what it was"]);
+            assert!(
+                all_below(&place.run()) == before && all_below(&place.at("tmp")) == tmp,
+                "{flags} {wrong:?}"
+            );
+            assert_eq!(fs::read_dir(place.at("tmp")).expect("a folder").count(), 0);
+        }
+        let listed = place.ended("log").code(0).text();
+        assert!(!listed.contains('('), "{listed}");
+        let mut command = place.command(&format!("run --resume {id}"));
+        let ended = Live::start(command.stdin(super::input(b"1\n2\n3\n4\n"))).finish().code(0);
+        let text = ended.text();
+        assert!(text.contains('4') && !text.contains('3'), "{text}");
+    }
+}
+
+#[cfg(unix)] // Modes, links and owners are those of Unix.
+#[test]
+fn a_folder_of_runs_that_others_may_change_is_not_used_as_it_is() {
+    let place = Place::new();
+    place.ended("run KID exit ::: 0").code(0).says("");
+    let runs = place.at("state/runs");
+    let mode = || fs::metadata(&runs).expect("a folder").permissions().mode() & 0o7777;
+    for open in [0o777, 0o1777, 0o770] {
+        fs::set_permissions(&runs, fs::Permissions::from_mode(open)).expect("its mode");
+        place.ended("run KID exit ::: 0").code(0).complains(&["other users could change", "0700 now"]);
+        assert_eq!(mode(), 0o700);
+    }
+    fs::set_permissions(&runs, fs::Permissions::from_mode(0o755)).expect("its mode");
+    place.ended("run KID exit ::: 0").code(0).says("");
+    // A run of another user is that user's command.
+    if is_root() {
+        let run = &place.runs()[0];
+        std::os::unix::fs::chown(run, Some(12_345), None).expect("another owner");
+        let id = run.file_name().expect("a name").to_string_lossy().into_owned();
+        place.ended(&format!("run --resume {id}")).code(255).complains(&["belongs to another user"]);
+        assert!(!place.ended("log").code(0).text().contains(&id));
+        std::os::unix::fs::chown(&runs, Some(12_345), None).expect("another owner");
+        place.ended("run KID exit ::: 0").code(0).complains(&["leaves no record", "belongs to another user"]);
+        place.ended("log").code(255).complains(&["belongs to another user"]);
+        std::os::unix::fs::chown(&runs, Some(0), None).expect("its owner");
+    } else {
+        eprintln!("skipped: only root may give a folder away");
+    }
+    fs::rename(&runs, place.at("elsewhere")).expect("a folder to move");
+    symlink(place.at("elsewhere"), &runs).expect("a link");
+    place.ended("run KID exit ::: 0").code(0).complains(&["leaves no record", "it is a link"]);
+    place.ended("run --sync KID exit ::: 0").code(255).complains(&["it is a link"]);
+    place.ended("log").code(255).complains(&["it is a link"]);
+    place.ended("run --resume last").code(255).complains(&["it is a link"]);
+}
+
+#[cfg(unix)] // A folder in which files are open stays on Windows.
+#[test]
+fn a_record_that_vanishes_is_said() {
+    let place = Place::new();
+    let mut command = place.command("run -j1");
+    let line = format!("echo up; KID await {} x", path(&place.at("go")));
+    let mut live = Live::start(scripted(&mut command, &line).args([":::", "1"]));
+    live.until("its word", |record| !record.outs[0].is_empty());
+    fs::remove_dir_all(place.run()).expect("a record");
+    fs::write(place.at("go"), "").expect("room");
+    live.finish().code(0).complains(&["the record of this run is gone"]);
+}

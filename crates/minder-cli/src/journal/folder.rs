@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use minder::os::{private_file, private_folder};
+use minder::os::{is_own, make_private, others_may_write, private_file, private_folder};
 
 use super::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
 use super::row::since_1970;
@@ -125,12 +125,56 @@ pub(crate) fn list(root: &Path) -> Result<Vec<Found>> {
     let mut found: Vec<Found> = Vec::new();
     for id in ids(root)? {
         let folder = runs(root).join(&id);
-        if check_folder(&folder).is_ok() {
-            found.push(Found::new(id, folder));
+        if check_folder(&folder).is_err() {
+            continue;
+        }
+        let run = Found::new(id, folder);
+        if run.manifest.is_ok() || !is_stillborn(&run.folder) {
+            found.push(run);
         }
     }
     sort(&mut found);
     Ok(found)
+}
+
+/// Whether this is what a start leaves that was killed before the manifest was written: nothing had run.
+pub(super) fn is_stillborn(folder: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(folder) else { return false };
+    entries.all(|entry| {
+        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+        name.to_str().is_some_and(|name| [LOCK, ARGUMENTS, UNFINISHED].contains(&name))
+    })
+}
+
+/// Refuses a folder of all runs in which another user may put runs, or which is a link. Returns whether other users may
+/// change it although it is ours.
+pub(crate) fn check_runs(root: &Path) -> Result<bool> {
+    let runs = runs(root);
+    let about = match fs::symlink_metadata(&runs) {
+        // Both are told by what is to be done there.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(false);
+        }
+        about => about.with_context(|| format!("cannot read `{}`", runs.display()))?,
+    };
+    let refused =
+        |why: &str| anyhow!("cannot use `{}`: {why} (MINDER_STATE_DIR names another)", runs.display());
+    ensure!(!about.is_symlink(), refused("it is a link"));
+    // A file there is told by what is to be done with it.
+    ensure!(!about.is_dir() || is_own(&about), refused("it belongs to another user"));
+    Ok(about.is_dir() && others_may_write(&about))
+}
+
+/// Takes the rights of other users on the folder of all runs away, if they may change it. Returns whether they might.
+pub(crate) fn secure_runs(root: &Path) -> Result<bool> {
+    let open = check_runs(root)?;
+    if open {
+        let runs = runs(root);
+        let why = || format!("cannot use `{}`: other users may change it", runs.display());
+        make_private(&runs).with_context(why)?;
+        ensure!(!check_runs(root)?, "{} (MINDER_STATE_DIR names another)", why());
+    }
+    Ok(open)
 }
 
 /// Sorts runs, newest first, by their numbers. The clock decides only where one without a number belongs, as those of old
@@ -176,6 +220,7 @@ impl Found {
 /// Everything that is called like a run.
 pub(super) fn ids(root: &Path) -> Result<Vec<String>> {
     let runs = runs(root);
+    check_runs(root)?;
     let entries = match fs::read_dir(&runs) {
         // Windows says so of what is below a file, too.
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.is_file() => {
@@ -198,11 +243,12 @@ pub(crate) fn is_id(name: &str) -> bool {
     name.len() == ID_LEN && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Refuses what is no folder of its own: a link could lead anywhere.
+/// Refuses what is no folder of this user: a link could lead anywhere, and another user's run is that user's command.
 pub(super) fn check_folder(folder: &Path) -> Result<()> {
     let about =
         fs::symlink_metadata(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
     ensure!(about.is_dir(), "`{}` is not a folder, but a link or a file: it is left alone", folder.display());
+    ensure!(is_own(&about), "`{}` belongs to another user: it is left alone", folder.display());
     Ok(())
 }
 
@@ -216,6 +262,8 @@ pub(crate) enum Kind {
     Attempt(u32),
     /// Output that is or was kept.
     Output,
+    /// A folder that a job worked in (`--workdir ...`).
+    Work,
 }
 
 /// Which kind of file has this name; None: we do not make such names.
@@ -233,6 +281,13 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
     if let Some(number) = name.strip_prefix("attempt-").and_then(|rest| rest.strip_suffix(".jsonl")) {
         let parsed = number.parse().ok().filter(|parsed: &u32| *parsed > 0 && parsed.to_string() == number);
         return parsed.map(Kind::Attempt);
+    }
+    if let Some(number) = name.strip_prefix("work-") {
+        return number
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then_some(Kind::Work)
+            .filter(|_| plain(number));
     }
     let rest = ["out-", "spill-", "part-"].iter().find_map(|kind| name.strip_prefix(kind));
     rest.filter(|rest| plain(rest)).map(|_| Kind::Output)

@@ -162,6 +162,11 @@ impl JobSet {
         self.ranges.range(..=last).map(|(&first, &end)| len(first, end)).sum()
     }
 
+    /// The highest job.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.ranges.last_key_value().map(|(_, last)| *last)
+    }
+
     /// The jobs, in order.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = u64> + '_ {
         self.ranges().flat_map(|(first, last)| first..=last)

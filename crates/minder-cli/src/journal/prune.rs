@@ -21,6 +21,8 @@ const GONE: &str = "gone-";
 const RUNNING: &str = "it is running";
 /// The daily clean-up goes by ages only if the newest of the other runs is younger than this: else the clock may be wrong.
 const PLAUSIBLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// A folder without a manifest is removed when it is older than this.
+const STILLBORN_AFTER: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Which records are kept.
@@ -183,16 +185,23 @@ impl Size {
 
     fn of(folder: &Path) -> Self {
         let mut size = Self::default();
+        size.add(folder);
+        size
+    }
+
+    /// Adds what is in a folder of ours. Below it are only folders in which jobs worked.
+    fn add(&mut self, folder: &Path) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             // Does not follow links.
             let Ok(about) = entry.metadata() else { continue };
-            if about.is_file() {
-                size.bytes += about.len();
-                size.last = size.last.max(about.modified().map_or(0.0, since_1970));
-                size.outputs |= entry.file_name().to_str().and_then(kind) == Some(Kind::Output);
+            if about.is_dir() {
+                self.add(&entry.path());
+            } else if about.is_file() {
+                self.bytes += about.len();
+                self.last = self.last.max(about.modified().map_or(0.0, since_1970));
+                self.outputs |= entry.file_name().to_str().and_then(kind) == Some(Kind::Output);
             }
         }
-        size
     }
 }
 
@@ -225,20 +234,35 @@ fn remove(root: &Path, run: &Found) -> Result<()> {
 fn remove_rest(root: &Path) {
     for entry in fs::read_dir(folder::runs(root)).into_iter().flatten().flatten() {
         let ours = |name: &str| name.strip_prefix(GONE).is_some_and(folder::is_id);
-        if entry.file_name().to_str().is_some_and(ours) {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(ours) {
             let _ = remove_folder(&entry.path());
+        }
+        if name.to_str().is_some_and(folder::is_id) {
+            let _ = remove_stillborn(&entry.path());
         }
     }
 }
 
-/// The files in a run's folder, if each has a name that we give.
+/// Removes what a start has left that was killed before its run was known. One that is just being started is younger.
+fn remove_stillborn(folder: &Path) -> Result<()> {
+    folder::check_folder(folder)?;
+    let age = SystemTime::now().duration_since(fs::symlink_metadata(folder)?.modified()?)?;
+    if age < STILLBORN_AFTER || !folder::is_stillborn(folder) || folder::is_alive(folder) {
+        return Ok(());
+    }
+    remove_folder(folder)
+}
+
+/// The files and folders in a run's folder, if each has a name that we give.
 fn only_ours(folder: &Path) -> Result<Vec<PathBuf>> {
     folder::check_folder(folder)?;
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| kind(name).is_some()) && !entry.file_type()?.is_dir();
+        let is_folder = entry.file_type()?.is_dir();
+        let ours = name.to_str().and_then(kind).is_some_and(|kind| (kind == Kind::Work) == is_folder);
         ensure!(ours, "`{}` in it is not ours", name.display());
         files.push(entry.path());
     }
@@ -247,8 +271,12 @@ fn only_ours(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Removes a run's folder with all its files; a link in it goes, and what it leads to stays.
 pub(super) fn remove_folder(folder: &Path) -> Result<()> {
-    for file in only_ours(folder)? {
-        fs::remove_file(file)?;
+    for path in only_ours(folder)? {
+        // A link is no folder here, and none is followed below.
+        match fs::symlink_metadata(&path)?.is_dir() {
+            true => fs::remove_dir_all(path)?,
+            false => fs::remove_file(path)?,
+        }
     }
     Ok(fs::remove_dir(folder)?)
 }

@@ -301,6 +301,7 @@ fn a_million_jobs_are_few_ranges() {
     let mut edge = JobSet::default();
     assert!(edge.insert(u64::MAX) && edge.insert(0) && !edge.insert(0) && edge.insert(u64::MAX - 1));
     assert_eq!(edge.ranges().collect::<Vec<_>>(), [(0, 0), (u64::MAX - 1, u64::MAX)]);
+    assert_eq!((edge.last(), JobSet::default().last()), (Some(u64::MAX), None));
     assert!(edge.remove(u64::MAX) && edge.remove(0) && !edge.remove(0));
     assert_eq!(edge.len(), 1);
 }

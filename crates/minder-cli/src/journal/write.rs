@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ pub(crate) struct Record {
     run: String,
     attempt: u32,
     journal: Mutex<Lines<File>>,
+    /// Whether something was written that a later attempt has to know.
+    used: AtomicBool,
     /// Let go when this process ends, however it ends.
     _lock: File,
 }
@@ -106,7 +109,8 @@ impl Record {
         if sync {
             sync_folders(folder);
         }
-        Ok(Self { folder: folder.to_owned(), run, attempt, journal: Mutex::new(journal), _lock: lock })
+        let (folder, used) = (folder.to_owned(), AtomicBool::new(false));
+        Ok(Self { folder, run, attempt, journal: Mutex::new(journal), used, _lock: lock })
     }
 
     /// Where the run's files are.
@@ -127,7 +131,34 @@ impl Record {
     /// Appends lines that [`line::encode`] made: all of them or, with an error, none. They survive this process, and with
     /// `sync` the machine.
     pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
+        self.used.store(true, Ordering::SeqCst);
+        self.note(lines)
+    }
+
+    /// The same for lines that say nothing of a job: an attempt that has no others leaves no trace if it is refused.
+    pub(crate) fn note(&self, lines: &[u8]) -> io::Result<()> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
+    }
+}
+
+impl Record {
+    /// Whether this attempt at a run that was begun before has recorded nothing yet.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.attempt > 1 && !self.used.load(Ordering::SeqCst)
+    }
+
+    /// Whether the journal is still there.
+    pub(crate) fn exists(&self) -> bool {
+        self.folder.join(folder::attempt_name(self.attempt)).exists()
+    }
+}
+
+impl Drop for Record {
+    /// An attempt that was refused before anything was done leaves no trace: the run is as it was.
+    fn drop(&mut self) {
+        if self.is_unused() && remove_outputs_of(&self.folder, Some(self.attempt)) {
+            let _ = fs::remove_file(self.folder.join(folder::attempt_name(self.attempt)));
+        }
     }
 }
 
@@ -145,13 +176,23 @@ fn patient_lock(folder: &Path) -> Result<Option<File>> {
 
 /// Removes all files with output in a folder, of any attempt: all of it was shown.
 pub(crate) fn remove_outputs(folder: &Path) {
+    remove_outputs_of(folder, None);
+}
+
+/// Removes the files with output of an attempt, or of all. Says whether none is left.
+fn remove_outputs_of(folder: &Path, attempt: Option<u32>) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut left = false;
     for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
-        if let Ok(path) = output_path(folder, &name) {
+        let its = || name.split('-').nth(1).and_then(|number| number.parse().ok());
+        if let Ok(path) = output_path(folder, &name)
+            && attempt.is_none_or(|attempt| its() == Some(attempt))
+        {
             // What is left is found when the record is pruned.
-            let _ = fs::remove_file(path);
+            left |= fs::remove_file(path).is_err();
         }
     }
+    !left
 }
 
 /// Where the output of this name lies. Names come from journals, so they are looked at.

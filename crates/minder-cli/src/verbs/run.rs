@@ -358,7 +358,7 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
     let why = match end {
         End::Cancelled(Ending::Signal(_)) => Some("interrupted".to_owned()),
         End::Cancelled(_) if shared.stage.screen.is_closed() => Some("its output was closed".to_owned()),
-        End::Cancelled(_) => Some("it failed".to_owned()),
+        End::Cancelled(_) => Some(book::FAILED.to_owned()),
         End::Status(_) => summary
             .halted
             .as_ref()

@@ -89,3 +89,56 @@ fn a_full_device_is_an_error() {
         assert_eq!(Joblog::open(full, false).unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     }
 }
+
+#[test]
+fn a_start_that_was_killed_is_passed_over_and_removed_later() {
+    let root = tempfile::tempdir().unwrap();
+    let whole = run(root.path(), "aaaa0000", 0);
+    for (id, names) in
+        [("bbbb0000", &["lock", "arguments"][..]), ("cccc0000", &[]), ("dddd0000", &["lock", "x"])]
+    {
+        let folder = root.path().join("runs").join(id);
+        fs::create_dir(&folder).unwrap();
+        names.iter().for_each(|name| fs::write(folder.join(name), "").unwrap());
+    }
+    let ids = || list(root.path()).unwrap().into_iter().map(|run| run.id).collect::<Vec<_>>();
+    let mut listed = ids();
+    listed.sort();
+    assert_eq!(listed, ["aaaa0000", "dddd0000"], "what has other files is damaged");
+    // A start may be under way.
+    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    let folder = |id: &str| root.path().join("runs").join(id);
+    assert!(folder("bbbb0000").exists() && folder("cccc0000").exists());
+    for id in ["bbbb0000", "cccc0000"] {
+        let old = std::time::SystemTime::now() - Duration::from_secs(7200);
+        fs::File::open(folder(id)).unwrap().set_modified(old).unwrap();
+    }
+    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert!(!folder("bbbb0000").exists() && !folder("cccc0000").exists());
+    assert!(whole.exists() && folder("dddd0000").exists());
+}
+
+#[test]
+fn folders_in_which_jobs_worked_go_with_their_run() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("kept"), "").unwrap();
+    let folder = run(root.path(), "aaaa0000", 99);
+    fs::create_dir_all(folder.join("work-12/deep")).unwrap();
+    fs::write(folder.join("work-12/deep/file"), "four").unwrap();
+    symlink(elsewhere.path(), folder.join("work-12/link")).unwrap();
+    assert_eq!(removed(root.path(), Rule::default()), [""; 0], "something was written there a moment ago");
+    let file = fs::File::options().write(true).open(folder.join("work-12/deep/file")).unwrap();
+    file.set_modified(std::time::SystemTime::now() - Duration::from_secs(86_400 * 99)).unwrap();
+    // Names that we do not give.
+    for odd in ["work-", "work-x", "work-1-2"] {
+        fs::create_dir(folder.join(odd)).unwrap();
+        assert_eq!(removed(root.path(), Rule::default()), [""; 0], "{odd}");
+        fs::remove_dir(folder.join(odd)).unwrap();
+    }
+    fs::write(folder.join("work-13"), "a file").unwrap();
+    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    fs::remove_file(folder.join("work-13")).unwrap();
+    assert_eq!(removed(root.path(), Rule::default()), ["aaaa0000"]);
+    assert!(elsewhere.path().join("kept").exists());
+}

@@ -41,7 +41,7 @@ impl Again {
 
     /// The last job that may be passed over; those behind it are passed over one by one, as they come.
     pub(super) fn last(&self) -> u64 {
-        self.done().ranges().map(|(_, last)| last).last().unwrap_or(0)
+        self.done().last().unwrap_or(0)
     }
 
     /// How many of the first `total` jobs do not run.

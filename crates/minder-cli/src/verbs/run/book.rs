@@ -19,6 +19,9 @@ use crate::plan::{BY_JOBLOG, Mode, Plan, RecordPlan};
 use crate::report::{count, explain, reason, say};
 use crate::template::Job;
 
+/// Why an attempt was cut short by an error of ours.
+pub(super) const FAILED: &str = "it failed";
+
 /// Where rows go.
 #[derive(Debug, Default)]
 pub(super) struct Book {
@@ -93,7 +96,8 @@ impl Left {
 impl Book {
     /// Opens the record of this run, and reads what earlier attempts left.
     pub(super) fn open(plan: &Plan, jobs: Option<u64>) -> Result<(Self, Left)> {
-        let mut book = Self { sync: plan.record.sync, quiet: plan.quiet, ..Self::default() };
+        let mut book = Self::default();
+        (book.sync, book.quiet) = (plan.record.sync, plan.quiet);
         if let Some(folder) = &plan.record.run {
             // Locked first, so that nobody writes to what is read.
             book.record = Some(Record::resume(folder, plan.record.sync)?);
@@ -151,7 +155,8 @@ impl Book {
         let outputs = OutputsRow { attempt: record.attempt(), folder: Text::from(folder.as_os_str()) };
         let mut rows = Vec::new();
         line::encode(&Row::Outputs(outputs), &mut rows);
-        self.append(&rows).map_err(anyhow::Error::msg)?;
+        let cannot = || format!("cannot write the record in `{}`", record.folder().display());
+        record.note(&rows).with_context(cannot)?;
         Ok(folder)
     }
 
@@ -234,6 +239,19 @@ impl Book {
     /// The run is over. `shown` says that all that its record keeps was shown. What fails here costs no output and no row
     /// of a job.
     pub(super) fn close(&self, over: Over, shown: bool) {
+        if let Some(record) = &self.record {
+            if over.why.as_deref() == Some(FAILED) && record.is_unused() {
+                // It was refused: the run is as it was.
+                return;
+            }
+            if !record.exists() {
+                say(&format!(
+                    "the record of this run is gone: `{}` was removed while it ran",
+                    record.folder().display()
+                ));
+                return;
+            }
+        }
         if let Some(record) = self.record.as_ref().filter(|_| shown && !self.owes) {
             remove_outputs(record.folder());
             for folder in &self.elsewhere {
@@ -258,6 +276,19 @@ impl Book {
     }
 }
 
+impl Drop for Book {
+    /// An attempt that was refused leaves no folder either.
+    fn drop(&mut self) {
+        if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
+            && self.folder != record.folder()
+            && !self.folder.as_os_str().is_empty()
+        {
+            remove_outputs(&self.folder);
+            let _ = std::fs::remove_dir(&self.folder);
+        }
+    }
+}
+
 /// What is said of the clean-up of old records when it removed runs that were not over.
 fn removed(runs: &[String]) -> String {
     const NAMED_MAX: usize = 5;
@@ -271,6 +302,10 @@ fn removed(runs: &[String]) -> String {
 
 /// Begins a new record. `jobs`: how many there will be, if that is known.
 fn create(root: &Path, plan: &Plan, jobs: Option<u64>) -> Result<Record> {
+    if folder::secure_runs(root)? {
+        let runs = folder::runs(root);
+        say(&format!("other users could change `{}`: its mode is 0700 now", runs.display()));
+    }
     let RecordPlan { files, stdin, behind, .. } = &plan.record;
     let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
         _ if plan.record.redact => {
