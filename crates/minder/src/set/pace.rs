@@ -117,3 +117,57 @@ impl Pace {
         self.rest = self.rested;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets phases pass in which `flow` says how many bytes a number of children brings.
+    fn pass(pace: &mut Pace, phases: usize, flow: impl Fn(usize) -> u64) -> usize {
+        for _ in 0..phases {
+            pace.count(flow(pace.width()));
+            pace.pass(PHASE, pace.width());
+        }
+        pace.width()
+    }
+
+    #[test]
+    fn children_that_wait_for_something_else_are_read_together() {
+        let mut pace = Pace::new(2);
+        let network = |width: usize| 1_000_000 * width.min(64) as u64;
+        assert!(pass(&mut pace, 8, network) >= 64);
+    }
+
+    #[test]
+    fn children_that_share_the_processors_are_not() {
+        let mut pace = Pace::new(2);
+        let mut widths = Vec::new();
+        for _ in 0..200 {
+            widths.push(pass(&mut pace, 1, |_| 100_000_000));
+        }
+        assert!(widths.iter().all(|width| [2, 4].contains(width)), "{widths:?}");
+        // A trial now and then.
+        assert!(widths.iter().filter(|width| **width == 4).count() < 20, "{widths:?}");
+    }
+
+    #[test]
+    fn what_was_good_once_is_not_for_ever() {
+        let mut pace = Pace::new(1);
+        assert!(pass(&mut pace, 10, |width| 1_000_000 * width.min(32) as u64) >= 32);
+        let mut least = usize::MAX;
+        for _ in 0..100 {
+            least = least.min(pass(&mut pace, 1, |_| 32_000_000));
+        }
+        assert_eq!(least, 1);
+    }
+
+    #[test]
+    fn it_does_not_grow_without_children() {
+        let mut pace = Pace::new(1);
+        for _ in 0..100 {
+            pace.count(1_000_000 * pace.width() as u64);
+            pace.pass(PHASE, 3);
+        }
+        assert!(pace.width() <= 8, "{}", pace.width());
+    }
+}
