@@ -17,7 +17,7 @@ mod shells;
 
 /// Pairs of template and value that are tried on `sh`, and on every further shell.
 const PAIRS: usize = 10_000;
-const PAIRS_MORE: usize = 3_000;
+const PAIRS_MORE: usize = 1_500;
 const PAIRS_PER_LINE: usize = 25;
 
 /// The shells of this machine that are tried. `MINDER_SHELLS` adds more, separated by colons.

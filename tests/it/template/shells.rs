@@ -17,7 +17,7 @@ const LISTS: &[(&str, &[&str])] = &[
 const TAKE_VALUES: &str = "\
     . : [ [[ bg break builtin caller cd chdir command continue declare dirs disown echo exec exit export false fg hash help jobs \
     kill local logout popd print printf pushd pwd read readonly return sleep source suspend test times true type typeset ulimit \
-    umask whence where which noglob nocorrect -";
+    umask whence where which noglob nocorrect - wait";
 
 fn output(shell: &OsStr, arguments: &[&str]) -> String {
     let output = Command::new(shell).args(arguments).stdin(Stdio::null()).output().unwrap();

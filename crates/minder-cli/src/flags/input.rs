@@ -188,7 +188,7 @@ pub(crate) struct PlaceholderFlags {
     ///
     /// A regular expression, from the start of an argument to its end, such as '[0-9]+'. A job with an argument that does not
     /// match fails, and the others run. What matches may stand where a value is refused otherwise, as in
-    /// 'sed -n {}p FILE': see `minder help quoting`. A part such as {/} is a part of what matched.
+    /// 'sed -n {}p FILE': see `minder help values`. A part such as {/} is a part of what matched.
     #[arg(long, value_name = "REGEXP", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
 
