@@ -64,8 +64,8 @@ pub(super) fn command(value: &OsStr) -> String {
 /// text with which it could be read as something else.
 pub(super) fn value(value: &OsStr, joined: bool) -> String {
     match joined || (is_reserved(value) && value != "-") {
-        // bash looks for braces and commas in quotes, too, where braces are around them.
-        true if joined => quoted_but(value, |c| is_odd(c) || "{},".contains(c)),
+        // bash looks for braces and commas in quotes, too, where braces are around them; ksh93 for `!` in brackets.
+        true if joined => quoted_but(value, |c| is_odd(c) || "{},!^".contains(c)),
         true => quoted(value),
         false => word(value, |c| "_-./+".contains(c)),
     }
