@@ -8,9 +8,21 @@
 //! cmd.exe and PowerShell have no such parameters: there the line refers to variables of the environment, `"%MINDER_V1%"` and
 //! `$env:MINDER_V1`; `cmd` and `powershell` say why that is safe and where it would not be.
 //!
-//! Where a parameter's value would be evaluated again (arithmetic, array subscripts, the program text
-//! of `eval`, `sh -c`, `ssh`, `awk`, …), and where the quote state cannot be followed exactly, the template is
-//! refused with the way out.
+//! # What is promised, what is a courtesy, what is out of reach
+//!
+//! **Promised**: the shell that minder starts never evaluates a value. This holds for dash, bash (as `sh`, too), busybox, zsh,
+//! ksh93, mksh and yash; cmd and PowerShell have scanners of their own. The scanner knows which places are safe: `builtins` says
+//! for each shell which builtins take any text, `variables` what may be assigned, `expansion` which forms of `${…}` read a variable
+//! as text, `redirection` which operators all shells read alike, and `flow` follows variables by name. What is not known is
+//! refused, and so is every other shell, by name. `sh` is held to the rules of the shell behind its link (`kinds`), or to those of
+//! all. yash replaces an argument that is no text of its locale by an empty one, so it gets ASCII only: a value is never altered.
+//!
+//! **Refused as a courtesy**: a place that a known program reads as code (`programs`, `evaluators`). No such list is whole.
+//!
+//! **Out of reach** is what the section below lists.
+//!
+//! With `--only` ([`Demand`]) the user says what values are: they may then stand where they would be refused, except where a
+//! place cannot be followed at all.
 //!
 //! The line's own `$1`, `$@`, `$#`, `shift` and `set WORDS` are refused too: with `sh -c` they would
 //! be empty, here they would silently pick up or replace values. Inside a function they are the function's
@@ -30,17 +42,15 @@
 //!   sourced file that calls `shift`, `printf '%s' {} | sh`, `make X={}`, SQL.
 //! - A program of the user's own that runs its arguments: with several values, `my-env V={} cmd` runs the second. The programs
 //!   that do so and are known are in `evaluators`.
-//! - A value that begins with `-` may be taken for an option: write `--` before it, or `./{}`.
-//! - A command's name that is an unquoted `$v` or `$(…)`: its words are run, as in any shell.
+//! - A value that begins with `-` may be taken for an option: write `--` before it, or `./{}`; or `--no-dash-values`.
+//! - A command's name that is a variable of the environment, `$CC`: it may be `eval`. One that the line itself sets is refused.
 //! - `{2}` in a regular expression such as `[a-z]{2}`: it is the second column. Write `[a-z][a-z]`.
-//! - A variable's way through the environment, a file or a pipe into a later evaluation. Within the line,
-//!   a value in any variable together with anything that evaluates variables is refused.
+//! - A value's way through the environment, a file or a pipe into a later evaluation: `eval "$(cat file)"`.
+//! - Arithmetic that goes by a variable of the environment to one of the line: `X=v`, `echo $((X))`; refused beside stored values.
 //! - A batch file that takes the quotes off its arguments (`%~1`), or a variable of the user's that holds a shell's name, in a
 //!   line for cmd.
 //! - Delayed expansion that the registry switches on for every cmd: beside a pipe, `!x!` in a value is then a variable.
 //! - Aliases and shell options that the user's environment (`BASH_ENV`, `.zshenv`) sets before the line.
-//! - A `/bin/sh` that is a Korn shell evaluates the numbers of `[ {} -eq 1 ]`; under that name it is taken
-//!   for a POSIX shell, where they are plain numbers. Called `ksh`, `mksh` or `zsh`, it is known.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

@@ -51,6 +51,8 @@ const RUN: &[&str] = &[
     "--seqreplace",
     "--slotreplace",
     "--plus",
+    "--only",
+    "--no-dash-values",
     "--rpl",
     "--quote",
     "--template",

@@ -21,6 +21,16 @@ fn a_line_is_run_by_a_shell() {
     assert_eq!(line.text(), "\"<a  b>\"\n\"a  b\"\n\"<$(x) 'y>\"\n\"$(x) 'y\"\n\"<>\"\n\"\"\n");
 }
 
+/// A job whose value does not match fails, and the others run.
+#[test]
+fn only_jobs_whose_values_match_are_run() {
+    let ended = ended("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").code(2);
+    assert_eq!(ended.text(), "\"1\"\n\"12\"\n\"3\"\n");
+    let ended = super::ended("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").code(2);
+    assert_eq!(ended.text(), "\"1\"\n\"2\"\n");
+    super::ended("run --only ( KID exit 0 ::: 1").code(255);
+}
+
 #[test]
 fn an_argument_without_a_place_comes_last() {
     assert_eq!(ended("run -j1 KID echo-args x ::: a b").code(0).text(), "\"x\"\n\"a\"\n\"x\"\n\"b\"\n");

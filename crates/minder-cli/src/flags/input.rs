@@ -184,15 +184,14 @@ pub(crate) struct PlaceholderFlags {
     #[arg(short = 'q', long)]
     pub(crate) quote: bool,
 
-    /// Run only jobs whose arguments match this, whole; then they may be code.
+    /// Fail jobs whose arguments do not match this.
     ///
-    /// A regular expression, from the start of an argument to its end, such as '[0-9]+'. A job with an argument that does not
-    /// match fails, and the others run. What matches may stand where a value is refused otherwise, as in
-    /// 'sed -n {}p FILE': see `minder help quoting`. A part such as {/} is a part of what matched.
+    /// A regular expression, from the start of an argument to its end, such as '[0-9]+'. The jobs that match run. What matches may stand where a value is refused otherwise, as in
+    /// 'sed -n {}p FILE': see `minder help values`. A part such as {/} is a part of what matched.
     #[arg(long, value_name = "REGEXP", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
 
-    /// Fail jobs with a value that begins with `-`.
+    /// Fail jobs with a value that begins with -.
     ///
     /// Programs read such a value as an option, and some options run commands. The other jobs run.
     #[arg(long)]

@@ -275,6 +275,14 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
             flow.store(b"OPTARG");
             literal(rest).unwrap_or_default().iter().for_each(|name| flow.copy(name, &[PARAMETERS.to_vec()]));
         }
+        "eval" | "trap" => runs(name, rest, flow, found),
+        _ => {}
+    }
+}
+
+/// Notes what `eval` or `trap` runs: text of the line, or what is in variables.
+fn runs(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
+    match name {
         "eval" => {
             let text: Option<Vec<&[u8]>> = rest
                 .iter()
@@ -293,7 +301,7 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
                 }
             }
         }
-        "trap" => match rest.iter().find(|word| !word.text.starts_with(b"-")) {
+        _ => match rest.iter().find(|word| !word.text.starts_with(b"-")) {
             Some(code) if code.gap.is_none() && !code.odd => found.code = Some(code.text.clone()),
             Some(code) => {
                 flow.evaluate(&code.names);
@@ -301,7 +309,6 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
             }
             None => {}
         },
-        _ => {}
     }
 }
 

@@ -64,7 +64,7 @@ impl Demand {
         if !self.no_dash {
             return Ok(());
         }
-        for column in job.columns.iter().filter(|column| begins_with_dash(column)) {
+        if let Some(column) = job.columns.iter().find(|column| begins_with_dash(column)) {
             return Err(fail(column, DASH));
         }
         // A part may begin so where the whole does not: `{/}` of `a/-x`.

@@ -64,6 +64,8 @@ pub(super) fn command(value: &OsStr) -> String {
 /// text with which it could be read as something else.
 pub(super) fn value(value: &OsStr, joined: bool) -> String {
     match joined || (is_reserved(value) && value != "-") {
+        // bash looks for braces and commas in quotes, too, where braces are around them; ksh93 for `!` in brackets.
+        true if joined => quoted_but(value, |c| is_odd(c) || "{},!^".contains(c)),
         true => quoted(value),
         false => word(value, |c| "_-./+".contains(c)),
     }
@@ -84,8 +86,13 @@ fn word(value: &OsStr, plain: impl Fn(char) -> bool) -> String {
 
 /// Writes `value` in quotes, as one word.
 fn quoted(value: &OsStr) -> String {
+    quoted_but(value, is_odd)
+}
+
+/// The same; what is `odd` does not stand in quotes as it is.
+fn quoted_but(value: &OsStr, odd: impl Fn(char) -> bool + Copy) -> String {
     let mut out = String::new();
-    pieces(value, &mut |piece| match piece {
+    pieces_of(value.as_encoded_bytes(), odd, &mut |piece| match piece {
         Piece::Text(text) => out += &single(text),
         Piece::Octal(octal) => {
             let _ = write!(out, "\"$(printf '{octal}')\"");
@@ -136,7 +143,7 @@ pub(super) fn line(bytes: Vec<u8>) -> String {
 
 fn evaluated(bytes: &[u8]) -> String {
     let mut out = String::from("eval \"$(printf '");
-    pieces_of(bytes, &mut |piece| match piece {
+    pieces_of(bytes, is_odd, &mut |piece| match piece {
         Piece::Text(text) => {
             for c in text.chars() {
                 match c {
@@ -191,10 +198,10 @@ fn is_odd(c: char) -> bool {
 }
 
 fn pieces(value: &OsStr, visit: &mut dyn FnMut(Piece<'_>)) {
-    pieces_of(value.as_encoded_bytes(), visit);
+    pieces_of(value.as_encoded_bytes(), is_odd, visit);
 }
 
-fn pieces_of(bytes: &[u8], visit: &mut dyn FnMut(Piece<'_>)) {
+fn pieces_of(bytes: &[u8], is_odd: impl Fn(char) -> bool + Copy, visit: &mut dyn FnMut(Piece<'_>)) {
     let mut octal = String::new();
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();

@@ -114,6 +114,7 @@ pub(super) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> R
     let first_name = String::from_utf8_lossy(name(first)).into_owned();
     let wrapped = lists(WRAPPERS, first_name.as_bytes()) || first.is_option() || first.gap.is_some();
     let windows = if windows || std::env::consts::FAMILY == "windows" { WINDOWS } else { &[] };
+    let mut found = false;
     for (at, word) in words.iter().enumerate() {
         // What is a program's name for sure; behind a program that is not known, only what does not follow an option.
         let known = at == 0 || wrapped;
@@ -128,6 +129,11 @@ pub(super) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> R
             if !known && unlikely && words[at - 1].is_option() {
                 continue;
             }
+            // Behind a shell's or a language's own program stands what that one reads: only the unmistakable counts.
+            if found && !known && !direct_flag(row.code, rest) {
+                continue;
+            }
+            found |= at == 0;
             let program = String::from_utf8_lossy(name(word)).into_owned();
             for &i in &code_words(row.code, rest) {
                 reached.expands |= rest[i].dynamic;
@@ -253,6 +259,16 @@ fn check_unknown(words: &[Word]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+fn direct_flag(code: Code, rest: &[Word]) -> bool {
+    let letters = match code {
+        Code::Shell => b"c".as_slice(),
+        Code::Option { letters, .. } => letters,
+        _ => return false,
+    };
+    let cluster = rest.first().map_or(b"".as_slice(), |word| &word.text);
+    cluster.starts_with(b"-") && !cluster.starts_with(b"--") && cluster.iter().any(|b| letters.contains(b))
 }
 
 /// Finds the words after a program's name that hold program text.

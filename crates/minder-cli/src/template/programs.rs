@@ -2,7 +2,7 @@
 //!
 //! A row is: names, where the code is, the cure. In a name, a `*` at its end stands for a version (`python*` is `python3.11`, too);
 //! a second word is the program's verb (`git rebase`). In a cure, `%` is the program. The rows come from the manuals of the
-//! programs. The list can never be whole: `minder help quoting` says so, and what `--only` is for.
+//! programs. The list can never be whole: `minder help values` says so, and what `--only` is for.
 
 /// Where a program keeps its program text.
 #[derive(Debug, Clone, Copy)]

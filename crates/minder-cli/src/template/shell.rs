@@ -247,6 +247,10 @@ impl Line {
                 }
                 match seen.quote {
                     Quote::Bare => {}
+                    Quote::Double if self.written.is_behind_name(seen) => {
+                        out.extend_from_slice(b"\"\"");
+                        out.extend_from_slice(display::in_double_quotes(&value).as_bytes());
+                    }
                     Quote::Double => out.extend_from_slice(display::in_double_quotes(&value).as_bytes()),
                     Quote::Single => out.extend_from_slice(display::in_single_quotes(&value).as_bytes()),
                     Quote::Inner => out.extend_from_slice(value.as_encoded_bytes()),

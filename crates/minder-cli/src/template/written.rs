@@ -78,6 +78,16 @@ impl Written {
         self.text.get(at) == Some(&b'(')
     }
 
+    /// Whether a variable's name stands right before a placeholder, which a value could go on with.
+    pub(super) fn is_behind_name(&self, seen: &Seen) -> bool {
+        let before = &self.text[..seen.at];
+        let name =
+            before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let special = before.last().is_some_and(|byte| b"?!$#@*-".contains(byte));
+        let at = before.len() - if special { 1 } else { name };
+        (special || name > 0) && at > 0 && before[at - 1] == b'$'
+    }
+
     /// Goes through the line: its text, and its placeholders with the arguments that each takes.
     pub(super) fn walk<'a>(&'a self, count: usize, visit: &mut dyn FnMut(Part<'a>)) {
         let mut seen = 0;

@@ -8,10 +8,11 @@ use clap::{Command, CommandFactory, Parser};
 use crate::flags::{Flags, HelpFlags};
 
 /// Each topic's text: a first line `name: title`, then what is to be known, with examples that the tests run.
-const TOPICS: [&str; 10] = [
+const TOPICS: [&str; 11] = [
     include_str!("help/input.txt"),
     include_str!("help/placeholders.txt"),
     include_str!("help/quoting.txt"),
+    include_str!("help/values.txt"),
     include_str!("help/slots.txt"),
     include_str!("help/control.txt"),
     include_str!("help/output.txt"),

@@ -1,0 +1,211 @@
+//! What the tables say of each shell, against the shells that are here: their builtins, and what is shown to be pasted.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+use super::*;
+
+/// How each shell lists its builtins.
+const LISTS: &[(&str, &[&str])] = &[
+    ("bash", &["-c", "compgen -b"]),
+    ("zsh", &["-fc", "zmodload zsh/parameter; print -l ${(k)builtins}"]),
+    ("ksh93", &["-c", "builtin"]),
+    ("busybox", &["sh", "-c", "help"]),
+];
+
+/// Builtins that may have a value as any argument, or have a rule of their own: the rest has to be refused.
+const TAKE_VALUES: &str = "\
+    . : [ [[ bg break builtin caller cd chdir command continue declare dirs disown echo exec exit export false fg hash help jobs \
+    kill local logout popd print printf pushd pwd read readonly return sleep source suspend test times true type typeset ulimit \
+    umask whence where which noglob nocorrect - wait";
+
+fn output(shell: &OsStr, arguments: &[&str]) -> String {
+    let output = Command::new(shell).args(arguments).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A builtin that a shell has and the tables have not would be taken for a program.
+#[test]
+fn every_builtin_of_a_shell_is_known() {
+    for shell in shells() {
+        let name = Path::new(&shell).file_name().unwrap().to_str().unwrap().to_owned();
+        let Some((_, arguments)) = LISTS.iter().find(|(known, _)| *known == name) else { continue };
+        let listed = output(&shell, arguments);
+        let words =
+            listed.split_ascii_whitespace().filter(|word| !word.contains('/') && !word.ends_with("---"));
+        let builtins: BTreeSet<&str> =
+            words.filter(|word| !matches!(*word, "Built-in" | "commands:")).collect();
+        assert!(builtins.len() > 30, "{name}: {builtins:?}");
+        let known: BTreeSet<&str> = TAKE_VALUES.split_ascii_whitespace().collect();
+        for builtin in builtins.difference(&known) {
+            let refused = Template::parse(&[format!("{builtin} {{}} x").into()], &with_shell(&shell));
+            assert!(refused.is_err(), "{name}: `{builtin}` is a builtin, and takes a value");
+        }
+    }
+}
+
+/// Templates whose line is shown, pasted, and compared with the job itself; `P` prints its arguments.
+const SHOWN: &[&str] = &[
+    "P {}",
+    "P \"x {} y\" {}",
+    "P 'x {} y'{}",
+    "P a{}b{.}c {/}",
+    "P {} >&1",
+    "P {}>&1",
+    "P 2{}>&1",
+    "P {1..{}} {a,{}}",
+    "P x={} --y={} +{}",
+    "P a # b\nP {} c",
+    "P 'a\nb' {}",
+    "P $UNSET{}",
+    "P \"$UNSET{}\"",
+    "V={}; P \"$V\" {}",
+    "P \u{1b}x {}",
+    "if P {}; then P '{}'; fi",
+    "P $(P {})",
+    "P ~{}",
+    "P [{}]",
+];
+
+/// Values that shells read in many ways.
+const ODD: &[&str] = &[
+    "",
+    " ",
+    "a b",
+    "a\nb",
+    "a\n",
+    "\n",
+    "\n\n",
+    "'",
+    "''",
+    "a'b",
+    "\"",
+    "\\",
+    "\\'",
+    "$(touch C)",
+    "`touch C`",
+    "\u{1}\\'; touch C #",
+    "\u{7f}'; touch C #",
+    "\u{1b}[31m",
+    "a=b",
+    "3",
+    "1",
+    "if",
+    "time",
+    "!",
+    "{",
+    "}",
+    "[[",
+    "-n",
+    "--",
+    "~",
+    "root",
+    "*",
+    "?",
+    "[a]",
+    "{1,2}",
+    "#",
+    "a#",
+    "%1",
+    "=ls",
+    "^",
+    "a;b",
+    "&",
+    "|",
+    "<",
+    ">",
+    "(",
+    ")",
+    "\t",
+    "\r",
+    "é",
+    "\u{a0}",
+    "\u{3000}",
+    "\u{202e}",
+    "!!",
+    "%s",
+    "%%",
+    "\\n",
+    "\\0",
+    "$'a'",
+    "a\u{1}b\u{2}c",
+    "0",
+    "x$y",
+    "UNSET",
+    "abc",
+];
+
+#[test]
+fn what_is_shown_does_the_same_in_every_shell() {
+    let place = Place::new();
+    // `P` is a script of its own, so that no builtin takes its place.
+    let program = place.folder.path().join("P");
+    std::fs::write(&program, "#!/bin/sh\nfor i do printf '<%s>' \"$i\"; done; printf '[%s]' \"$#\"\n")
+        .unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = program.to_str().unwrap();
+    let canary = place.canary();
+    for shell in shells_and_yash() {
+        let yash = shell.as_bytes().ends_with(b"yash");
+        for template in SHOWN {
+            // A bell of our own in a line means nothing to look at for shells that drop it.
+            let line = OsString::from(template.replace('P', program));
+            let Ok(parsed) = Template::parse(&[line], &with_shell(&shell)) else { continue };
+            let values: Vec<String> = ODD.iter().map(|value| value.replace('C', &canary)).collect();
+            for value in values.iter().filter(|value| !yash || value.is_ascii()) {
+                let columns = [OsString::from(value)];
+                let job = Job { columns: &columns, ..Job::default() };
+                let ran = place.run(&parsed.argv(&job).unwrap()).unwrap();
+                let shown = parsed.display(&job);
+                let mut pasted = parsed.argv(&Job { columns: &columns, ..Job::default() }).unwrap();
+                let at = pasted.iter().position(|word| word == "-c").unwrap();
+                pasted.truncate(at + 1);
+                pasted.push(OsString::from(&shown));
+                let again =
+                    place.run(&pasted).unwrap_or_else(|why| panic!("{}: {why}: {shown}", shell.display()));
+                assert_eq!(
+                    String::from_utf8_lossy(&again),
+                    String::from_utf8_lossy(&ran),
+                    "{}: {template:?} with {value:?} is shown as {shown:?}",
+                    shell.display()
+                );
+            }
+        }
+    }
+}
+
+/// Words that are run without a shell are shown so that any shell runs the same.
+#[test]
+fn words_are_shown_as_every_shell_reads_them() {
+    let place = Place::new();
+    let program = place.folder.path().join("P");
+    std::fs::write(&program, "#!/bin/sh\nfor i do printf '<%s>' \"$i\"; done; printf '[%s]' \"$#\"\n")
+        .unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let words = [program.clone().into_os_string(), "{}".into(), "x{}".into(), "a=b".into(), "=y".into()];
+    let template = Template::parse(&words, &Options::default()).unwrap();
+    let canary = place.canary();
+    for shell in shells_and_yash() {
+        let head = if shell.as_bytes().ends_with(b"busybox") { vec!["sh", "-c"] } else { vec!["-c"] };
+        let yash = shell.as_bytes().ends_with(b"yash");
+        for value in ODD.iter().filter(|value| !yash || value.is_ascii()) {
+            let columns = [OsString::from(value.replace('C', &canary))];
+            let job = Job { columns: &columns, ..Job::default() };
+            let ran = place.run(&template.argv(&job).unwrap()).unwrap();
+            let shown = template.display(&job);
+            let mut pasted: Vec<OsString> = vec![shell.clone()];
+            pasted.extend(head.iter().map(OsString::from));
+            pasted.push(OsString::from(&shown));
+            let again =
+                place.run(&pasted).unwrap_or_else(|why| panic!("{}: {why}: {shown}", shell.display()));
+            assert_eq!(again, ran, "{}: {value:?} is shown as {shown:?}", shell.display());
+        }
+    }
+    // A value that is the command is a command still.
+    let columns = ["a=b", "if", "x y"].map(OsString::from);
+    for (column, shown) in columns.iter().zip(["'a=b' x", "'if' x", "'x y' x"]) {
+        let template = Template::parse(&["{}".into(), "x".into()], &Options::default()).unwrap();
+        let columns = std::slice::from_ref(column);
+        assert_eq!(template.display(&Job { columns, ..Job::default() }), shown);
+    }
+}
