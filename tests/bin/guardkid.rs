@@ -247,6 +247,15 @@ mod jobs {
                 crate::system::become_user(0)?;
                 for_ever()
             }
+            "litter" => {
+                // Leaves orphans that are as little to be signalled as itself.
+                crate::system::become_user(0)?;
+                loop {
+                    fork(|| _ = fork(|| nap(Duration::from_millis(100))));
+                    let _ = wait(WaitOptions::empty());
+                    nap(Duration::from_millis(50));
+                }
+            }
             "run" => {
                 // A run inside the run, with a tree of its own.
                 let words = ["runner", "/dev/null", "plain", "setsid", "daemon"].map(str::to_owned);
@@ -257,9 +266,9 @@ mod jobs {
                 let _ = io::Read::read(&mut std::fs::File::open("/dev/tty")?, &mut [0]);
                 for_ever()
             }
-            _ => match name.strip_prefix("root:") {
+            _ => match name.split_once(':') {
                 // Another copy of this program, which is setuid root.
-                Some(path) => Err(crate::system::exec(path, &["job".into(), "root".into()])),
+                Some((job, path)) => Err(crate::system::exec(path, &["job".into(), job.into()])),
                 None => panic!("no job `{name}`"),
             },
         }

@@ -169,7 +169,8 @@ impl Guard {
     ///
     /// On Linux it forks twice and returns in the runner: another process than the one that called, with another pid. The
     /// relayed signals are blocked from here on, but those that the process was started to ignore (`nohup`,
-    /// `sh -c 'program … &'`): they stay ignored. `SIGCHLD` is given back its default action.
+    /// `sh -c 'program … &'`): they stay ignored. `SIGCHLD` is given back its default action. `SIGXFSZ` is ignored, so that a
+    /// write beyond `ulimit -f` is an error; children get its default action back.
     ///
     /// A program that returns from `main` instead of calling [`Guard::leave`] keeps its exit status, but the tree is swept.
     ///

@@ -133,3 +133,20 @@ fn what_the_parent_ignored_or_blocked_does_no_harm() {
         }
     }
 }
+
+#[cfg(unix)] // A limit of the size of files.
+#[test]
+fn a_file_that_may_not_grow_is_a_full_disk_to_us_and_a_signal_to_jobs() {
+    let (folder, kid) = (folder(), crate::kit::TESTKID);
+    let run = |words: &str| {
+        let mut command = super::from("/bin/sh", "-c");
+        command.arg(format!("ulimit -f 1; exec \"$0\" run {words}")).arg(super::MINDER);
+        Live::start(command.current_dir(folder.path()).env("MINDER_STATE_DIR", folder.path())).finish()
+    };
+    // One block of 512 or 1024 bytes.
+    let ended =
+        run(&format!("--no-record --joblog log -j1 {kid} exit ::: $(seq 0 9999 | sed 's/.*/0/')")).code(255);
+    assert!(ended.err.contains("file too large"), "{ended:?}");
+    let ended = run(&format!("--no-record 'echo {{}}; {kid} spew 100000 >large' ::: 1")).code(1);
+    assert!(ended.text() == "1\n" && ended.err.contains("1 failed"), "{ended:?}");
+}

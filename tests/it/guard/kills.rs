@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpid};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getpid};
 
 use super::stage::{
     MIX, MIX_ALIVE, Pids, Setting, command_line, every_process, group_of, is_root, kill, note, private_copy,
@@ -242,6 +242,52 @@ fn a_runner_alone_ends_its_own_tree() {
         super::stage::start(&["alone=1", "plain", "setsid", "ignore", "stopped", "nested", "end=die"]);
     assert_eq!(run.shell_status(), 130);
     run.expect_gone(Instant::now(), "alone");
+}
+
+#[test]
+fn without_a_free_descriptor_the_tree_is_swept_all_the_same() {
+    for victim in [Outer, Inner, Runner, OuterRunner, InnerRunner] {
+        let mut run = super::stage::start(&["plain", "setsid", "daemon", "nested"]);
+        let pids = run.ready();
+        run.expect_alive(3 + 10);
+        for guardian in [pids.outer, pids.inner] {
+            // As when the machine's table of open files is full: what is open stays, and nothing more can be opened.
+            let none = Rlimit { current: Some(0), maximum: Some(0) };
+            rustix::process::prlimit(Some(guardian), Resource::Nofile, none).expect("our own process");
+        }
+        let killed = Instant::now();
+        victim.kill(pids, Path::new("/nothing"));
+        run.expect_gone(killed, &format!("without descriptors, {victim:?}"));
+        assert_eq!(run.shell_status(), 137);
+    }
+}
+
+#[test]
+fn orphans_of_another_users_process_do_not_keep_the_shell() {
+    if !is_root() {
+        return skip("only root can make a program setuid root");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = private_copy(folder.path(), "guardkid", 0o755);
+    let setuid = private_copy(folder.path(), "setuid", 0o4755);
+    let job = format!("litter:{}", setuid.display());
+    let mut setting = Setting::new(&["session", "nobody"], &["plain", &job]);
+    setting.program = &program;
+    let said = folder.path().join("said");
+    setting.stderr = std::fs::File::create(&said).expect("writable").into();
+    let mut run = setting.start();
+    let pids = run.ready();
+    let is_root_job = |pid: &Pid| command_line(*pid).ends_with("job litter ");
+    let found = wait_for(|| run.alive().into_iter().find(is_root_job).filter(|p| owner(*p) == Some(0)));
+    let root_job = found.expect("the job is root's by now");
+    let killed = Instant::now();
+    kill(pids.runner);
+    assert_eq!(run.shell_status(), 137);
+    assert!(killed.elapsed() < Duration::from_secs(15), "it gave up in time: {:?}", killed.elapsed());
+    let said = std::fs::read_to_string(said).expect("text");
+    assert!(said.contains("could not end process"), "{said:?}");
+    kill(root_job);
+    wait_for(|| run.alive().is_empty().then_some(()));
 }
 
 #[test]

@@ -69,15 +69,16 @@ pub(super) fn run(inner: Inner) -> ! {
     let Ok(signals) = signalfd(&Mask::empty().with(libc::SIGCHLD).with(libc::SIGCONT)) else {
         mask::end_by(libc::SIGKILL)
     };
-    let life = [&inner.runner_life, &inner.own_life];
+    let tree = Tree::of_guardian(inner.faults.no_children_file);
     let mut keep = vec![
         inner.relay.as_raw_fd(),
         inner.kick.as_raw_fd(),
-        life[0].as_raw_fd(),
-        life[1].as_raw_fd(),
+        inner.runner_life.as_raw_fd(),
+        inner.own_life.as_raw_fd(),
         signals.as_raw_fd(),
     ];
     keep.extend(held.iter().map(AsRawFd::as_raw_fd));
+    keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
     keep.extend(inner.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, true);
     // 5. Have the kernel wake us, should we be stopped when the runner dies.
@@ -86,11 +87,18 @@ pub(super) fn run(inner: Inner) -> ! {
     if getppid() == Some(inner.outer) {
         let _ = inner.board.arm();
     }
+    let mut sweep = Sweep {
+        tree,
+        spared: &[],
+        reaps: true,
+        wake: Some(signals.as_fd()),
+        no_pidfd: inner.faults.no_pidfd,
+    };
     loop {
-        inner.look_at_runner(&signals);
+        inner.look_at_runner(&mut sweep);
         inner.obey();
         if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
-            inner.end(&signals);
+            inner.end(&mut sweep);
         }
         let _ = inner.wait(&signals, held.as_ref());
         while read_signal(signals.as_fd()).is_some() {}
@@ -114,18 +122,18 @@ impl Inner {
     }
 
     /// Takes all news of children; strangers that were adopted are only reaped.
-    fn look_at_runner(&self, signals: &OwnedFd) {
+    fn look_at_runner(&self, sweep: &mut Sweep<'_>) {
         let all = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         loop {
             match wait(all) {
-                Ok(Some((pid, status))) if pid == self.runner => self.runner_changed(status, signals),
+                Ok(Some((pid, status))) if pid == self.runner => self.runner_changed(status, sweep),
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
                 Ok(None) | Err(_) => return,
             }
         }
     }
 
-    fn runner_changed(&self, status: WaitStatus, signals: &OwnedFd) {
+    fn runner_changed(&self, status: WaitStatus, sweep: &mut Sweep<'_>) {
         if status.stopping_signal() == Some(libc::SIGTSTP) {
             // The shell waits for the outer guardian, so that one has to stop too.
             self.board.set_stopped(true);
@@ -139,7 +147,7 @@ impl Inner {
             }
         } else if status.exited() || status.signaled() {
             self.board.set_status(status.as_raw());
-            self.end(signals);
+            self.end(sweep);
         }
     }
 
@@ -159,7 +167,7 @@ impl Inner {
     }
 
     /// The runner or the outer guardian is gone.
-    fn end(&self, signals: &OwnedFd) -> ! {
+    fn end(&self, sweep: &mut Sweep<'_>) -> ! {
         if self.board.leave().is_some() {
             // In order: daemons live on.
             mask::exit_now(0);
@@ -173,13 +181,6 @@ impl Inner {
             }
             pay();
         }
-        let mut sweep = Sweep {
-            tree: Tree::new(self.faults.no_children_file),
-            spared: &[],
-            reaps: true,
-            wake: Some(signals.as_fd()),
-            no_pidfd: self.faults.no_pidfd,
-        };
         let left = sweep.run();
         pay();
         self.board.set_left(left.count, left.first);

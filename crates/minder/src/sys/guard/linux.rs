@@ -36,8 +36,8 @@ use super::{Faults, Setup};
 use crate::sys::jobserver::Debt;
 use crate::sys::tree::why_no_table;
 
-/// Descriptors that a guardian opens at most: its signals, its look into `/proc`, a process that it holds.
-const GUARDIAN_DESCRIPTORS: usize = 6;
+/// Descriptors that a guardian opens at most: its signals, its list of children, its look into `/proc`, a process that it holds.
+const GUARDIAN_DESCRIPTORS: usize = 7;
 /// How long the inner guardian may take; 1 ms is usual.
 const ARMED_MAX: Duration = Duration::from_secs(5);
 
@@ -85,6 +85,7 @@ impl Guard {
             return Err(io::Error::other("the guard must be entered before any thread is started"));
         }
         mask::hear_of_children();
+        mask::outgrow();
         let relayed = Mask::relayed();
         // Children start with an empty mask whatever ours is, so what it was need not be kept.
         relayed.block()?;

@@ -4,6 +4,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::c_int;
 
@@ -124,6 +125,22 @@ pub(super) fn hear_of_children() {
         // Refused only for numbers that are no signals.
         let _ = act(libc::SIGCHLD, libc::SIG_DFL);
     }
+}
+
+/// Whether a file that may not grow ended this process by a signal, which [`outgrow`] has changed. Children get that back.
+static GROWN_ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Has a write beyond the limit of a file's size (`ulimit -f`) fail, as on a full disk, instead of ending the process.
+pub(super) fn outgrow() {
+    if !ignored(libc::SIGXFSZ) && act(libc::SIGXFSZ, libc::SIG_IGN).is_ok() {
+        GROWN_ENDS.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The signals that this process ignores and its children do not: Rust's runtime ignores SIGPIPE in the host.
+pub(in crate::sys) fn ignored_by_us() -> impl Iterator<Item = c_int> {
+    let grown = GROWN_ENDS.load(Ordering::Relaxed).then_some(libc::SIGXFSZ);
+    std::iter::once(libc::SIGPIPE).chain(grown)
 }
 
 /// Gives `number` back its default action.

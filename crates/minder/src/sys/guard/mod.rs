@@ -50,6 +50,8 @@ pub(crate) use windows::Guard;
 #[cfg(unix)]
 pub(crate) use inherited::inherited_nofile;
 pub(crate) use inherited::raise_descriptors;
+#[cfg(unix)]
+pub(in crate::sys) use mask::ignored_by_us;
 pub use signal::{Ending, Signal};
 
 /// What a host's own loop waits on: a descriptor here.

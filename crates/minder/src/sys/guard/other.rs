@@ -39,6 +39,7 @@ impl Guard {
         // The handler borrows it for as long as the process lives.
         std::mem::forget(relay);
         mask::hear_of_children();
+        mask::outgrow();
         for number in Mask::relayed().numbers() {
             mask::handle(number, write_down)?;
         }

@@ -51,9 +51,18 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let _ = heard.with(libc::SIGPIPE).block();
     let Ok(signals) = signalfd(&heard) else { mask::end_by(libc::SIGKILL) };
     // The errors stay open, for one line about what could not be ended; the shell waits for this process anyway.
+    let tree = Tree::of_guardian(outer.faults.no_children_file);
     let mut keep = [&outer.relay, &outer.kick, &outer.life, &signals].map(AsRawFd::as_raw_fd).to_vec();
+    keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
     keep.extend(outer.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, false);
+    let mut sweep = Sweep {
+        tree,
+        spared: &outer.spared,
+        reaps: true,
+        wake: Some(signals.as_fd()),
+        no_pidfd: outer.faults.no_pidfd,
+    };
     // Should that fail, a stopped outer guardian only hears of the inner one's death when it is continued.
     let _ = wake_at_end_of(&outer.life);
     let (mut repeats, mut silence) = (Repeats::default(), Silence::default());
@@ -61,7 +70,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
         outer.pass_on(&signals, &mut repeats, &mut silence);
         outer.answer_kick(&mut silence);
         if let Some(status) = outer.reap() {
-            outer.end(status, &signals);
+            outer.end(status, &mut sweep);
         }
         outer.act(&mut silence);
         let rest = silence.due().map(|at| timespec(at.saturating_duration_since(Instant::now())));
@@ -150,7 +159,7 @@ impl Outer {
     }
 
     /// The inner guardian is gone, in order or not.
-    fn end(&self, inner: WaitStatus, signals: &OwnedFd) -> ! {
+    fn end(&self, inner: WaitStatus, sweep: &mut Sweep<'_>) -> ! {
         let Some(runner) = self.board.runner() else {
             // It could not fork the runner, has said so, and ended.
             end_like(inner.as_raw());
@@ -160,13 +169,6 @@ impl Outer {
             let _ = waitpid(Some(runner), WaitOptions::empty());
             mask::exit_now(status.into());
         }
-        let mut sweep = Sweep {
-            tree: Tree::new(self.faults.no_children_file),
-            spared: &self.spared,
-            reaps: true,
-            wake: Some(signals.as_fd()),
-            no_pidfd: self.faults.no_pidfd,
-        };
         let own = sweep.run();
         self.debt.iter().for_each(|debt| debt.pay());
         let (count, first) = self.board.left();

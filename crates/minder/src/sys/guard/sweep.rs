@@ -48,6 +48,8 @@ const ROUNDS_AT_ONCE: u32 = 4;
 /// When nothing new was found or reaped for so long, what is left has its `SIGKILL` and cannot take it yet (a dead file
 /// server, a tracer that holds the exit), or may not be signalled by us. More rounds would not end it.
 const QUIET_MAX: Duration = Duration::from_secs(1);
+/// The longest sweep beside a process that we may not signal: it may go on to start others that we may, and the shell waits.
+const REFUSED_MAX: Duration = Duration::from_secs(5);
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
@@ -74,9 +76,10 @@ impl Sweep<'_> {
     pub(super) fn run(&mut self) -> Left {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         let mut before: Vec<i32> = Vec::new();
-        let (mut quiet_since, mut quiet_rounds) = (Instant::now(), 0);
+        let begun = Instant::now();
+        let (mut quiet_since, mut quiet_rounds) = (begun, 0);
         loop {
-            let Some(reaped) = self.reap() else { return Left::default() };
+            let Some(reaped) = self.reap(&before) else { return Left::default() };
             let mut round = self.round(me);
             if round.found == 0 && (!self.reaps || !self.spared.is_empty()) {
                 return Left::default();
@@ -88,21 +91,25 @@ impl Sweep<'_> {
             } else if quiet_since.elapsed() >= QUIET_MAX {
                 return round.refused;
             }
+            if round.refused.count > 0 && begun.elapsed() >= REFUSED_MAX {
+                return round.refused;
+            }
             quiet_rounds += 1;
             before = round.killed;
             self.pause(quiet_rounds);
         }
     }
 
-    /// Reaps all that have ended; whether there were any, or `None` when there are no children at all.
-    fn reap(&self) -> Option<bool> {
+    /// Reaps all that have ended; whether there were any of those that were `killed`, or `None` when there are no children at
+    /// all. What ends without our doing may come for ever: orphans of a process that we may not signal.
+    fn reap(&self, killed: &[i32]) -> Option<bool> {
         let mut any = false;
         if !self.reaps {
             return Some(any);
         }
         loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some(_)) => any = true,
+                Ok(Some((pid, _))) => any |= killed.binary_search(&pid.as_raw_nonzero().get()).is_ok(),
                 Ok(None) => return Some(any),
                 Err(Errno::INTR) => {}
                 Err(_) => return None,

@@ -17,8 +17,9 @@ use crate::sys::tree::{PF_EXITING, why_no_table};
 /// Where children are looked up.
 #[derive(Debug)]
 pub(super) enum Tree {
-    /// In the `children` files.
-    Files,
+    /// In the `children` files. A guardian keeps its own open, with its number: when no descriptor is free, its children are
+    /// found all the same and killed, and then theirs, which become its own.
+    Files(Option<(i32, OwnedFd)>),
     /// In a scan of the whole table: (parent, child), sorted.
     Scan(Vec<(i32, i32)>),
     /// Nowhere: the numbers in `/proc` are not ours, or there is none.
@@ -48,7 +49,26 @@ impl Tree {
             return Tree::Nowhere;
         }
         let there = open(format_args!("/proc/{me}/task/{me}/children")).is_some();
-        if no_children_file || !there { Tree::Scan(Vec::new()) } else { Tree::Files }
+        if no_children_file || !there { Tree::Scan(Vec::new()) } else { Tree::Files(None) }
+    }
+
+    /// For a guardian, which has one thread: its own list of children stays open.
+    pub(super) fn of_guardian(no_children_file: bool) -> Tree {
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        match Tree::new(no_children_file) {
+            Tree::Files(_) => {
+                Tree::Files(open(format_args!("/proc/{me}/task/{me}/children")).map(|file| (me, file)))
+            }
+            other => other,
+        }
+    }
+
+    /// The descriptor that stays open.
+    pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
+        match self {
+            Tree::Files(Some((_, file))) => Some(file),
+            _ => None,
+        }
     }
 
     /// Begins a new round: what a scan saw before is old.
@@ -66,7 +86,8 @@ impl Tree {
     /// Adds the children of `pid`, of all its threads.
     pub(super) fn children(&self, pid: i32, out: &mut Vec<i32>) {
         match self {
-            Tree::Files => {}
+            Tree::Files(Some((me, file))) if *me == pid => return read_children(file, out),
+            Tree::Files(_) => {}
             Tree::Scan(pairs) => {
                 let first = pairs.partition_point(|pair| pair.0 < pid);
                 out.extend(pairs[first..].iter().take_while(|pair| pair.0 == pid).map(|pair| pair.1));
@@ -131,13 +152,20 @@ fn number<N: std::str::FromStr>(digits: &[u8]) -> Option<N> {
 }
 
 fn thread_children(pid: i32, tid: i32, out: &mut Vec<i32>) {
-    let Some(file) = open(format_args!("/proc/{pid}/task/{tid}/children")) else { return };
+    if let Some(file) = open(format_args!("/proc/{pid}/task/{tid}/children")) {
+        read_children(&file, out);
+    }
+}
+
+/// Adds the numbers in a `children` file, which is read from its beginning.
+fn read_children(file: &OwnedFd, out: &mut Vec<i32>) {
     let mut buffer = [0; 4096];
-    let mut child = 0;
+    let (mut child, mut at) = (0, 0);
     loop {
-        match rustix::io::read(&file, &mut buffer) {
+        match rustix::io::pread(file, &mut buffer, at) {
             Ok(0) | Err(_) => return,
             Ok(n) => {
+                at += n as u64;
                 // Every pid is followed by a blank; one may be cut by the end of the buffer.
                 for &byte in &buffer[..n] {
                     if byte.is_ascii_digit() {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use super::unix::Request;
 use super::{Failure, Step};
 use crate::command::{Group, Kept};
+use crate::sys::guard::ignored_by_us;
 use crate::sys::reap::{Process, pidfd_available};
 
 /// From this descriptor number on a lone start shares the table; a spawner for many always does.
@@ -496,8 +497,10 @@ fn linger(time: Duration) {
 /// Gives back what the host changed for itself, and ties the child to its parent where that is wanted.
 fn restore(context: &Context<'_>) -> Result<(), i32> {
     // Rust's runtime ignores SIGPIPE, and what is ignored stays ignored over execve: `yes | head` would not end.
-    // SAFETY: SIG_DFL for a signal that exists. The table of handlers is the child's own (no CLONE_SIGHAND).
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    for signal in ignored_by_us() {
+        // SAFETY: SIG_DFL for a signal that exists. The table of handlers is the child's own (no CLONE_SIGHAND).
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
     if let Some(limit) = &context.nofile {
         // SAFETY: a pointer to a limit of the waiting parent. It is this process's limit, not the parent's.
         if unsafe { libc::prlimit64(0, libc::RLIMIT_NOFILE, limit, ptr::null_mut()) } != 0 {

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use super::unix::Request;
 use super::{Failure, Step};
 use crate::command::{Group, Kept};
+use crate::sys::guard::ignored_by_us;
 use crate::sys::reap::{Process, open_pidfd};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -97,7 +98,7 @@ impl Attributes {
         let mut set = signals(None);
         // SAFETY: initialised attributes and set; none is blocked in the child.
         check(unsafe { libc::posix_spawnattr_setsigmask(&mut attributes.0, &set) })?;
-        set = signals(Some(libc::SIGPIPE));
+        set = signals(ignored_by_us());
         // SAFETY: initialised attributes and set.
         check(unsafe { libc::posix_spawnattr_setsigdefault(&mut attributes.0, &set) })?;
         Ok(attributes)
@@ -193,13 +194,13 @@ fn check(error: libc::c_int) -> io::Result<()> {
 }
 
 /// The empty set, or that of one signal.
-fn signals(one: Option<libc::c_int>) -> libc::sigset_t {
+fn signals(these: impl IntoIterator<Item = libc::c_int>) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises what it is given.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
     // SAFETY: initialised by the line above.
     let mut set = unsafe { set.assume_init() };
-    if let Some(signal) = one {
+    for signal in these {
         // SAFETY: an initialised set and one of the system's signals.
         unsafe { libc::sigaddset(&mut set, signal) };
     }
