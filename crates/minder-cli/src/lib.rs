@@ -18,6 +18,7 @@ mod units;
 mod verbs;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -98,9 +99,7 @@ fn rewrite(args: &mut Vec<OsString>, loose: Loose) {
 /// Prints help and version on stdout; an error in the flags as one line on stderr, with where to read on.
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
-        // A closed stdout is no reason to complain about help.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return ended(print_help(error));
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
@@ -115,6 +114,16 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     }
     report::say(&format!("{} (see `{whose} --help`)", escape(mistake(error).as_bytes())));
     ExitCode::from(exit::OTHER)
+}
+
+fn print_help(error: &clap::Error) -> anyhow::Result<ExitCode> {
+    report::open_output()?;
+    match error.print().and_then(|()| std::io::stdout().flush()) {
+        // A reader that has seen enough is no reason to complain about help.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(anyhow::Error::from(error).context("cannot write to standard output")),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use minder::{Events, Interest, Poller, Token};
+use minder::Interest;
+use minder::os::wait_ready;
 
 /// One read, waited for.
 pub(crate) fn read(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
@@ -42,13 +43,7 @@ pub(crate) fn write_with(file: &File, mut write: impl FnMut() -> io::Result<u64>
 fn patient(file: &File, interest: Interest, error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),
-        io::ErrorKind::WouldBlock => {
-            // Rare enough that nothing is kept from time to time.
-            let poller = Poller::new()?;
-            poller.add(file, Token(0), interest)?;
-            poller.wait(&mut Events::new(), None)?;
-            Ok(())
-        }
+        io::ErrorKind::WouldBlock => wait_ready(file, interest, None).map(drop),
         _ => Err(error),
     }
 }

@@ -326,7 +326,10 @@ fn help_works_on_a_bad_day() {
     #[cfg(unix)]
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
     #[cfg(unix)]
-    Live::start(command.stdout(full)).finish();
+    Live::start(command.stdout(full))
+        .finish()
+        .code(255)
+        .complains(&["cannot write to standard output: no space left on device"]);
     let (reader, writer) = pipe();
     drop(reader);
     Live::start(command.stdout(writer)).finish().code(0).says("");

@@ -222,13 +222,25 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
 // Unix starts programs without a standard stream; a full device is there only.
 #[cfg(unix)]
 #[test]
-fn a_closed_output_is_no_error() {
-    for stream in [1, 2] {
-        let ended = Live::start(&super::minder_as(&format!("close={stream}"), "run -j2 KID both 5 ::: 1 2"))
-            .finish()
-            .code(0);
-        let open = [&ended.out, &ended.errors][2 - stream];
-        assert_eq!(open.len(), 10, "{ended:?}");
+fn a_closed_output_is_an_error_where_bytes_are_lost() {
+    let closed =
+        |stream: u32, line: &str| Live::start(&super::minder_as(&format!("close={stream}"), line)).finish();
+    assert_eq!(
+        closed(2, "run -j2 KID both 5 ::: 1 2").code(0).out.len(),
+        10,
+        "who closes stderr wants it so"
+    );
+    for flags in ["", "-k", "--lb", "--spool", "--buffer 64k"] {
+        let ended = closed(1, &format!("run -j2 {flags} KID both 5000 ::: 1 2")).code(255);
+        assert!(
+            ended.err.contains("minder: cannot write to standard output: it is closed\n"),
+            "{flags}: {ended:?}"
+        );
+    }
+    closed(1, "run -j2 KID exit ::: 0 0").code(0).says("");
+    closed(1, "run -u KID exit ::: 0").code(255).complains(&["cannot hand standard output to the jobs"]);
+    for line in ["--version", "--help", "run --help", "log", "doctor", "help"] {
+        closed(1, line).code(255).complains(&["cannot write to standard output: it is closed"]);
     }
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
     // Bytes that found no place are an error, on either stream.

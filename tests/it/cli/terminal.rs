@@ -87,6 +87,33 @@ fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
 }
 
 #[test]
+fn jobs_that_write_to_the_terminal_themselves_have_no_bar_in_their_lines() {
+    for flags in ["-u --bar", "-u --progress --eta"] {
+        let line = format!("run -j1 {flags} KID script 3 0 0 ::: a b");
+        let text = shown(&on_terminal(&line)).code(0).text();
+        assert!(!text.contains("running") && text.contains("minder: 2 jobs · 0 failed"), "{flags}: {text:?}");
+    }
+}
+
+#[test]
+fn the_summary_has_a_line_and_a_colour_of_its_own() {
+    let mut command = on_terminal("run -j1");
+    command.args(["printf '\\033[31mred %s' {}", ":::", "6"]);
+    let text = shown(&command).code(0).text().replace('\r', "");
+    assert!(text.starts_with("\x1b[31mred 6\n\x1b[0mminder: 1 job"), "{text:?}");
+    let mut command = on_terminal("run -j1");
+    let text = shown(command.args(["echo {}", ":::", "6"])).code(0).text();
+    assert!(text.starts_with("6\r\nminder: 1 job"), "nothing is added where nothing is left: {text:?}");
+}
+
+#[test]
+fn what_turns_the_direction_of_text_is_escaped_in_the_summary() {
+    let mut command = minder("run -j1");
+    let ended = Live::start(command.args(["false", ":::", "a\u{202e}b"])).finish().code(1);
+    assert!(ended.err.contains("failed: false") && !ended.err.contains('\u{202e}'), "{ended:?}");
+}
+
+#[test]
 fn failures_are_red_where_colours_are_seen() {
     let ended = shown(&on_terminal("run -j1 KID exit ::: 0 1")).code(1);
     assert!(ended.text().contains("\x1b[31m1 failed\x1b[0m"), "{:?}", ended.text());

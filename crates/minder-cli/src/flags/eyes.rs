@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 #[command(next_help_heading = "What you see while it runs")]
 pub(crate) struct EyesFlags {
     /// Show a progress bar on the terminal.
+    ///
+    /// With -u, where jobs write to the terminal themselves, it is a line every 30 s, as where there is no terminal.
     #[arg(long)]
     pub(crate) bar: bool,
 

@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
-use minder::os::{Standard, standard, write_console};
-use minder::{Events, Interest, Poller, Token};
+use minder::Interest;
+use minder::os::{Standard, standard, wait_ready, was_closed, write_console};
 
 use crate::exit;
 
@@ -50,13 +50,7 @@ fn would_be_heard() -> Option<bool> {
     if std::env::consts::FAMILY == "windows" {
         return None;
     }
-    let stderr = standard(Standard::Error).ok()?;
-    let poller = Poller::new().ok()?;
-    // What cannot be watched, such as a file, makes nobody wait.
-    poller.add(&stderr, Token(0), Interest::WRITABLE).ok()?;
-    let mut events = Events::new();
-    poller.wait(&mut events, Some(Instant::now())).ok()?;
-    Some(events.iter().next().is_some())
+    wait_ready(&io::stderr(), Interest::WRITABLE, Some(Instant::now())).ok()
 }
 
 /// An error with what was tried, as one line. Errors of the library name their cause themselves.
@@ -81,8 +75,18 @@ pub(crate) fn reason(error: &io::Error) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// Prints data on stdout. A closed stdout ends it quietly.
+/// Fails if standard output was closed before we began. Rust's runtime has opened the null device in its place, which would
+/// take everything.
+pub(crate) fn open_output() -> Result<()> {
+    if was_closed(Standard::Output) {
+        anyhow::bail!("cannot write to standard output: it is closed");
+    }
+    Ok(())
+}
+
+/// Prints data on stdout. One whose reader is gone ends it quietly.
 pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
+    open_output()?;
     let file = standard(Standard::Output)?;
     // Whole lines for a terminal: no character is torn.
     let mut out: Box<dyn Write> = match file.is_terminal() {

@@ -164,9 +164,10 @@ impl Progress {
         self.0.is_some()
     }
 
-    /// What is wanted, on stderr.
-    pub(crate) fn new(wish: Wish, paint: Paint) -> Self {
-        let sink: Box<dyn Sink> = if can_draw() { Box::new(Terminal) } else { Box::new(Log) };
+    /// What is wanted, on stderr. Where others write to the terminal and do not ask (`may_draw` is false), it is told in plain
+    /// lines as in a log.
+    pub(crate) fn new(wish: Wish, paint: Paint, may_draw: bool) -> Self {
+        let sink: Box<dyn Sink> = if may_draw && can_draw() { Box::new(Terminal) } else { Box::new(Log) };
         Self::on(wish, paint, sink)
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Tally {
     failed: Vec<Named>,
     cut_off: Vec<Named>,
     leaked: Vec<String>,
+    /// How many jobs left their output open; the first of them are named.
+    leaked_count: u64,
     pub(crate) left_running: u64,
     /// Jobs that our order ended, those of `halted` too.
     pub(crate) cut: u64,
@@ -79,7 +81,15 @@ impl Tally {
     ) {
         self.take(cause, outcome.exit, wall, &name);
         self.left_running += u64::from(outcome.left_running);
-        if outcome.leaked && self.leaked.len() < NAMED_MAX {
+        if outcome.leaked {
+            self.leak(&name);
+        }
+    }
+
+    /// Counts a job that left its output open.
+    fn leak(&mut self, name: &dyn Fn() -> String) {
+        self.leaked_count += 1;
+        if self.leaked.len() < NAMED_MAX {
             self.leaked.push(name());
         }
     }
@@ -121,6 +131,7 @@ impl Tally {
         self.starved += other.starved;
         self.halted += other.halted;
         self.put_back += other.put_back;
+        self.leaked_count += other.leaked_count;
         self.failed.extend(other.failed);
         self.leaked.extend(other.leaked);
         self.cut_off.extend(other.cut_off);
@@ -198,7 +209,7 @@ impl Summary {
     pub(crate) fn is_wanted(&self) -> bool {
         stderr().is_terminal()
             || self.counts.failed > 0
-            || !self.tally.leaked.is_empty()
+            || self.tally.leaked_count > 0
             || self.left_running() > 0
     }
 
@@ -226,6 +237,10 @@ impl Summary {
         let leaked =
             |job| format!("  left its output open: {job}  (closed after 100 ms; `--leak wait` reads on)");
         lines.extend(tally.leaked.iter().map(leaked));
+        let unnamed = tally.leaked_count - tally.leaked.len() as u64;
+        if unnamed > 0 {
+            lines.push(format!("  and {unnamed} more that left their output open"));
+        }
         lines.extend(self.left_lines());
         if let Some(run) = self.run.as_ref().filter(|_| failed > 0 && !self.cut) {
             lines.push(format!("  more of them: minder log {run} --failed"));
@@ -302,7 +317,13 @@ impl Summary {
         match (self.left_running(), adopted.as_slice()) {
             (0, _) => None,
             (jobs, []) => Some(format!("  left running by {}: they live on", count(jobs, "job"))),
-            (_, names) => Some(format!("  left running: {}; they live on", names.join(", "))),
+            (_, names) => {
+                let more = match self.adopted.len() - names.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                Some(format!("  left running: {}{more}; they live on", names.join(", ")))
+            }
         }
     }
 }
@@ -409,5 +430,25 @@ mod tests {
         let lines = Summary { counts, tally, ..Summary::default() }.lines(Paint::PLAIN);
         assert_eq!((lines.len(), lines[11].as_str()), (12, "  and 15 more"));
         assert!(lines[0].starts_with("25 jobs · 25 failed · 1 retry · 0 ms elapsed"), "{}", lines[0]);
+    }
+
+    #[test]
+    fn those_that_are_not_named_are_counted() {
+        let leak = |jobs| {
+            let mut tally = Tally::default();
+            (0..jobs).for_each(|_| tally.leak(&|| "x".to_owned()));
+            tally
+        };
+        let mut tally = leak(13);
+        tally.merge(leak(187));
+        let adopted = (0..200).map(|pid| (pid, "y".to_owned())).collect();
+        let summary = Summary { tally, adopted, ..Summary::default() };
+        assert!(summary.is_wanted());
+        let lines = summary.lines(Paint::PLAIN);
+        assert_eq!((lines.len(), lines[11].as_str()), (13, "  and 190 more that left their output open"));
+        assert!(lines[12].ends_with("y (8), y (9) and 190 more; they live on"), "{}", lines[12]);
+        let (tally, adopted) = (leak(10), vec![(1, "y".to_owned())]);
+        let lines = Summary { tally, adopted, ..Summary::default() }.lines(Paint::PLAIN);
+        assert_eq!((lines.len(), lines[11].as_str()), (12, "  left running: y (1); they live on"));
     }
 }

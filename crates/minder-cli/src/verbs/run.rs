@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::exec::{Crew, Rules};
+use minder::os::{Standard, was_closed};
 use minder::{Backlog, ChildSet, Descriptors, Ending, Guard, GuardOptions, Limits, Signal};
 
 use self::ask::Ask;
@@ -188,7 +189,9 @@ fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guar
     let (degree, most) = slots(plan, &opened, guard)?;
     let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
     let (book, left) = Book::open(plan, opened.total())?;
-    let progress = Progress::new(plan.wish, Paint::stderr(plan.colours));
+    // With a terminal of its own a job draws there itself.
+    let wish = if plan.control.tty { Wish::default() } else { plan.wish };
+    let progress = Progress::new(wish, Paint::stderr(plan.colours), plan.view != View::Straight);
     let ask = if plan.control.ask { Some(Ask::new(&plan.template, &progress)?) } else { None };
     let input =
         Input::open(source(plan, opened, degree, Some(&book))?, Arc::clone(&left.again), plan.total, ask);
@@ -299,6 +302,9 @@ fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> 
 fn open_screen(plan: &Plan, progress: &Progress) -> Result<((Screen, Streams), Option<Table>)> {
     let (table, instead) = Table::open(plan)?.unzip();
     let instead = instead.flatten().zip(plan.beside.table_name());
+    if plan.view == View::Straight && was_closed(Standard::Output) {
+        bail!("cannot hand standard output to the jobs: it is closed");
+    }
     let screen = Screen::open(progress.clone(), instead).context("cannot use the standard streams")?;
     Ok((screen, table))
 }
@@ -425,6 +431,7 @@ fn add_up(parts: impl Iterator<Item = thread::Result<Tally>>, shared: &Shared<'_
 
 /// Says what there is to say, and how to end.
 fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End {
+    shared.stage.screen.settle(shared.plan.view == View::Straight);
     if let Some(signal) = signal {
         if !shared.plan.quiet {
             summary

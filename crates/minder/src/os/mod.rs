@@ -26,9 +26,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use crate::Source;
 use crate::command::{Command, Size};
-use crate::event::Status;
+use crate::event::{Interest, Status};
 
 impl Command {
     /// Puts a text at the end of the command line, behind a blank, as it is: for the few programs of Windows that read their
@@ -74,6 +76,35 @@ pub enum Standard {
 /// When the stream is closed, or no descriptor is free.
 pub fn standard(which: Standard) -> io::Result<File> {
     system::standard(which)
+}
+
+/// Whether this standard stream was closed when the process began. Rust's runtime has opened the null device in its place,
+/// so that writing to it succeeds and loses everything.
+///
+/// - Windows: always false; a stream that is missing is an error of [`standard`].
+pub fn was_closed(which: Standard) -> bool {
+    crate::sys::closed::was_closed(which as usize)
+}
+
+/// Waits until a source is ready, or the deadline has come; whether it is ready. A file that is never waited for is ready.
+///
+/// - Unix: poll(2), which takes no descriptor. Windows: a [`Poller`](crate::Poller).
+///
+/// # Errors
+/// Windows: `Unsupported` for what cannot be watched.
+pub fn wait_ready<'a>(
+    source: impl Into<Source<'a>>,
+    interest: Interest,
+    deadline: Option<Instant>,
+) -> io::Result<bool> {
+    system::wait_ready(source.into(), interest, deadline)
+}
+
+/// See [`wait_ready`].
+fn wait_by_poller(source: Source<'_>, interest: Interest, deadline: Option<Instant>) -> io::Result<bool> {
+    let poller = crate::Poller::new()?;
+    poller.add(source, crate::Token(0), interest)?;
+    Ok(poller.wait(&mut crate::Events::new(), deadline)? > 0)
 }
 
 /// The shell that this system is never without, as a whole path: no variable and no folder decides which program it is.

@@ -7,11 +7,12 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::Standard;
 use crate::Source;
 use crate::command::{Command, Size};
-use crate::event::Status;
+use crate::event::{Interest, Status};
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
@@ -79,6 +80,19 @@ pub(super) fn standard(which: Standard) -> io::Result<File> {
         Standard::Error => io::stderr().as_fd().try_clone_to_owned(),
     };
     copy.map(File::from)
+}
+
+/// See [`super::wait_ready`].
+pub(super) fn wait_ready(
+    source: Source<'_>,
+    interest: Interest,
+    deadline: Option<Instant>,
+) -> io::Result<bool> {
+    match crate::sys::wait::poll_once(&source.0, interest, deadline) {
+        Some(ready) => ready,
+        // A process has no descriptor of ours.
+        None => super::wait_by_poller(source, interest, deadline),
+    }
 }
 
 /// See [`super::system_shell`].

@@ -9,6 +9,7 @@ use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::windows::io::{AsHandle, AsSocket};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_OPEN_REPARSE_POINT, SECURITY_IDENTIFICATION,
@@ -17,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 use super::{Standard, wtf8};
 use crate::Source;
 use crate::command::Size;
-use crate::event::Status;
+use crate::event::{Interest, Status};
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
     fn from(source: &'a H) -> Self {
@@ -73,6 +74,15 @@ pub(super) fn standard(which: Standard) -> io::Result<File> {
         Standard::Error => io::stderr().as_handle().try_clone_to_owned(),
     };
     copy.map(File::from)
+}
+
+/// See [`super::wait_ready`].
+pub(super) fn wait_ready(
+    source: Source<'_>,
+    interest: Interest,
+    deadline: Option<Instant>,
+) -> io::Result<bool> {
+    super::wait_by_poller(source, interest, deadline)
 }
 
 /// See [`super::system_shell`].

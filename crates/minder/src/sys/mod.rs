@@ -39,6 +39,7 @@ mod late;
 pub(crate) mod private;
 #[cfg(windows)]
 pub(crate) mod console;
+pub(crate) mod closed;
 pub(crate) mod guard;
 pub(crate) mod lab;
 

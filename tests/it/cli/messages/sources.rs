@@ -27,6 +27,11 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
     ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
+    (
+        "cannot write to standard output: it is closed",
+        "see cli/output.rs: cannot write to standard output: it is closed",
+    ),
+    ("cannot hand standard output to the jobs", "see cli/output.rs: cannot hand standard output to the jobs"),
     ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),
     ("older than {} days", "see cli/log/prune.rs: older than"),
     ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),

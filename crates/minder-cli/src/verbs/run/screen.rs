@@ -1,14 +1,15 @@
 //! The standard streams: written byte for byte, and what went wrong with them.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minder::Stream;
-use minder::os::{Standard, enlarge_pipe, read_at, send, standard, write_console};
+use minder::os::{Standard, enlarge_pipe, read_at, send, standard, was_closed, write_console};
 
 use crate::ready;
+use crate::report::colours::can_draw;
 use crate::report::{Progress, reason};
 
 /// Bytes of a file that are shown at once.
@@ -34,11 +35,18 @@ pub(super) struct Screen {
     failure: Mutex<Option<String>>,
     /// What messages call the standard output.
     out: String,
+    /// Whether standard output was closed before we began, and jobs have nowhere to write.
+    is_shut: bool,
+    /// Whether the last line on a terminal lacks its end, and whether something there may have left a colour on.
+    is_open: AtomicBool,
+    is_coloured: AtomicBool,
 }
 
 impl Screen {
     /// `instead`: a file that takes the place of the standard output, and its name.
     pub(super) fn open(progress: Progress, instead: Option<(File, String)>) -> io::Result<(Self, Streams)> {
+        // Rust's runtime has opened the null device in its place, which would take everything.
+        let is_shut = instead.is_none() && was_closed(Standard::Output);
         let (out, name) = match instead {
             Some(instead) => instead,
             None => (standard(Standard::Output)?, "standard output".to_owned()),
@@ -46,7 +54,32 @@ impl Screen {
         let out = Arc::new(out);
         enlarge_pipe(&out);
         let streams = Streams { out, err: Arc::new(standard(Standard::Error)?), buffer: Vec::new() };
-        Ok((Self { progress, closed: AtomicBool::new(false), failure: Mutex::new(None), out: name }, streams))
+        let screen = Self {
+            progress,
+            closed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            out: name,
+            is_shut,
+            is_open: AtomicBool::new(false),
+            is_coloured: AtomicBool::new(false),
+        };
+        Ok((screen, streams))
+    }
+
+    /// Begins a line for the last words on stderr, in no colour, whatever jobs have left on the terminal. What jobs wrote past
+    /// us (`straight`) is not known.
+    pub(super) fn settle(&self, straight: bool) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        let mut text = String::new();
+        if self.is_open.load(Ordering::SeqCst) {
+            text.push('\n');
+        }
+        if (straight || self.is_coloured.load(Ordering::SeqCst)) && can_draw() {
+            text += "\x1b[0m";
+        }
+        let _ = io::stderr().write_all(text.as_bytes());
     }
 
     /// Whether nobody reads standard output any more.
@@ -76,7 +109,7 @@ impl Screen {
 
     /// Whether bytes may pass to standard output without us.
     pub(super) fn may_forward(&self, streams: &Streams) -> bool {
-        !streams.out.is_terminal()
+        !self.is_shut && !streams.out.is_terminal()
     }
 
     /// Writes to one of the streams. After a failure nothing is written any more.
@@ -84,10 +117,15 @@ impl Screen {
         if self.is_broken() || bytes.is_empty() {
             return;
         }
+        if stream == Stream::Stdout && self.is_shut {
+            return self.fail_with(format!("cannot write to {}: it is closed", self.out));
+        }
         let file = streams.file(stream);
         // The bar's lock is not held while somebody does not read from a pipe: the main thread takes signals.
         let result = if file.is_terminal() {
             let whole = bytes.ends_with(b"\n");
+            self.is_open.store(!whole, Ordering::SeqCst);
+            self.is_coloured.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
             self.progress.aside_for(whole, || match write_console(file, bytes) {
                 Ok(false) => ready::write_all(file, bytes),
                 wrote => wrote.map(drop),
@@ -113,7 +151,8 @@ impl Screen {
         len: u64,
     ) -> io::Result<()> {
         let (mut at, end) = (at, at + len);
-        while at < end && !self.is_broken() && !streams.file(stream).is_terminal() {
+        let shut = stream == Stream::Stdout && self.is_shut;
+        while at < end && !shut && !self.is_broken() && !streams.file(stream).is_terminal() {
             match ready::write_with(streams.file(stream), || {
                 send(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
             }) {

@@ -1,9 +1,12 @@
 //! What stands around the lines of a job: a tag, a colour.
 
+use std::ffi::{OsStr, OsString};
+
 use memchr::{memchr, memrchr};
 
 use crate::plan::{Plan, View};
 use crate::report::colours::{Painter, failed_style, job_style};
+use crate::report::table::escape;
 use crate::template::{Job, Template};
 
 /// How a colour begins and ends.
@@ -56,11 +59,24 @@ impl Marks {
 }
 
 fn text_of(tag: &Template, job: &Job<'_>) -> Vec<u8> {
+    // One line of the job stays one line, whatever a value holds.
+    let columns: Vec<OsString> = job.columns.iter().map(|column| tame(column)).collect();
+    let job = &Job { columns: &columns, ..*job };
     // A column that is not there is told when the command asks for it.
     let words = tag.argv(job).unwrap_or_default();
     let mut text = words.first().map(|word| word.as_encoded_bytes().to_vec()).unwrap_or_default();
     text.push(b'\t');
     text
+}
+
+/// A value with control characters, and those that turn the direction of text, escaped. Bytes that are no text stay.
+fn tame(value: &OsStr) -> OsString {
+    let mut bytes = Vec::with_capacity(value.len());
+    for chunk in value.as_encoded_bytes().utf8_chunks() {
+        bytes.extend_from_slice(escape(chunk.valid().as_bytes()).as_bytes());
+        bytes.extend_from_slice(chunk.invalid());
+    }
+    minder::os::argument(bytes)
 }
 
 /// The most that is held of a line whose end decides about its colour.

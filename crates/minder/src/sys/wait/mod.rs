@@ -43,7 +43,7 @@ pub(crate) use self::windows::{
 pub(crate) use self::{
     doorbell::Doorbell,
     process::Watch,
-    unix::{BACKENDS, Backend, Port, Source},
+    unix::{BACKENDS, Backend, Port, Source, poll_once},
 };
 
 use std::io;
