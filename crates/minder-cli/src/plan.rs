@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -16,7 +16,7 @@ mod input;
 mod pipe;
 mod together;
 
-pub(crate) use self::beside::{Beside, Results, TableForm};
+pub(crate) use self::beside::{Beside, Results, TableForm, place};
 pub(crate) use self::control::{Control, Timeout};
 pub(crate) use self::input::{Manner, OrderPlan};
 pub(crate) use self::pipe::{PipePlan, Way};
@@ -390,6 +390,21 @@ impl Plan {
     /// Whether a job that runs may be ended to run again later.
     pub(crate) fn may_put_back(&self) -> bool {
         self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
+    }
+
+    /// Whether a program that is not found, or a folder that cannot be entered, is the same for every job.
+    pub(crate) fn is_same_for_all(&self, is_folder: bool) -> bool {
+        let folder_varies = self.control.folder.as_ref().is_some_and(Template::has_placeholders);
+        if is_folder {
+            return !folder_varies;
+        }
+        // `./a` in another folder is another program.
+        let is_relative = |program: OsString| {
+            let path = Path::new(&program);
+            path.is_relative() && path.components().count() > 1
+        };
+        self.template.has_fixed_program()
+            && !(folder_varies && self.template.program().is_some_and(is_relative))
     }
 
     /// Whether a job may be seen as it writes.

@@ -1,5 +1,7 @@
 //! `minder run`'s main job: a command for each argument.
 
+use std::time::Duration;
+
 use super::{Live, MINDER, ended, fed, file, folder, input, jobs_in, minder, path};
 use crate::kit::{KID, TESTKID};
 
@@ -298,4 +300,77 @@ fn minder_runs_inside_minder() {
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
     }
+}
+
+#[test]
+fn a_value_of_a_tag_adds_no_line() {
+    let mut command = minder("run -k --tag KID echo-args :::");
+    let ended = Live::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).finish().code(0);
+    let text = ended.text();
+    let tags: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
+    assert_eq!(tags, ["a\\nb", "c\\td", "e\\x1b[31mf", "plain"], "{text:?}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_entered_fails_its_own_job() {
+    let folder = folder();
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let mut command = minder("run -j2 -k --wd");
+    command.current_dir(folder.path()).args(["{}", TESTKID, "echo-args", ":::", "a", "file", "", "b"]);
+    let ended = Live::start(&command).finish().code(2);
+    assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
+    assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
+    // The same for all is said once.
+    let mut command = minder("run -j2 --wd file KID echo-args ::: a b");
+    let ended = Live::start(command.current_dir(folder.path())).finish().code(255);
+    ended.complains(&["cannot make `file`"]);
+}
+
+#[cfg(unix)] // `./a` without an extension is a program there.
+#[test]
+fn a_program_of_each_folder_fails_its_own_job() {
+    let folder = folder();
+    for name in ["a", "b", "c"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    for name in ["a", "c"] {
+        std::os::unix::fs::symlink(TESTKID, folder.path().join(name).join("kid")).expect("a link");
+    }
+    let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
+    let ended = Live::start(command.current_dir(folder.path())).finish().code(1);
+    assert_eq!(ended.text(), "\"a\"\n\"c\"\n", "{ended:?}");
+}
+
+#[test]
+fn a_template_is_not_overwritten_and_what_was_there_stays() {
+    let folder = folder();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
+    let run = |flags: &str| {
+        let mut command = minder("run -k");
+        Live::start(command.current_dir(folder.path()).args(super::words(flags))).finish()
+    };
+    write("tpl", "<{}>");
+    for (name, code) in [("tpl", 255), ("./tpl", 255), ("{}", 1)] {
+        let ended = run(&format!("--template tpl={name} KID exit 0 ::: tpl")).code(code);
+        assert!(ended.err.contains("it is the template"), "{ended:?}");
+        assert_eq!(read("tpl").as_deref(), Some("<{}>"), "{name}");
+    }
+    write("mine", "of the user");
+    run("--cleanup --template tpl={} KID exit 0 ::: mine new").code(0);
+    assert_eq!((read("mine").as_deref(), read("new")), (Some("<mine>"), None));
+}
+
+#[test]
+fn retries_without_a_limit_leave_time_between_them() {
+    let folder = folder();
+    let tries = folder.path().join("tries");
+    let mut command = minder("run --retries 0");
+    let line = format!("KID append {} x; exit 1; : {{}}", super::path(&tries));
+    let mut live = Live::start(super::scripted(&mut command, &line).args([":::", "a"]));
+    live.until_true("a first try", || tries.exists());
+    // The first pause is a second, give or take a half.
+    live.listen(Duration::from_millis(300));
+    assert_eq!(std::fs::read(&tries).expect("a file"), b"x\n");
+    live.until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
 }

@@ -17,13 +17,14 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "TIME|N%")]
     pub(crate) timeout: Option<String>,
 
-    /// Start a job that failed again, until it was started N times.
+    /// Start a failing job up to N times; 0: without limit.
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) retries: Option<u64>,
 
     /// Wait so long before a job is started again.
     ///
-    /// Twice as long each further time, give or take a half; not at all unless you say so.
+    /// Twice as long each further time, give or take a half, and no longer than a minute. Default: no delay; with
+    /// `--retries 0` 1s.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) retry_delay: Option<Duration>,
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -65,6 +65,8 @@ pub(crate) struct Copied {
     pub(crate) content: Template,
     pub(crate) name: Template,
     pub(crate) permissions: Permissions,
+    /// The file that is copied, under each whole path that leads to it: no copy takes its place.
+    pub(crate) originals: [PathBuf; 2],
 }
 
 impl Beside {
@@ -167,6 +169,13 @@ impl Keys {
     }
 }
 
+/// The whole path of a name, with its folder's links resolved and without those of the name itself.
+pub(crate) fn place(name: &Path) -> io::Result<PathBuf> {
+    let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
+    Ok(name.file_name().map_or_else(|| folder.clone(), |file| folder.join(file)))
+}
+
 impl Copied {
     fn read(both: &OsStr, options: &Options) -> Result<Self> {
         let bytes = both.as_encoded_bytes();
@@ -191,6 +200,7 @@ impl Copied {
             content: Template::text(&part(&content), &options),
             name: Template::text(&part(&bytes[at + 1..]), &options),
             permissions,
+            originals: [place(&file).with_context(cannot)?, file.canonicalize().with_context(cannot)?],
         })
     }
 }

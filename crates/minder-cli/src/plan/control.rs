@@ -36,6 +36,9 @@ pub(crate) struct Control {
     pub(crate) ask: bool,
 }
 
+/// The first delay between the starts of a job that is run until it succeeds, unless another one is asked for.
+const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
+
 /// When a job takes too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Timeout {
@@ -46,7 +49,7 @@ pub(crate) enum Timeout {
 
 impl Control {
     pub(super) fn new(flags: &RunFlags, options: &Options) -> Result<Self> {
-        let control = &flags.control;
+        let (control, like_gnu) = (&flags.control, flags.parallel_env);
         let mut env = Vec::new();
         for word in &control.env {
             let bytes = word.as_encoded_bytes();
@@ -70,7 +73,12 @@ impl Control {
                 Some(0) => u32::MAX,
                 Some(times) => u32::try_from(times).unwrap_or(u32::MAX),
             },
-            retry_delay: control.retry_delay.unwrap_or_default(),
+            retry_delay: match (control.retry_delay, control.retries) {
+                (Some(delay), _) => delay,
+                // A job that always fails does not take a processor for ever.
+                (None, Some(0)) if !like_gnu => ENDLESS_RETRY_DELAY,
+                (None, _) => Duration::ZERO,
+            },
             halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
             kill: match control.termseq.as_deref().map(termseq).transpose()? {
                 Some(steps) => Some(Kill::sequence(&steps)?),

@@ -21,12 +21,13 @@ use super::input::Task;
 use super::job::Running;
 use super::lines::line_max;
 use super::output::Own;
-use super::results::Results;
+use super::results::{Refusal, Results};
 use super::shared::Shared;
 use super::spread::Meal;
 use super::tags::{Marker, Marks};
 use crate::input::Arguments;
 use crate::plan::{Timeout, View};
+use crate::report::table::escape;
 use crate::report::{Cause, Tally, count, say};
 use crate::template;
 
@@ -181,9 +182,16 @@ impl Worker for Hand<'_> {
         }
         let options = match self.prepare(&mut command, &mut running, task, start) {
             Ok(options) => options,
-            Err(error) => {
-                self.shared.fail(error);
+            Err(Refusal::All(why)) => {
+                self.shared.fail(why);
                 return Err(Verdict::FailedForGood);
+            }
+            Err(Refusal::Own(why)) => {
+                if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), &mut running.meal) {
+                    meal.end(pipe);
+                }
+                let name = self.name(start, task);
+                return Err(self.give_up(start, task, &name, &why));
             }
         };
         // It may have become another command.
@@ -320,8 +328,10 @@ impl Worker for Hand<'_> {
             self.shared.roster.leave(task.number, None);
         }
         // A folder that cannot be entered is no matter of the program.
-        let why = match error.to_string() {
-            text if text.starts_with("failed to enter") => text,
+        let text = error.to_string();
+        let is_folder = text.starts_with("failed to enter");
+        let why = match text {
+            text if is_folder => text,
             // Of one record there are no fewer.
             _ if error.kind() == ErrorKind::TooLong
                 && self.shared.plan.gathers
@@ -332,7 +342,7 @@ impl Worker for Hand<'_> {
             _ => error.reason(),
         };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
-        if hopeless && self.shared.plan.template.has_fixed_program() {
+        if hopeless && self.shared.plan.is_same_for_all(is_folder) {
             // The same for every job: said once, and no other job is tried.
             let ran = self.shared.crew.counts();
             let jobs = match (ran.succeeded + ran.failed, self.shared.input.early_total()) {
@@ -389,8 +399,10 @@ impl Worker for Hand<'_> {
 /// A command line for a message: its beginning, if it is long.
 pub(super) fn shorten(line: &str) -> String {
     const SHOWN_MAX: usize = 120;
+    // A value may turn the direction of what stands behind it.
+    let line = escape(line.as_bytes());
     match line.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+        None => line,
     }
 }

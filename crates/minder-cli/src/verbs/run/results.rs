@@ -3,6 +3,7 @@
 
 mod copies;
 mod escape;
+mod refusal;
 pub(super) mod table;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,7 @@ use minder::os::{argument, private_file, read_at, remove_open};
 
 pub(super) use self::copies::Copies;
 use self::escape::Rules;
+pub(super) use self::refusal::Refusal;
 use crate::plan::{self, Beside};
 use crate::report::reason;
 use crate::template::{Job, Template};

@@ -10,7 +10,7 @@ use minder::{Charge, Command, Delivery, Group, Size, SpawnOptions, Stdio, Stream
 use super::super::input::Task;
 use super::super::job::Running;
 use super::super::output::Own;
-use super::super::results::{Copies, Results, cannot_write};
+use super::super::results::{Copies, Refusal, Results, cannot_write};
 use super::super::shared::Shared;
 use super::super::spread::Meal;
 use super::Hand;
@@ -34,7 +34,7 @@ impl Hand<'_> {
         running: &mut Running,
         task: &Task,
         start: Start,
-    ) -> Result<SpawnOptions, String> {
+    ) -> Result<SpawnOptions, Refusal> {
         let plan = self.shared.plan;
         command.stdin(Stdio::Null).die_with_parent(true);
         running.copies = Copies::create(&plan.beside, &job(self.shared, task, start))?;
@@ -141,7 +141,7 @@ impl Hand<'_> {
         running: &mut Running,
         task: &Task,
         start: Start,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let control = &self.shared.plan.control;
         command.descriptors(&self.shared.plan.descriptors);
         for (name, value) in &self.shared.plan.environment {
@@ -175,13 +175,18 @@ impl Hand<'_> {
                 }
                 match minder::os::private_folder(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                        return Err(format!("cannot make `{}`: {}", path.display(), reason(&error)));
+                        return Err(format!("cannot make `{}`: {}", path.display(), reason(&error)).into());
                     }
                     _ => (),
                 }
             } else if !path.as_os_str().is_empty() {
-                std::fs::create_dir_all(&path)
-                    .map_err(|error| format!("cannot make `{}`: {}", path.display(), reason(&error)))?;
+                std::fs::create_dir_all(&path).map_err(|error| {
+                    Refusal::of(
+                        &format!("cannot make `{}`", path.display()),
+                        &error,
+                        folder.has_placeholders(),
+                    )
+                })?;
             }
             command.current_dir(path);
         }

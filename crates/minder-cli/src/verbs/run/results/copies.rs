@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use minder::os::private_file;
 
-use super::{is_no_stream, text};
-use crate::plan::Beside;
-use crate::report::reason;
+use super::{Refusal, is_no_stream, text};
+use crate::plan::{Beside, place};
 use crate::template::Job;
 
 /// What was made for a job and goes with it.
@@ -21,14 +20,27 @@ pub(in crate::verbs::run) struct Copies {
 
 impl Copies {
     /// Makes the copies of a job.
-    pub(in crate::verbs::run) fn create(beside: &Beside, job: &Job<'_>) -> Result<Self, String> {
+    pub(in crate::verbs::run) fn create(beside: &Beside, job: &Job<'_>) -> Result<Self, Refusal> {
         let mut made = Self::default();
         for copy in &beside.copies {
             let name = PathBuf::from(text(&copy.name, job)?);
             let content = text(&copy.content, job)?;
+            let refusal = |error: &io::Error| {
+                Refusal::of(
+                    &format!("cannot write `{}`", name.display()),
+                    error,
+                    copy.name.has_placeholders(),
+                )
+            };
+            if place(&name).is_ok_and(|place| copy.originals.contains(&place)) {
+                let why = "it is the template (give its copies another name)";
+                return Err(refusal(&io::Error::new(io::ErrorKind::InvalidInput, why)));
+            }
+            // What was there before the job is the user's.
+            let replaces = fs::symlink_metadata(&name).is_ok();
             put(&name, content.as_encoded_bytes(), &copy.permissions, &beside.token)
-                .map_err(|error| format!("cannot write `{}`: {}", name.display(), reason(&error)))?;
-            if beside.cleanup {
+                .map_err(|error| refusal(&error))?;
+            if beside.cleanup && !replaces {
                 made.files.push(name);
             }
         }
