@@ -261,7 +261,7 @@ impl ChildSet {
             None => Ok(()),
         };
         match listened {
-            Err(error) if !is_full(&error) => return Err(Error::new("read on", error)),
+            Err(error) if !is_full(&error) => Err(Error::new("read on", error)),
             listened => {
                 out.held = false;
                 if listened.is_err() {
