@@ -79,6 +79,7 @@ impl Pace {
         (self.bytes, self.time) = (0, Duration::ZERO);
         match self.trial {
             Trial::More if flow * 100 >= self.before * GAIN_PERCENT && reading > self.width / 2 => {
+                self.rested = 1;
                 self.try_more(flow);
             }
             Trial::More => {
@@ -97,7 +98,7 @@ impl Pace {
     }
 
     fn try_more(&mut self, flow: u64) {
-        (self.trial, self.before, self.rested) = (Trial::More, flow, 1);
+        (self.trial, self.before) = (Trial::More, flow);
         self.width = self.width.saturating_mul(2);
     }
 
@@ -153,7 +154,7 @@ mod tests {
     #[test]
     fn what_was_good_once_is_not_for_ever() {
         let mut pace = Pace::new(1);
-        assert!(pass(&mut pace, 10, |width| 1_000_000 * width.min(32) as u64) >= 32);
+        assert!(pass(&mut pace, 6, |width| 1_000_000 * width.min(32) as u64) >= 32);
         let mut least = usize::MAX;
         for _ in 0..100 {
             least = least.min(pass(&mut pace, 1, |_| 32_000_000));
