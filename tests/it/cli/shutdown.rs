@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use minder::Status;
+use minder::{Status, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Live, children, file, folder, minder, path, runner};
@@ -41,6 +41,8 @@ impl Run {
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
         command.arg(format!("test -e {go} || exec {TESTKID} sleep-ms 600000; echo {{}} >>{ends}"));
         command.args([":::", "1", "2", "3", "4", "5"]);
+        // A worker that sweeps outlives the process that was started, and would hold its outputs.
+        command.stdout(Stdio::Null).stderr(Stdio::Null);
         let mut live = Live::start(&command);
         let outer = live.pid();
         live.until_true("three jobs", || {
@@ -59,7 +61,11 @@ impl Run {
 
     /// Nothing of what was cut off has a row: all of it runs again, once.
     fn is_taken_up(self, what: &str) {
-        let Self { folder, live, .. } = self;
+        let Self { folder, mut live, runner, .. } = self;
+        live.until_true("the worker's end", || {
+            let stat = file(Path::new(&format!("/proc/{runner}/stat")));
+            stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+        });
         let ended = live.finish();
         assert!(matches!(ended.status, Status::Signaled { .. }), "{what}: {ended:?}");
         assert!(ends(folder.path()).is_empty());
