@@ -283,7 +283,7 @@ fn lines_by_hand_never_run_a_value() {
     let known: Vec<OsString> = values.plainest().chain(values.all()).collect();
     let long = more.is_some() || number("MINDER_GRAMMAR").is_some();
     let (shells, each) =
-        if long { (subjects.len() as u64, 6) } else { (subjects.len().div_ceil(4) as u64, 1) };
+        if long { (subjects.len() as u64, 6) } else { (subjects.len().div_ceil(8) as u64, 1) };
     let seeds = 0..lines.len() as u64 * shells * each;
     search(&ground, &subjects, &values, seeds, &|seed| {
         let (line, rest) = (seed / (shells * each), seed % (shells * each));

@@ -62,10 +62,90 @@ nix-shell --run 'echo {}'
 eval 'echo {}'
 ./w bash -c 'echo {}'
 poetry run python -c 'print("{}")'
+osh -c 'echo {}'
+ysh -c 'echo {}'
+hush -c 'echo {}'
+ipython -c 'print("{}")'
+bpython -c 'print("{}")'
+sage -c 'print("{}")'
+python3-dbg -c 'print("{}")'
+deno eval 'x("{}")'
+tsx -e 'x("{}")'
+ts-node -e 'x("{}")'
+clojure -e '(x "{}")'
+sbcl --eval '(x "{}")'
+erl -eval 'x("{}").'
+octave --eval 'x("{}")'
+gnuplot -e 'x="{}"'
+expect -c 'x {}'
+osascript -e 'x "{}"'
+raku -e 'say "{}"'
+sqlite3 db "insert into t values('{}')"
+duckdb -c 'select "{}"'
+mongosh --eval 'x("{}")'
+lldb -o 'p {}'
+gdb -ex 'p {}' prog
+tmux new -d 'echo {}'
+tmux split-window 'echo {}'
+screen -X 'echo {}'
+xterm -e 'echo {}'
+hyperfine 'echo {}'
+entr -s 'echo {}'
+nodemon --exec 'echo {}'
+concurrently 'echo {}'
+adb shell 'ls {}'
+vagrant ssh -c 'ls {}'
+gcloud compute ssh --command='ls {}'
+ansible all -a 'ls {}'
+ssh -o ProxyCommand='nc {} 22' h
+git -c core.sshCommand={} fetch
+git -c alias.x='!{}' x
+git rebase -x '{}'
+git submodule foreach 'echo {}'
+git filter-branch --tree-filter 'rm {}'
+tar -I {} -cf x.tar f
+tar -F {} -cf x.tar f
+vim +{} f
+minder run 'echo {}'
+minder run -n0 'echo {}' ::: a
+minder parallel 'echo {}' ::: a
+find . -exec minder run 'echo {}' \;
+bash <<< 'echo {}'
+bash -s <<< {}
+fish --command='echo {}'
+split --filter='gzip > {}' f
+sort --compress-program={} f
+zip -TT {} x.zip f
+npx -c 'echo {}'
+npm exec -c 'echo {}'
+sbatch --wrap 'echo {}'
+socat SYSTEM:{} -
+man -P {} ls
+nc -e {} h 1
+dc -e '{}'
+./w bash -l -c 'echo {}'
+singularity exec img.sif bash -l -c 'run {}'
+apptainer exec img.sif bash -l -c 'run {}'
+poetry run bash -euo pipefail -c 'f {}'
+conda run -n e python -u -c 'print("{}")'
+chronic perl -w -e 'print "{}"'
+chronic awk '{}' f
+chronic sed 's/{}/x/' f
+chronic ssh host 'rm {}'
+chronic watch {}
+uv run python -c 'print("{}")'
+direnv exec . bash -l -c 'echo {}'
+ccache sh -e -c 'echo {}'
 "##;
 
 /// Lines that are accepted although their program runs the value: the list of programs does not have them.
 const OPEN: &str = r##"
+m4 -D 'x={}'
+pdsh -w h 'ls {}'
+clush -w h 'ls {}'
+wine cmd /c 'echo {}'
+scp host:{} .
+rsync host:{} .
 "##;
 
 fn lines(list: &'static str) -> impl Iterator<Item = &'static str> {
@@ -92,6 +172,10 @@ fn judged(line: &str) -> Vec<(String, bool)> {
     for shell in ["/bin/sh", "/bin/bash", "/bin/zsh", "/bin/ksh93"] {
         let parsed = Template::parse(&[line.into()], &with_shell(OsStr::new(shell)));
         judged.push((shell.to_owned(), parsed.is_ok_and(|template| template.argv(&job()).is_ok())));
+    }
+    if line.contains("<<<") {
+        // As a word it is a word.
+        return judged;
     }
     let parsed = Template::parse(&words(line), &Options::default());
     judged.push(("as words".to_owned(), parsed.is_ok_and(|template| template.argv(&job()).is_ok())));
