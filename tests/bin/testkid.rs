@@ -282,14 +282,7 @@ mod system {
                 pause(number(1));
             }
             // join-parent MS: moves to its parent's group, says its number, and sleeps.
-            "join-parent" => {
-                let parent = rustix::process::getppid().map(raw).unwrap_or_default();
-                let group = getpgid(Some(nix::unistd::Pid::from_raw(parent)))?;
-                nix::unistd::setpgid(nix::unistd::Pid::from_raw(0), group)?;
-                println!("{}", std::process::id());
-                io::stdout().flush()?;
-                pause(number(1));
-            }
+            "join-parent" => join_parent(number(1))?,
             "stop-self" => kill_process(getpid(), Signal::STOP)?,
             "kill-self" => {
                 let signal = Signal::from_named_raw(number(1) as i32).ok_or(io::ErrorKind::InvalidInput)?;
@@ -322,6 +315,16 @@ mod system {
             }
         }
         Ok(0)
+    }
+
+    fn join_parent(ms: usize) -> io::Result<()> {
+        let parent = rustix::process::getppid().map(raw).unwrap_or_default();
+        let group = getpgid(Some(nix::unistd::Pid::from_raw(parent)))?;
+        nix::unistd::setpgid(nix::unistd::Pid::from_raw(0), group)?;
+        println!("{}", std::process::id());
+        io::stdout().flush()?;
+        pause(ms);
+        Ok(())
     }
 
     pub(super) fn close_stdin() {

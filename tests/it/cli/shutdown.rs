@@ -60,7 +60,7 @@ impl Run {
     }
 
     /// Nothing of what was cut off has a row: all of it runs again, once.
-    fn is_taken_up(self, what: &str) {
+    fn resume_runs_all(self, what: &str) {
         let Self { folder, mut live, runner, .. } = self;
         live.until_true("the worker's end", || {
             let stat = file(Path::new(&format!("/proc/{runner}/stat")));
@@ -87,7 +87,7 @@ fn jobs_that_die_first_are_cut_off_with_the_run() {
         send(&run.jobs, signal);
         run.wait(pause);
         send(&[run.inner, run.runner, run.outer], signal);
-        run.is_taken_up(&format!("{signal:?}, jobs {pause} ms before"));
+        run.resume_runs_all(&format!("{signal:?}, jobs {pause} ms before"));
     }
 }
 
@@ -98,7 +98,7 @@ fn jobs_that_die_last_or_between_are_cut_off_with_the_run() {
         let mut all = vec![run.outer, run.jobs[0], run.inner, run.runner, run.jobs[1], run.jobs[2]];
         all.rotate_left(at);
         send(&all, signal);
-        run.is_taken_up(&format!("{signal:?}, {at}"));
+        run.resume_runs_all(&format!("{signal:?}, {at}"));
     }
 }
 
@@ -109,7 +109,7 @@ fn jobs_that_are_killed_before_the_run_is_are_cut_off_with_it() {
         send(&run.jobs, Signal::KILL);
         run.wait(200);
         send(&[[run.outer, run.inner, run.runner][victim]], Signal::KILL);
-        run.is_taken_up(&format!("KILL of {victim}"));
+        run.resume_runs_all(&format!("KILL of {victim}"));
     }
 }
 
@@ -119,7 +119,7 @@ fn jobs_of_a_run_without_guardians_left_are_cut_off_with_it() {
     for _ in 0..3 {
         let run = Run::start("");
         send(&[run.outer, run.inner], Signal::KILL);
-        run.is_taken_up("KILL of both guardians");
+        run.resume_runs_all("KILL of both guardians");
     }
 }
 

@@ -35,7 +35,7 @@ const LINES: [&str; 9] = [
 ];
 
 /// The arguments of `LINES`, each with the value in the place of a NUL.
-const MEANT: [&str; 9] = ["\0", "\0", "\0", "a\00", "a \0'0", "$(x \"\0", "\0", "\0", "\0"];
+const MEANT: [&str; 9] = ["\0", "\0", "\0", "a\x000", "a \0'0", "$(x \"\0", "\0", "\0", "\0"];
 
 #[test]
 fn a_line_as_it_is_shown_does_the_same_in_every_shell() {
