@@ -306,7 +306,7 @@ mod tests {
             ("-u --color --cf", "--ungroup"),
             ("-k --no-keep-order", ""),
             ("--no-keep-order -k --lb", "--line-buffer"),
-            ("-v -vv", "-v"),
+            ("-v -vv", "-v --print-parts"),
             ("--silent -v", ""),
             ("-vt", "--verbose -v"),
             ("-u --results r", "--results=r"),

@@ -98,7 +98,7 @@ pub(super) const KNOWN: &[Known] = &[
                 && invocation.words.iter().any(|word| word.contains("{2") || word.contains("{3"))
         },
     },
-    Known { why: "control characters in it are escaped", touches: |it| it.is_shown() && it.has_control },
+    Known { why: "other control characters are written by", touches: |it| it.is_shown() && it.has_control },
     Known { why: "a shown line has fewer quotes", touches: |it| it.is_shown() && it.has("-q") },
     Known { why: "or what `-d` names", touches: |invocation| invocation.has_end },
     Known {
