@@ -305,12 +305,19 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
         "declare" | "typeset" | "local" | "export" | "readonly" => {
             if !options(b"xrglu-") {
                 flow.evaluate_any();
+                // Another name for a variable that may be a prompt.
+                flow.expands_prompt |=
+                    rest.iter().any(|word| word.start().starts_with(b"-") && word.text.contains(&b'n'));
             }
             for word in rest {
                 declared(word, flow);
             }
         }
-        "integer" | "nameref" | "float" | "compound" | "enum" | "array" => flow.evaluate_any(),
+        "nameref" => {
+            flow.evaluate_any();
+            flow.expands_prompt = true;
+        }
+        "integer" | "float" | "compound" | "enum" | "array" => flow.evaluate_any(),
         "let" => flow.evaluate_any(),
         // They run the editor's name as a command line.
         "fc" | "hist" => {
@@ -318,6 +325,9 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
             flow.evaluate(&names.map(|name| name.as_bytes().to_vec()));
         }
         "printf" if rest.first().is_some_and(|word| word.text.starts_with(b"-v")) => {
+            // A name that is not known may be a prompt's.
+            let named = if rest[0].text == b"-v" { rest.get(1) } else { rest.first() };
+            flow.expands_prompt |= named.is_some_and(|word| word.gap.is_some());
             let target = match &rest[0].text[2..] {
                 b"" => rest.get(1).map_or(b"".as_slice(), |word| &word.text),
                 name => name,
@@ -385,13 +395,16 @@ fn runs(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
 fn declared(word: &Word, flow: &mut Flow) {
     let start = &word.text[..word.gap.unwrap_or(word.text.len())];
     let Some(end) = start.iter().position(|&byte| byte == b'=') else {
+        // A name that is not known may be a prompt's.
+        flow.expands_prompt |= word.text.contains(&b'=');
         return;
     };
     let name = start[..end].strip_suffix(b"+").unwrap_or(&start[..end]);
     flow.declare(name);
     match word.holds.is_some() {
         true => flow.store(name),
-        false => flow.copy(name, &word.names),
+        false if word.gap.is_none() && !word.odd => flow.text(name, &word.text[end + 1..], &mentions(word)),
+        false => flow.copy(name, &mentions(word)),
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Flow {
     unclear: BTreeSet<Vec<u8>>,
     /// The line names a variable that shells fill with arguments, or makes up names.
     pub(super) names_filled: bool,
+    /// A text with expansions, or one that is not known, becomes a prompt, which the shell expands: `$1` there is a value.
+    pub(super) expands_prompt: bool,
     /// A function runs its parameters as a command.
     pub(super) runs_parameters: bool,
     /// The name of a builtin that evaluates stands among the arguments of a command.
@@ -77,6 +79,7 @@ impl Flow {
     pub(super) fn copy(&mut self, name: &[u8], from: &[Vec<u8>]) {
         self.copies.push((name.to_vec(), from.to_vec()));
         self.set(name);
+        self.expands_prompt |= variables::is_prompt(name);
         self.unclear.insert(name.to_vec());
     }
 
@@ -84,6 +87,7 @@ impl Flow {
     pub(super) fn text(&mut self, name: &[u8], text: &[u8], from: &[Vec<u8>]) {
         self.copies.push((name.to_vec(), from.to_vec()));
         self.set(name);
+        self.expands_prompt |= variables::is_prompt(name) && text.iter().any(|byte| b"$`".contains(byte));
         let first = text.split(|byte| b" \t\n".contains(byte)).next().unwrap_or_default();
         if builtins::can_evaluate(first, self.kinds) || builtins::is_prefix(first) {
             self.unclear.insert(name.to_vec());

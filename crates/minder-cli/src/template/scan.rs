@@ -154,6 +154,11 @@ impl<'a> Scanner<'a> {
                 "`${name}` names a command and is set in the line, and may be `eval`: write the name, or `env \"${name}\"`"
             )));
         }
+        if self.flow.expands_prompt && self.since(0).is_some() {
+            return Err(Error::refused(
+                "a prompt such as `PS4` is expanded once more, where a value could be code: write a prompt without expansions",
+            ));
+        }
         self.flow.names_filled |= names_filled(self.source);
         if self.flow.is_safe() || self.seen.iter().all(|seen| seen.placeholder.is_number()) {
             return Ok(());
@@ -536,9 +541,6 @@ impl<'a> Scanner<'a> {
                     .any(|word| word.gap.is_some() || word.text.iter().any(|b| b"$`".contains(b)));
                 if reads_again && variables::assigned(name, self.rules.kinds) == Use::Evaluated {
                     self.flow.evaluate_any();
-                    // A prompt is expanded again: in quotes, `$1` would be a value, and so would much else.
-                    self.flow.names_filled |=
-                        words.iter().any(|word| word.text.contains(&b'$') || word.text.contains(&b'`'));
                 }
                 let from: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
                 match words {

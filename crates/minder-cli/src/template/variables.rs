@@ -92,6 +92,12 @@ pub(super) fn is_filled(name: &[u8]) -> bool {
     lists(FILLED, name)
 }
 
+/// Says whether shells expand the text of this variable once more, as they do with `PS4`.
+pub(super) fn is_prompt(name: &[u8]) -> bool {
+    ["PS", "PROMPT", "RPROMPT", "RPS", "SPROMPT"].iter().any(|start| name.starts_with(start.as_bytes()))
+        || lists("prompt", name)
+}
+
 /// Returns the variables into which shells put arguments by themselves.
 pub(super) fn filled() -> Vec<Vec<u8>> {
     FILLED.split_ascii_whitespace().map(|name| name.as_bytes().to_vec()).collect()
