@@ -96,6 +96,32 @@ fn what_failed_is_run_once_more() {
     }
 }
 
+/// A run that is taken up again asks of its values what it asked before, or what a flag asks that is given then.
+#[cfg(unix)] // The line is one for a POSIX shell.
+#[test]
+fn values_are_checked_again_when_a_run_is_resumed() {
+    let place = Place::new();
+    let check = |ended: Ended, code: i32, text: &str, refused: Option<&str>| {
+        let ended = ended.code(code);
+        assert_eq!(ended.text(), text);
+        let said = refused.map(|only| format!("the value `x` does not match `--only {only}`"));
+        assert_eq!(ended.err.contains("does not match"), refused.is_some(), "{}", ended.err);
+        assert!(said.is_none_or(|said| ended.err.contains(&said)), "{}", ended.err);
+    };
+    let mut command = place.command("run -k -j1 --only [0-9]+");
+    let line = format!("echo $(( {{}} + 1 )); [ -e {} ]", path(&place.at("fixed")));
+    let ended = Live::start(scripted(&mut command, &line).args([":::", "1", "x", "3"])).finish();
+    check(ended, 3, "2\n4\n", Some("[0-9]+"));
+    fs::write(place.at("fixed"), "").expect("a file");
+    let id = place.id();
+    let again = |flags: &str| place.ended(&format!("run {flags} {id}"));
+    // A value that was refused has ended: nothing is left to do.
+    check(again("--resume"), 0, "", None);
+    check(again("--resume-failed"), 1, "2\n4\n", Some("[0-9]+"));
+    check(again("--resume-failed --only [a-w]+"), 1, "", Some("[a-w]+"));
+    check(again("--resume-failed --only [a-z]+"), 0, "1\n", None);
+}
+
 #[test]
 fn a_run_is_known_by_the_beginning_of_its_id_and_by_nothing_else() {
     let place = Place::new();

@@ -68,7 +68,12 @@ pub(super) struct Context {
     pub(super) function: bool,
     /// Values are what `--only` says: they may stand anywhere.
     pub(super) harmless: bool,
+    /// How many expansions in the place of the command are read as something else.
+    pub(super) depth: usize,
 }
+
+/// How many expansions in the place of one command are followed.
+const DEPTH_MAX: usize = 8;
 
 /// What a simple command does beside what is in the flow.
 #[derive(Debug, Default)]
@@ -110,6 +115,7 @@ pub(super) fn check(words: &[Word], context: Context, flow: &mut Flow) -> Result
     let held = rest.iter().find_map(|word| word.holds).filter(|_| !context.harmless);
     if first.odd || first.gap.is_some() {
         found.named = unknown(first, rest, held, context, flow)?;
+        read_otherwise(first, rest, context, flow, &mut found)?;
         return Ok(found);
     }
     let builtin = |word: &Word| {
@@ -188,7 +194,8 @@ fn unknown(
 ) -> Result<Option<Placeholder>, Error> {
     let refuse = |placeholder: Placeholder, why: &str| Err(Error::refused(format!("`{placeholder}` {why}")));
     let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.names.iter().cloned()).collect();
-    let odd = first.odd || first.substituted;
+    let becomes = can_become_builtin(first, context.kinds);
+    let odd = first.odd || first.substituted || becomes || (first.made && first.text.is_empty());
     match (first.holds, held) {
         (_, Some(placeholder)) if odd => refuse(
             placeholder,
@@ -220,6 +227,63 @@ fn unknown(
     }
 }
 
+/// Checks a command whose name is an expansion as what it becomes: the text in `${v:-text}`, or nothing at all.
+fn read_otherwise(
+    first: &Word,
+    rest: &[Word],
+    context: Context,
+    flow: &mut Flow,
+    found: &mut Found,
+) -> Result<(), Error> {
+    if context.depth == DEPTH_MAX {
+        return Err(Error::refused("the command's name is one of many expansions: write the name"));
+    }
+    let context = Context { depth: context.depth + 1, ..context };
+    let mut lines: Vec<Vec<Word>> = Vec::new();
+    if first.splits && first.text.is_empty() && first.holds.is_none() {
+        lines.push(rest.to_vec());
+    }
+    if !first.alternatives.is_empty() && first.holds.is_none() {
+        let text = first.with_alternatives();
+        let parts = text.split(|byte| first.splits && b" \t\n".contains(byte));
+        let literal = |part: &[u8]| Word { text: part.to_vec(), ..Word::default() };
+        let words = parts.filter(|part| !first.splits || !part.is_empty()).map(literal);
+        lines.push(words.chain(rest.iter().cloned()).collect());
+    }
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        let other = check(line, context, flow)?;
+        if let Some(reads) = other.reads {
+            found.reads.get_or_insert_default().extend(reads);
+        }
+        found.named = found.named.or(other.named);
+        if let Some(code) = other.code {
+            let all = found.code.get_or_insert_default();
+            all.push(b'\n');
+            all.extend(code);
+        }
+    }
+    Ok(())
+}
+
+/// Says whether the text of a word and what its expansions give can be the name of a builtin that evaluates.
+fn can_become_builtin(word: &Word, kinds: Kinds) -> bool {
+    // What stands for the name of a shell is no text of the word.
+    let shell = |name: &Vec<u8>| lists("SHELL BASH 0", name);
+    if word.text.is_empty() || (word.text == b"sh" && word.names.len() == 1 && word.names.iter().all(shell)) {
+        return false;
+    }
+    let (start, end) = word.text.split_at(word.gap.unwrap_or(word.text.len()));
+    let fits = |name: &str| {
+        name.as_bytes().strip_prefix(start).is_some_and(|rest| {
+            let mut rest = rest.iter();
+            end.iter().all(|byte| rest.any(|other| other == byte))
+        })
+    };
+    let names = OTHERS.iter().filter(|(of, _)| kinds.meets(*of)).map(|(_, names)| *names).chain([RULED]);
+    let mut all = names.flat_map(str::split_ascii_whitespace);
+    all.any(|name| fits(name) && can_evaluate(name.as_bytes(), kinds))
+}
+
 /// Says whether a name with this in it can be a builtin's.
 fn may_be_builtin(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_lowercase() || b"[:.-".contains(byte))
@@ -241,14 +305,29 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
         "declare" | "typeset" | "local" | "export" | "readonly" => {
             if !options(b"xrglu-") {
                 flow.evaluate_any();
+                // Another name for a variable that may be a prompt.
+                flow.expands_prompt |=
+                    rest.iter().any(|word| word.start().starts_with(b"-") && word.text.contains(&b'n'));
             }
             for word in rest {
                 declared(word, flow);
             }
         }
-        "integer" | "nameref" | "float" | "compound" | "enum" | "array" => flow.evaluate_any(),
+        "nameref" => {
+            flow.evaluate_any();
+            flow.expands_prompt = true;
+        }
+        "integer" | "float" | "compound" | "enum" | "array" => flow.evaluate_any(),
         "let" => flow.evaluate_any(),
+        // They run the editor's name as a command line.
+        "fc" | "hist" => {
+            let names = ["EDITOR", "FCEDIT", "HISTEDIT", "VISUAL"];
+            flow.evaluate(&names.map(|name| name.as_bytes().to_vec()));
+        }
         "printf" if rest.first().is_some_and(|word| word.text.starts_with(b"-v")) => {
+            // A name that is not known may be a prompt's.
+            let named = if rest[0].text == b"-v" { rest.get(1) } else { rest.first() };
+            flow.expands_prompt |= named.is_some_and(|word| word.gap.is_some());
             let target = match &rest[0].text[2..] {
                 b"" => rest.get(1).map_or(b"".as_slice(), |word| &word.text),
                 name => name,
@@ -260,7 +339,7 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
         }
         "cd" | "chdir" | "pushd" if rest.iter().any(|word| word.holds.is_some() || word.dynamic) => {
             for name in ["PWD", "OLDPWD", "DIRSTACK", "dirstack"] {
-                flow.store(name.as_bytes());
+                flow.fill(name.as_bytes());
             }
         }
         "read" | "mapfile" | "readarray" | "getln" | "vared" => {
@@ -316,13 +395,16 @@ fn runs(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
 fn declared(word: &Word, flow: &mut Flow) {
     let start = &word.text[..word.gap.unwrap_or(word.text.len())];
     let Some(end) = start.iter().position(|&byte| byte == b'=') else {
+        // A name that is not known may be a prompt's.
+        flow.expands_prompt |= word.text.contains(&b'=');
         return;
     };
     let name = start[..end].strip_suffix(b"+").unwrap_or(&start[..end]);
     flow.declare(name);
     match word.holds.is_some() {
         true => flow.store(name),
-        false => flow.copy(name, &word.names),
+        false if word.gap.is_none() && !word.odd => flow.text(name, &word.text[end + 1..], &mentions(word)),
+        false => flow.copy(name, &mentions(word)),
     }
 }
 

@@ -35,6 +35,10 @@ pub(super) struct Word {
     pub(super) braces: bool,
     /// The shell makes something else of its text: braces, patterns, `~`, `$'…'`.
     pub(super) odd: bool,
+    /// An expansion makes another text of a variable's: `${v/a/b}`, `${!v}`, flags of zsh.
+    pub(super) made: bool,
+    /// The literal texts in expansions such as `${v:-text}`, with where in `text` they stand.
+    pub(super) alternatives: Vec<(usize, Vec<u8>)>,
 }
 
 impl Word {
@@ -80,6 +84,15 @@ impl Word {
     pub(super) fn as_if_a_value(&self) -> Word {
         let holds = self.holds.or(self.dynamic.then_some(Placeholder::VALUE));
         Word { holds, ..self.clone() }
+    }
+
+    /// Returns the text of the word where each of its expansions gives the literal text that is in it.
+    pub(super) fn with_alternatives(&self) -> Vec<u8> {
+        let mut text = self.text.clone();
+        for (at, alternative) in self.alternatives.iter().rev() {
+            text.splice(*at..*at, alternative.iter().copied());
+        }
+        text
     }
 
     /// The literal start of the word.

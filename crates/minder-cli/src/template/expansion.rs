@@ -371,7 +371,11 @@ impl Scanner<'_> {
                     )));
                 }
                 Some(b'$') => {
+                    let name = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
+                    let before = self.at > 0 && name(self.source[self.at - 1]);
                     self.number(&mut word)?;
+                    // With what stands beside it, it is a name that the line does not have.
+                    self.flow.names_filled |= before || self.peek(0).is_some_and(name);
                     continue;
                 }
                 Some(byte) if byte.is_ascii_digit() => {
@@ -458,6 +462,7 @@ impl Scanner<'_> {
         // `${#` is the shell's, also where `{#` begins a placeholder.
         self.skip(2);
         self.forbidden.push(PARAMETER);
+        let mut inner = Word::default();
         loop {
             if self.placeholder(Quote::Inner)?.is_some() {
                 continue;
@@ -470,17 +475,21 @@ impl Scanner<'_> {
                         "quotes inside `\"${…}\"` are read differently by different shells: use a variable for the inner text",
                     ));
                 }
-                Some(b'\'') => self.single(&mut Word::default())?,
-                Some(b'"') => self.double(&mut Word::default())?,
-                Some(b'\\') => self.escape(&mut Word::default(), Quote::Double)?,
-                Some(b'$') => self.dollar(&mut Word::default(), quote)?,
-                Some(b'`') => self.backticks(&mut Word::default(), quote)?,
-                Some(_) => self.copy(1),
+                Some(b'\'') => self.single(&mut inner)?,
+                Some(b'"') => self.double(&mut inner)?,
+                Some(b'\\') => self.escape(&mut inner, Quote::Double)?,
+                Some(b'$') => self.dollar(&mut inner, quote)?,
+                Some(b'`') => self.backticks(&mut inner, quote)?,
+                Some(byte) => {
+                    inner.text.push(byte);
+                    self.copy(1);
+                }
             }
         }
         self.copy(1);
         self.forbidden.pop();
         self.nesting -= 1;
+        becomes(word, header, &inner);
         // `${name:=word}` assigns.
         let name = &header[..name_length(header)];
         if matches!(&header[name.len()..], [b'=', ..] | [b':', b'=', ..]) {
@@ -542,6 +551,7 @@ impl Scanner<'_> {
         self.copy(1);
         self.forbidden.pop();
         // Its text is what the shell makes of it: unknown here.
+        self.flow.names_filled = true;
         word.expansion();
         word.odd = true;
         Ok(())
@@ -584,6 +594,27 @@ impl Scanner<'_> {
         self.copy(at + 1 - self.at);
         Ok(())
     }
+}
+
+/// Notes what an expansion `${header` can become; `inner` is its text, as one word.
+fn becomes(word: &mut Word, header: &[u8], inner: &Word) {
+    word.substituted |= inner.substituted;
+    let rest = &header[name_length(header)..];
+    let operator = match rest {
+        [b'}', ..] if rest.len() < header.len() => return,
+        [b':', b'-' | b'=' | b'+', ..] => 2,
+        [b'-' | b'=' | b'+', ..] => 1,
+        [b':', b'?', ..] | [b'?', ..] if rest.len() < header.len() => return,
+        _ => {
+            word.made = true;
+            return;
+        }
+    };
+    let skipped = header.len() - rest.len() + operator;
+    let text = inner.with_alternatives();
+    word.odd |= inner.odd || text.iter().any(|byte| b"*?[~".contains(byte));
+    word.made |= inner.made;
+    word.alternatives.push((word.text.len(), text.get(skipped..).unwrap_or_default().to_vec()));
 }
 
 fn name_length(text: &[u8]) -> usize {

@@ -32,12 +32,18 @@ pub(super) struct Flow {
     numbers: BTreeSet<Vec<u8>>,
     /// Those that arithmetic reads, all of them numbers there.
     reckoned: BTreeSet<Vec<u8>>,
+    /// Those that arithmetic reads where they are not known to be numbers.
+    unknown: BTreeSet<Vec<u8>>,
     /// Those that get something else than a number.
     others: BTreeSet<Vec<u8>>,
     /// Those whose text is a command's name; whether its arguments hold values.
     commands: Vec<(Vec<u8>, bool)>,
     /// Those that get something else than the name of a program.
     unclear: BTreeSet<Vec<u8>>,
+    /// The line names a variable that shells fill with arguments, or makes up names.
+    pub(super) names_filled: bool,
+    /// A text with expansions, or one that is not known, becomes a prompt, which the shell expands: `$1` there is a value.
+    pub(super) expands_prompt: bool,
     /// A function runs its parameters as a command.
     pub(super) runs_parameters: bool,
     /// The name of a builtin that evaluates stands among the arguments of a command.
@@ -62,10 +68,18 @@ impl Flow {
         self.unclear.insert(name.to_vec());
     }
 
+    /// Notes that a shell puts a value into a variable by itself: it reads no code there.
+    pub(super) fn fill(&mut self, name: &[u8]) {
+        self.stores.names.insert(name.to_vec());
+        self.others.insert(name.to_vec());
+        self.unclear.insert(name.to_vec());
+    }
+
     /// Notes that a variable gets what these hold, or text of the line if there are none.
     pub(super) fn copy(&mut self, name: &[u8], from: &[Vec<u8>]) {
         self.copies.push((name.to_vec(), from.to_vec()));
         self.set(name);
+        self.expands_prompt |= variables::is_prompt(name);
         self.unclear.insert(name.to_vec());
     }
 
@@ -73,6 +87,7 @@ impl Flow {
     pub(super) fn text(&mut self, name: &[u8], text: &[u8], from: &[Vec<u8>]) {
         self.copies.push((name.to_vec(), from.to_vec()));
         self.set(name);
+        self.expands_prompt |= variables::is_prompt(name) && text.iter().any(|byte| b"$`".contains(byte));
         let first = text.split(|byte| b" \t\n".contains(byte)).next().unwrap_or_default();
         if builtins::can_evaluate(first, self.kinds) || builtins::is_prefix(first) {
             self.unclear.insert(name.to_vec());
@@ -113,7 +128,7 @@ impl Flow {
     pub(super) fn reckon(&mut self, name: &[u8]) {
         match self.numbers.contains(name) {
             true => drop(self.reckoned.insert(name.to_vec())),
-            false => self.evaluates.any = true,
+            false => drop(self.unknown.insert(name.to_vec())),
         }
     }
 
@@ -130,27 +145,33 @@ impl Flow {
         self.declared.insert(name.to_vec());
     }
 
-    /// Says whether no variable that may hold a value is read as code.
+    /// Says whether no variable that may hold a value is read as code, in a line with values.
     pub(super) fn is_safe(&self) -> bool {
-        let held = self.held();
+        let held = self.held(&[]);
         let holds = self.stores.any || !held.is_empty();
-        let any = self.evaluates.any || !self.reckoned.is_disjoint(&self.others);
+        // What the line sets may name any variable, also those that shells fill with arguments by themselves.
+        let set = |names: &BTreeSet<Vec<u8>>| !names.is_disjoint(&self.others);
+        let known = self.evaluates.any || set(&self.reckoned) || set(&self.unknown);
+        let any = known || !self.unknown.is_empty();
         let evaluates = any || !self.evaluates.names.is_empty();
-        !(any && holds || self.stores.any && evaluates || !held.is_disjoint(&self.evaluates.names))
+        let filled = self.held(&variables::filled());
+        !(any && holds || known && self.names_filled || self.stores.any && evaluates)
+            && filled.is_disjoint(&self.evaluates.names)
             && (!holds || self.arrays.is_disjoint(&self.declared))
     }
 
     /// Returns a variable that the line sets, and that names a command whose arguments hold values.
     pub(super) fn command_of_the_line(&self) -> Option<&[u8]> {
-        let held = self.held();
+        let held = self.held(&[]);
         let set = |name: &Vec<u8>| self.unclear.contains(name) || name == PARAMETERS;
         let found = self.commands.iter().find(|(name, values)| set(name) && (*values || !held.is_empty()));
         found.map(|(name, _)| name.as_slice())
     }
 
-    /// Returns the variables that may hold a value, by whatever way.
-    fn held(&self) -> BTreeSet<Vec<u8>> {
+    /// Returns the variables that may hold a value, by whatever way; `more` do, too.
+    fn held(&self, more: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
         let mut held = self.stores.names.clone();
+        held.extend(more.iter().cloned());
         loop {
             let before = held.len();
             for (name, from) in &self.copies {

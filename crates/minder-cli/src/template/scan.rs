@@ -154,7 +154,13 @@ impl<'a> Scanner<'a> {
                 "`${name}` names a command and is set in the line, and may be `eval`: write the name, or `env \"${name}\"`"
             )));
         }
-        if self.flow.is_safe() || self.seen.is_empty() {
+        if self.flow.expands_prompt && self.since(0).is_some() {
+            return Err(Error::refused(
+                "a prompt such as `PS4` is expanded once more, where a value could be code: write a prompt without expansions",
+            ));
+        }
+        self.flow.names_filled |= names_filled(self.source);
+        if self.flow.is_safe() || self.seen.iter().all(|seen| seen.placeholder.is_number()) {
             return Ok(());
         }
         Err(Error::refused(
@@ -441,7 +447,7 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         let (kinds, harmless) = (self.rules.kinds, self.rules.harmless);
-        let context = Context { kinds, function: self.functions > 0, harmless };
+        let context = Context { kinds, function: self.functions > 0, harmless, depth: 0 };
         let found = builtins::check(words, context, &mut self.flow)?;
         let sourced = matches!(words[0].text.as_slice(), b"." | b"source")
             && words.get(1).is_some_and(|file| file.text.starts_with(b"/dev/"));
@@ -682,6 +688,12 @@ pub(super) fn mentions(word: &Word) -> Vec<Vec<u8>> {
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let named = word.text.split(|byte| !name(byte)).filter(|text| is_name(text)).map(<[u8]>::to_vec);
     word.names.iter().cloned().chain(named).collect()
+}
+
+/// Says whether a line names a variable that shells fill with arguments by themselves.
+fn names_filled(line: &[u8]) -> bool {
+    let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    line.split(|byte| !name(byte)).any(variables::is_filled)
 }
 
 /// `2>`, or `{fd}>`.

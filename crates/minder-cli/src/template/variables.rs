@@ -41,6 +41,8 @@ const EVALUATED: &[(Kinds, &str)] = &[
         "MAILCHECK REPORTMEMORY REPORTTIME SAVEHIST SHLVL TMOUT TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID",
     ),
     (ZSH, "PERIOD BAUD MBEGIN MEND status"),
+    // The words of an `stty` that zsh runs before a command, formats that are expanded as prompts are.
+    (ZSH, "STTY WATCH WATCHFMT watch"),
     // A command's name (`< file` runs it), code of modules, folders of code, arrays of the prompt.
     (ZSH, "NULLCMD READNULLCMD MODULE_PATH TIMEFMT argv fpath module_path prompt psvar PSVAR zle_highlight"),
     (KSH, "COLUMNS ERRNO FIGNORE FUNCNEST HISTCMD HISTSIZE JOBMAX LINES MAILCHECK SHLVL TMOUT"),
@@ -88,6 +90,17 @@ pub(super) fn assigned(name: &[u8], kinds: Kinds) -> Use {
 /// Says whether shells put arguments into this variable by themselves.
 pub(super) fn is_filled(name: &[u8]) -> bool {
     lists(FILLED, name)
+}
+
+/// Says whether shells expand the text of this variable once more, as they do with `PS4`.
+pub(super) fn is_prompt(name: &[u8]) -> bool {
+    ["PS", "PROMPT", "RPROMPT", "RPS", "SPROMPT"].iter().any(|start| name.starts_with(start.as_bytes()))
+        || lists("prompt", name)
+}
+
+/// Returns the variables into which shells put arguments by themselves.
+pub(super) fn filled() -> Vec<Vec<u8>> {
+    FILLED.split_ascii_whitespace().map(|name| name.as_bytes().to_vec()).collect()
 }
 
 /// Says whether `name` is one of these, which have blanks between them.

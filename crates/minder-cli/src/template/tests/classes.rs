@@ -4,6 +4,8 @@ use super::*;
 
 const SHELLS: [&str; 7] = ["dash", "bash", "busybox", "zsh", "ksh93", "mksh", "yash"];
 
+const KORN: &[&str] = &["zsh", "ksh93", "mksh"];
+
 #[track_caller]
 fn in_each(shells: &[&str], line: &str, accepted: bool) {
     for shell in shells {
@@ -67,6 +69,119 @@ fn a_value_in_a_variable_stays_away_from_what_evaluates() {
 }
 
 #[test]
+fn an_expansion_that_can_name_a_builtin_is_read_as_it() {
+    for line in [
+        "${w:-eval} {}",
+        "\"${w:-eval}\" {}",
+        "${w-eval} {}",
+        "${w+eval} {}",
+        "${w:+eval} {}",
+        "${w:=eval} {}",
+        "${w:-${x:-eval}} {}",
+        "${w:-\"eval\"} {}",
+        "${w:-$(echo eval)} {}",
+        "${w:-`echo eval`} {}",
+        "${w:-command} eval {}",
+        "${w:-command eval} {}",
+        "command ${w:-eval} {}",
+        "command \"${w:-eval}\" {}",
+        "${w:-command} \"${x:-eval}\" {}",
+        "${w:-sh -c} 'echo {}'",
+        "${w:-sh} -c 'echo {}'",
+        "e${w:-v}al {}",
+        "e${w}val {}",
+        "${w}eval {}",
+        "$w eval {}",
+        "${w:-} eval {}",
+        "v={}; ${w:-eval} \"$v\"",
+        "v={}; ${w}eval \"$v\"",
+        "v={}; ${w:-eval} 'echo $((v))'",
+        "v={}; $w eval 'echo $((v))'",
+    ] {
+        in_each(&SHELLS, line, false);
+    }
+    for line in ["${!w} {}", "${w/#/eval} {}", "${w//*/eval} {}", "${w:0:4} {}", "$'ev'al {}"] {
+        in_each(&["bash"], line, false);
+    }
+    for line in ["${(P)w} {}", "${:-eval} {}", "${(e)w} {}", "${(k)builtins[(r)eval]} {}"] {
+        in_each(&["zsh"], line, false);
+    }
+    for line in [
+        "${CC:-gcc} -c {}",
+        "\"${CC:-gcc}\" -c {}",
+        "${PREFIX}gcc {}",
+        "${PREFIX:-arm-}gcc {}",
+        "\"${TOOLS:-/opt}/bin/cmd\" {}",
+        "\"${TOOLS%/}/cmd\" {}",
+        "$SUDO rm {}",
+        "${SUDO:-} rm {}",
+        "${SHELL:-/bin/sh} f {}",
+        "$SHELL f {}",
+        "${EDITOR:-vi -n} {}",
+    ] {
+        in_each(&SHELLS, line, true);
+    }
+}
+
+#[test]
+fn what_shells_fill_with_arguments_holds_a_value() {
+    for line in [
+        "PS4='$((_))'; set -x; : {}; :",
+        "PS4='$((v))'; v=_; set -x; : {}; :",
+        "PS4='$(($1))'; set -x; : {}",
+        "PS4='$((BASH_ARGV))'; set -x; : {}",
+        "PS4='`echo $1`'; set -x; : {}",
+        "export PS4='$((_))'; set -x; : {}; :",
+        "export PS4='$(($1))'; set -x; : {}; :",
+        "x='$(($1))'; PS4=$x; set -x; : {}",
+        "f() { PS4=$1; }; f '$(($1))'; set -x; : {}",
+        "for PS4 in '$(($1))'; do set -x; : {}; done",
+        ": ${PS4:=$(($1))}; set -x; : {}",
+        "unset PS4; : ${PS4:=\\$((_))}; set -x; : {}",
+        "printf -v PS4 %s '$(($1))'; set -x; : {}",
+        "n=PS4; printf -v $n %s '$(($1))'; set -x; : {}",
+        "n=PS4; export \"$n=\\$((\\$1))\"; set -x; : {}",
+        "typeset -n p=PS4; p='$(($1))'; set -x; : {}",
+        "PS4=+; PS4+='$(($1))'; set -x; : {}",
+        ": {}; export x=_; echo $((x))",
+        ": {}; echo $((_))",
+        ": {}; x=_; echo $((x))",
+        ": {}; x=_; y=x; let y",
+        ": {}; trap 'echo $((_))' EXIT",
+        ": {}; eval 'echo $((_))'",
+        ": {}; eval \"echo \\$((_)) $x\"",
+        ": {}; typeset -i n=_",
+        "EDITOR={}; set -o history; fc",
+    ] {
+        in_each(&SHELLS, line, false);
+    }
+    in_each(&["zsh"], ": {}; ${(e)_}", false);
+    in_each(&["zsh"], ": {}; echo ${(e)_}", false);
+    in_each(&["zsh"], ": {}; x=arg; echo $((${x}v))", false);
+    in_each(&["zsh"], ": {}; x=argv; echo $((x))", false);
+    in_each(KORN, ": {}; [ _ -eq 1 ]", false);
+    in_each(&["bash"], ": {}; _=1; echo ${x[_]}", false);
+    for line in ["STTY={} cat f", "export STTY={}", "WATCHFMT={}; :", "READNULLCMD={}; < f", "TIMEFMT={}; :"]
+    {
+        in_each(&["zsh"], line, false);
+    }
+    for line in [
+        "n=$(wc -l < f); echo $((n / 2)) {}",
+        "for i in $(seq 3); do cp {} x$((i * 2)); done",
+        "echo $((COUNT + 1)) {}",
+        "i=0; let i++; cp {} $i",
+        "echo {1}_x {} | tr ' ' _",
+        "PS4='+ '; set -x; cp {} x",
+        "export PS4='+ '; set -x; cp {} x",
+        "export $(cat env); cmd {}",
+        "export \"PATH=$HOME/bin:$PATH\"; cmd {}",
+        "EDITOR={} git commit",
+    ] {
+        in_each(&SHELLS, line, true);
+    }
+}
+
+#[test]
 fn lines_that_people_write_are_accepted() {
     for line in [
         "i=0; v={}; i=$((i+1)); echo \"$i\" \"$v\"",
@@ -101,7 +216,6 @@ fn lines_that_people_write_are_accepted() {
 
 #[test]
 fn what_one_shell_evaluates_is_refused_there_only() {
-    const KORN: &[&str] = &["zsh", "ksh93", "mksh"];
     const OTHERS: &[&str] = &["dash", "bash", "busybox", "yash"];
     for line in ["exit {}", "[ {} -eq 1 ]", "printf '%d' {}", "i={}; [ \"$i\" -lt 3 ]", "sleep {}; print {}"]
     {
