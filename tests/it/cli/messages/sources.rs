@@ -21,6 +21,17 @@ const VIEWS: &[&str] = &[
     "verbs/help.rs",
 ];
 
+/// Constants whose texts are names with blanks between them: builtins, variables and programs. They are data, of which a message
+/// shows one name at most.
+const NAMES: &[(&str, &[&str])] = &[
+    ("template/builtins.rs", &["SAFE", "RULED", "OTHERS", "SHOPT"]),
+    ("template/programs.rs", &["WRAPPERS", "GATHERERS", "PLAIN"]),
+    ("template/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
+];
+
+/// The file whose texts are no formats: `%` in them stands for a program.
+const CURES: &str = "template/programs.rs";
+
 /// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file, in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Tests of their own.
@@ -172,11 +183,13 @@ struct Literal {
     text: String,
     /// The names before the brackets that it stands in, the innermost last.
     within: Vec<String>,
+    /// The constant that it is a part of.
+    constant: Option<String>,
 }
 
 /// Fails unless each text is in the lines, or in the list of those that cannot be.
 pub(super) fn check(root: &Path, lines: &[&str]) {
-    let (mut missing, mut used) = (String::new(), BTreeSet::new());
+    let (mut missing, mut used, mut names) = (String::new(), BTreeSet::new(), BTreeSet::new());
     visit(root, &mut |path| {
         let name = path.strip_prefix(root).expect("a file of the sources").to_string_lossy().into_owned();
         if VIEWS.iter().any(|view| name.starts_with(view)) || name.contains("tests") {
@@ -184,8 +197,15 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
         }
         let source = fs::read_to_string(path).expect("a source");
         let source = source.split("\nmod tests {").next().unwrap_or_default();
-        for literal in literals(source).into_iter().filter(is_message) {
-            let part = fixed(&literal.text);
+        for literal in literals(source) {
+            if let Some(list) = list_of_names(&name, &literal) {
+                names.insert(list);
+                continue;
+            }
+            if !is_message(&literal) {
+                continue;
+            }
+            let part = if name == CURES { cure(&literal.text) } else { fixed(&literal.text) };
             if part.trim().len() < 4 || lines.iter().any(|line| line.contains(&part)) {
                 continue;
             }
@@ -209,6 +229,17 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
     }
     let unused = WITHOUT_A_CASE.iter().find(|(text, _)| !used.contains(text));
     assert!(unused.is_none(), "it has a case, or is no more: {unused:?}");
+    for (file, constants) in NAMES {
+        let gone = constants.iter().find(|constant| !names.contains(&(*file, **constant)));
+        assert!(gone.is_none(), "{file} has no such list of names: {gone:?}");
+    }
+}
+
+/// Returns the list of [`NAMES`] that a text belongs to.
+fn list_of_names(file: &str, literal: &Literal) -> Option<(&'static str, &'static str)> {
+    let (file, constants) = NAMES.iter().find(|(known, _)| *known == file)?;
+    let constant = constants.iter().find(|constant| literal.constant.as_deref() == Some(**constant))?;
+    Some((file, constant))
 }
 
 fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
@@ -226,7 +257,8 @@ fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
 /// Whether a person reads it: a sentence, or what is handed to those who say things.
 fn is_message(literal: &Literal) -> bool {
     let within = |name: &str| literal.within.iter().any(|call| call == name);
-    if within("#") || within("expect") || literal.text.len() > 600 {
+    // What `lists` looks a name up in is data, too.
+    if within("#") || within("expect") || within("lists") || literal.text.len() > 600 {
         return false;
     }
     let words = literal.text.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count();
@@ -256,17 +288,25 @@ fn fixed(format: &str) -> String {
     parts.into_iter().max_by_key(String::len).unwrap_or_default().trim().to_owned()
 }
 
+/// The longest part of a cure that is the same for each program.
+fn cure(text: &str) -> String {
+    text.split('%').max_by_key(|part| part.len()).unwrap_or_default().trim().to_owned()
+}
+
 /// All texts of a source, without its comments.
 fn literals(source: &str) -> Vec<Literal> {
     let bytes = source.as_bytes();
     let (mut found, mut within, mut at) = (Vec::new(), Vec::new(), 0);
+    // The constant that is declared here, and how many brackets it stands in.
+    let mut constant: Option<(String, usize)> = None;
     while at < bytes.len() {
         let rest = &source[at..];
         let length = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if let Some((text, length)) = literal(rest) {
             let line = source[..at].matches('\n').count() + 1;
-            found.push(Literal { line, text, within: within.clone() });
+            let constant = constant.as_ref().map(|(name, _)| name.clone());
+            found.push(Literal { line, text, within: within.clone(), constant });
             length
         } else if let Some(length) = character(rest) {
             length
@@ -274,6 +314,8 @@ fn literals(source: &str) -> Vec<Literal> {
             match bytes[at] {
                 b'(' | b'[' | b'{' => within.push(called(&source[..at])),
                 b')' | b']' | b'}' => _ = within.pop(),
+                b';' if constant.as_ref().is_some_and(|(_, depth)| *depth == within.len()) => constant = None,
+                b'c' => constant = declared(source, at).map(|name| (name, within.len())).or(constant),
                 _ => (),
             }
             rest.chars().next().map_or(1, char::len_utf8)
@@ -281,6 +323,14 @@ fn literals(source: &str) -> Vec<Literal> {
         at += length;
     }
     found
+}
+
+/// Returns the name of the constant whose declaration begins here.
+fn declared(source: &str, at: usize) -> Option<String> {
+    let in_word = |char: char| char.is_alphanumeric() || char == '_';
+    let rest = source[at..].strip_prefix("const ").filter(|_| !source[..at].ends_with(in_word))?;
+    let name = rest.split(|char| !in_word(char)).next()?;
+    (name != "fn").then(|| name.to_owned())
 }
 
 /// What stands before a bracket: `bail` of `bail!(`, `#` of `#[`.
