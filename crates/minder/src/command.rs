@@ -105,6 +105,7 @@ impl Descriptors {
 pub(crate) struct Kept {
     pub(crate) number: i32,
     /// What holds it open; `None` for one that this process inherited and that belongs to no object.
+    #[allow(dead_code, reason = "handles of Windows have no numbers that a child could know")]
     pub(crate) file: Option<Arc<File>>,
 }
 
