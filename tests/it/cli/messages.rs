@@ -33,9 +33,7 @@ mod sources;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime};

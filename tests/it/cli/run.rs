@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Live, MINDER, ended, fed, file, folder, input, jobs_in, minder, path};
+use super::{Live, ended, fed, file, folder, input, jobs_in, minder, path};
 use crate::kit::{KID, TESTKID};
 
 #[test]
@@ -292,7 +292,7 @@ fn minder_runs_inside_minder_and_reads_a_pipe() {
     let lines = "1\n2\n3\n";
     let mut command = minder("run -j3");
     command
-        .arg(format!("printf 'a\\nb\\n' | '{MINDER}' run -j1 {KID} echo-args {{}}"))
+        .arg(format!("printf 'a\\nb\\n' | '{}' run -j1 {KID} echo-args {{}}", super::MINDER))
         .stdin(input(lines.as_bytes()));
     let ended = Live::start(&command).finish().code(0);
     for own in ["1", "2", "3"] {
