@@ -245,7 +245,9 @@ fn children_die_with_a_minder_that_is_killed() {
 #[test]
 fn a_child_that_is_of_no_use_is_named() {
     // The words of a child are separated by blanks, which its path may have: it is found in PATH.
-    let folder = std::path::Path::new(TESTKID).parent().expect("a folder");
+    // Windows looks for programs in absolute folders only, and a drive is missing here.
+    let kid = std::path::absolute(TESTKID).expect("a path");
+    let folder = kid.parent().expect("a folder");
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
         Live::start(command.arg("--child").arg(child).env("PATH", folder)).finish().code(255)

@@ -33,7 +33,9 @@ mod sources;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -416,7 +418,9 @@ impl Scene {
 
 /// `PATH` with the folder of testkid: words that are separated by blanks cannot name it otherwise.
 fn with_testkid() -> OsString {
-    let own = Path::new(TESTKID).parent().expect("a folder").to_owned();
+    // Windows looks for programs in absolute folders only, and a drive is missing here.
+    let kid = std::path::absolute(TESTKID).expect("a path");
+    let own = kid.parent().expect("a folder").to_owned();
     let all = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(own).chain(std::env::split_paths(&all));
     std::env::join_paths(folders).expect("folders without colons")
