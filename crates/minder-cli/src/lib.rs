@@ -21,6 +21,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
@@ -30,8 +31,18 @@ use crate::flags::{Flags, Verb, mistake};
 use crate::plan::Manner;
 use crate::report::table::escape;
 
+/// The smallest stack of the main thread, in bytes: the parser of flags needs 64 KiB of it, and six times that without
+/// optimisation.
+const STACK_MIN: u64 = if cfg!(debug_assertions) { 512 << 10 } else { 96 << 10 };
+
 /// Runs the command with these arguments, of which the first is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    if let Some(bytes) = minder::os::stack_size().filter(|bytes| *bytes < STACK_MIN) {
+        let (has, needs) = (bytes >> 10, STACK_MIN >> 10);
+        return ended(Err(anyhow!(
+            "the stack may have {has} KiB only, and minder needs {needs} (`ulimit -s {needs}`)"
+        )));
+    }
     let mut args: Vec<OsString> = args.into_iter().collect();
     let mut manner = Manner::Own;
     if let Some((called, skipped)) = face::called(&args) {

@@ -280,12 +280,10 @@ impl Plan {
         };
         let control = Control::new(&flags, &options)?;
         let beside = Beside::new(&flags, &options, manner, read.width, &opened.names)?;
-        let (base, times, around) = template.lengths();
-        // Behind the last argument stands no blank, at each of its places; one byte ends the line.
-        let base = base.saturating_sub(times - 1);
-        let cost = Box::new(move |argument: &OsStr| (argument.len() + 1) * times + around);
+        let lengths = template.lengths();
+        let cost = Box::new(move |argument: &OsStr| lengths.cost(argument));
         let line = || line(&template, control.folder.as_ref());
-        opened.costs(base, cost, template.bytes_max(), || template.arguments_max(), line);
+        opened.costs(lengths.once, cost, template.bytes_max(), || template.arguments_max(), line);
         let gathers = opened.gathers();
         let flags_tty = flags.control.tty;
         let RunFlags { eyes, output, record, leak, grace, backend, no_guard, input, .. } = flags;

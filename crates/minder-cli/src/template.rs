@@ -91,7 +91,7 @@ use placeholder::{Placeholder, Source};
 pub use demand::Demand;
 pub(crate) use dialect::is_posix as is_posix_shell;
 pub use lexicon::{Builtin, Lexicon};
-pub use size::Size;
+pub use size::{Lengths, Size};
 
 /// A command with places for values, parsed once and expanded for every job.
 #[derive(Debug, Clone)]
@@ -356,14 +356,13 @@ impl Template {
         self.placeholders().next().is_some()
     }
 
-    /// How long the command is as it is written: without arguments; how often each argument stands in it, with a blank; and
-    /// what stands around it in words that are repeated for each.
-    pub fn lengths(&self) -> (usize, usize, usize) {
+    /// How long a job's command is as it is written.
+    pub fn lengths(&self) -> Lengths {
         match &self.body {
             Body::Direct(words) => words.lengths(),
             Body::Shell(line) => line.lengths(),
             Body::Environment(line) => line.lengths(),
-            Body::Script(_) => (0, 1, 0),
+            Body::Script(_) => Lengths { times: 1, each: 1, once: 0 },
         }
     }
 

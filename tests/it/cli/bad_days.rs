@@ -150,3 +150,14 @@ fn a_file_that_may_not_grow_is_a_full_disk_to_us_and_a_signal_to_jobs() {
     let ended = run(&format!("--no-record 'echo {{}}; {kid} spew 100000 >large' ::: 1")).code(1);
     assert!(ended.text() == "1\n" && ended.err.contains("1 failed"), "{ended:?}");
 }
+
+#[cfg(unix)] // A limit of the stack.
+#[test]
+fn a_stack_that_is_too_small_is_said() {
+    for (limit, code) in [(64, 255), (1024, 0)] {
+        let mut command = super::from("/bin/sh", "-c");
+        command.arg(format!("ulimit -s {limit}; exec \"$0\" run --no-record echo ::: a")).arg(super::MINDER);
+        let ended = Live::start(&mut command).finish().code(code);
+        assert_eq!(ended.err.contains("stack may have 64 KiB only"), code != 0, "{ended:?}");
+    }
+}

@@ -16,7 +16,8 @@ use super::scan::{Quote, Seen};
 use super::shell::nowhere;
 use super::written::{Part, Written};
 use super::{
-    Call, Checks, Error, ErrorKind, Job, Options, Placeholder, Repeat, Size, cmd, display, os_str, powershell,
+    Call, Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Repeat, Size, cmd, display, os_str,
+    powershell,
 };
 
 /// A line and what it is started with.
@@ -241,8 +242,8 @@ impl Line {
         if self.shell.dialect != Dialect::Cmd || !repeats {
             return usize::MAX;
         }
-        let (fixed, times, around) = self.written.lengths();
-        (CMD_LINE_MAX.saturating_sub(fixed) / (times * REFERENCE_MAX + around)).max(1)
+        let Lengths { once, times, each } = self.written.lengths();
+        (CMD_LINE_MAX.saturating_sub(once) / (times * REFERENCE_MAX + each)).max(1)
     }
 
     /// How many bytes the line may have with its values.
@@ -256,11 +257,13 @@ impl Line {
     }
 
     /// See [`super::Template::lengths`].
-    pub(super) fn lengths(&self) -> (usize, usize, usize) {
-        let (fixed, times, around) = self.written.lengths();
-        // The quotes around each value.
-        let quotes = if self.shell.dialect == Dialect::Cmd { 2 * times } else { 0 };
-        (fixed, times, around + quotes)
+    pub(super) fn lengths(&self) -> Lengths {
+        let mut lengths = self.written.lengths();
+        if self.shell.dialect == Dialect::Cmd {
+            // The quotes around each value.
+            lengths.each += 2 * lengths.times;
+        }
+        lengths
     }
 
     pub(super) fn display(&self, job: &Job<'_>) -> String {

@@ -9,7 +9,7 @@ use super::kinds::{ALL, YASH};
 use super::placeholder::Source;
 use super::scan::{Quote, Rules, Scanner, Seen};
 use super::written::{Part, Written};
-use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Size, builtins, display, os_str};
+use super::{Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Size, builtins, display, os_str};
 
 /// A shell line and what it is started with.
 #[derive(Debug, Clone)]
@@ -186,7 +186,7 @@ impl Line {
     }
 
     /// See [`super::Template::lengths`].
-    pub(super) fn lengths(&self) -> (usize, usize, usize) {
+    pub(super) fn lengths(&self) -> Lengths {
         self.written.lengths()
     }
 

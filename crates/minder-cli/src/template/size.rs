@@ -55,6 +55,30 @@ impl Size {
     }
 }
 
+/// How long the command of a job is as it is written: its words with a blank between them, and one byte that ends it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lengths {
+    /// What is there once. The blank behind the last argument, which is not there, is taken off.
+    pub once: usize,
+    /// What each argument adds beside itself: blanks, and what stands around it in words that are repeated.
+    pub each: usize,
+    /// How often each argument is there.
+    pub times: usize,
+}
+
+impl Lengths {
+    /// Adds places at which arguments stand one behind the other.
+    pub(super) fn joined(&mut self, places: usize) {
+        self.each += places;
+        self.once = self.once.saturating_sub(places);
+    }
+
+    /// What one more argument adds.
+    pub fn cost(&self, argument: &OsStr) -> usize {
+        (argument.len() * self.times + self.each).max(1)
+    }
+}
+
 /// The place of an argument that may be any column.
 pub(super) const ANY: usize = usize::MAX;
 

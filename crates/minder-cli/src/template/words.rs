@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use super::evaluators::{self, Word};
 use super::lexicon::Lexicon;
 use super::placeholder::{Piece, Source};
-use super::{Checks, Error, ErrorKind, Job, Options, Placeholder, Repeat, Size, display, os_str};
+use super::{Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Repeat, Size, display, os_str};
 
 /// The words of a command that is run without a shell.
 #[derive(Debug, Clone)]
@@ -69,22 +69,25 @@ impl Words {
     }
 
     /// See [`super::Template::lengths`].
-    pub(super) fn lengths(&self) -> (usize, usize, usize) {
-        let (mut fixed, mut times, mut around) = (0, 0, 0);
+    pub(super) fn lengths(&self) -> Lengths {
+        let mut lengths = Lengths::default();
         for word in &self.words {
             let text = word.iter().map(|piece| match piece {
                 Piece::Text(text) => text.len(),
                 Piece::Value(_) => 0,
             });
-            let text: usize = text.sum();
+            // With the blank behind the word; the last one stands for the end of the line.
+            let text = text.sum::<usize>() + 1;
             let each = word.iter().filter(|piece| matches!(piece, Piece::Value(p) if p.repeats())).count();
-            times += each;
-            match self.repeat {
-                Repeat::Context if each > 0 => around += text,
-                _ => fixed += text + 1,
+            lengths.times += each;
+            if self.repeat == Repeat::Context && each > 0 {
+                lengths.each += text;
+            } else {
+                lengths.once += text;
+                lengths.joined(each);
             }
         }
-        (fixed, times.max(1), around)
+        lengths
     }
 
     pub(super) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {

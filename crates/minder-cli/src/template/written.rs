@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::Placeholder;
 use super::scan::Seen;
+use super::{Lengths, Placeholder};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -27,14 +27,21 @@ impl Written {
     }
 
     /// See [`super::Template::lengths`].
-    pub(super) fn lengths(&self) -> (usize, usize, usize) {
+    pub(super) fn lengths(&self) -> Lengths {
         let each = self.seen.iter().filter(|seen| seen.placeholder.repeats());
         let (times, written) = each.fold((0, 0), |(times, written), seen| (times + 1, written + seen.length));
-        let spans: usize = self.spans.iter().map(|span| span.len()).sum();
-        // In repeated words stand all placeholders of every argument, if there are such words.
-        let around = spans.saturating_sub(if self.spans.is_empty() { 0 } else { written });
-        let fixed = self.text.len() - if self.spans.is_empty() { written } else { spans };
-        (fixed, times.max(1), around)
+        let mut lengths = Lengths { once: self.text.len() + 1, times, ..Lengths::default() };
+        if self.spans.is_empty() {
+            lengths.once -= written;
+            lengths.joined(times);
+        } else {
+            // In repeated words stand all placeholders of every argument.
+            let spans: usize = self.spans.iter().map(|span| span.len()).sum();
+            lengths.once -= spans;
+            lengths.each = spans.saturating_sub(written);
+            lengths.joined(self.spans.len());
+        }
+        lengths
     }
 
     /// Whether nothing is joined to a placeholder.

@@ -384,3 +384,16 @@ pub fn nice_for(niceness: i32) -> i32 {
 pub fn terminal_size() -> Option<Size> {
     system::terminal_size()
 }
+
+/// How many bytes the stack of the main thread may have (`ulimit -s`), if that is limited and known.
+///
+/// - Unix: the soft limit `RLIMIT_STACK` (getrlimit(2)); arguments and environment lie there too (execve(2)). Windows: the
+///   program's own file says it, so none is known.
+///
+/// ```
+/// assert!(minder::os::stack_size().is_none_or(|bytes| bytes > 0));
+/// ```
+#[must_use]
+pub fn stack_size() -> Option<u64> {
+    system::stack_size()
+}

@@ -349,6 +349,11 @@ pub(super) fn terminal_size() -> Option<Size> {
     Some(Size { rows: size.ws_row, columns: size.ws_col }).filter(|size| size.rows > 0 && size.columns > 0)
 }
 
+/// See [`super::stack_size`].
+pub(super) fn stack_size() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Stack).current
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

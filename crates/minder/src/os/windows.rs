@@ -277,6 +277,11 @@ pub(super) fn terminal_size() -> Option<Size> {
     None
 }
 
+/// See [`super::stack_size`].
+pub(super) fn stack_size() -> Option<u64> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
