@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -45,15 +46,24 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], with a standard output that goes through this file; it is shown at the end, and returned. A pipe might be held
-/// open by whoever outlives the command.
+/// As [`run`], with a standard output that goes through this file; it is shown as it comes, and returned. A pipe might be held
+/// open by a process that outlives the command.
 pub(crate) fn run_heard(cmd: &mut Command, through: &Path) -> Result<String> {
+    eprintln!("  $ {}", show(cmd));
     let file =
         std::fs::File::create(through).with_context(|| format!("cannot make {}", through.display()))?;
-    let ran = run(cmd.stdout(file));
-    let said = String::from_utf8_lossy(&std::fs::read(through)?).into_owned();
-    print!("{said}");
-    ran.map(|()| said)
+    let (mut grown, mut said) = (std::fs::File::open(through)?, Vec::new());
+    let mut show = || {
+        let known = said.len();
+        let more = grown.read_to_end(&mut said);
+        more.and_then(|_| io::stdout().write_all(&said[known..]))
+    };
+    let ended = watch(cmd.stdout(file), Duration::from_millis(200), |_| drop(show()))?;
+    show()?;
+    if !ended.success() {
+        bail!("`{}` failed ({ended})", brief(cmd));
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// Runs the command unseen and returns what it wrote to its standard output.
@@ -83,16 +93,16 @@ pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs the command to its end, and calls `look` every so often meanwhile.
+/// Runs the command to its end, and calls `look` with its process number every so often meanwhile. Returns how it ended.
 #[expect(
     clippy::disallowed_methods,
     reason = "xtask has to build without minder, whose Command it cannot use"
 )]
-pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<()> {
+pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<ExitStatus> {
     let mut child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     let pid = child.id();
     let (tell, ended) = mpsc::channel();
-    let waiter = std::thread::spawn(move || tell.send(child.wait().map(drop)));
+    let waiter = std::thread::spawn(move || tell.send(child.wait()));
     let end = loop {
         match ended.recv_timeout(every) {
             Err(mpsc::RecvTimeoutError::Timeout) => look(pid),
