@@ -155,6 +155,66 @@ fn many_jobs_that_are_killed_alone_all_have_failed() {
     assert_eq!(file(&joblog).lines().count(), 701, "{}", ended.err);
 }
 
+/// What is decided at the end of such a job does not wait for its row.
+#[test]
+fn a_halt_does_not_wait_for_the_row_that_is_held() {
+    let folder = folder();
+    let joblog = folder.path().join("joblog");
+    let mut command = minder(&format!("run -j2 --no-record --halt now,fail=1 --joblog {}", path(&joblog)));
+    command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {TESTKID} sleep-ms 600000;; esac"));
+    command.args([":::", "1", "2", "3"]);
+    let ended = Live::start(&command).finish();
+    assert!(matches!(ended.status, Status::Exited(137)), "{ended:?}");
+    let log = file(&joblog);
+    let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|row| row.split('\t').collect()).collect();
+    // The one that halted the run has a row; the one that it ended has one with the time until then, or none.
+    assert!(rows.iter().any(|row| row[0] == "1" && row[7] == "9"), "{log}");
+    assert!(
+        rows.iter().all(|row| row[0] != "3" && row[3].trim().parse::<f64>().is_ok_and(|took| took < 60.0))
+    );
+}
+
+#[test]
+fn a_retry_does_not_wait_for_the_row_that_is_held() {
+    let folder = folder();
+    let (log, tries) = (folder.path().join("joblog"), folder.path().join("tries"));
+    let mut command = minder(&format!("run -j1 --no-record --retries 4 --joblog {}", path(&log)));
+    command.arg(format!("echo {{}} >>{}; echo said {{}}; kill -9 $$", path(&tries)));
+    command.args([":::", "1", "2"]);
+    let ended = Live::start(&command).finish().code(2);
+    // The output of the last attempt of each, once.
+    assert_eq!(ended.text(), "said 1\nsaid 2\n");
+    let tries = file(&tries);
+    assert_eq!(["1", "2"].map(|job| tries.lines().filter(|line| *line == job).count()), [4, 4]);
+    assert_eq!(file(&log).lines().count(), 3, "one row each");
+}
+
+/// Held outputs are bounded together: what is too much is written at once, and all of it comes.
+#[test]
+fn much_output_of_jobs_that_were_killed_is_not_lost() {
+    for flags in ["-k", "", "--tag", "--files"] {
+        let mut command = minder(&format!("run -j4 --no-record --quiet {flags}"));
+        command.arg(format!("{TESTKID} spew 200000; echo end {{}}; kill -9 $$"));
+        command.args([":::"]).args((0..40).map(|job| job.to_string()));
+        let ended = Live::start(&command).finish().code(40);
+        let text = match flags {
+            "--files" => ended
+                .text()
+                .lines()
+                .map(|name| {
+                    let text = file(Path::new(name));
+                    std::fs::remove_file(name).expect("an output");
+                    text
+                })
+                .collect(),
+            _ => ended.text().to_owned(),
+        };
+        assert!(text.len() >= 40 * 200_000, "{flags}: {} bytes", text.len());
+        // The pattern ends without a newline.
+        assert_eq!(text.matches("end ").count(), 40, "{flags}");
+    }
+}
+
 #[test]
 fn a_job_that_signals_its_parent_ends_the_run() {
     let folder = folder();

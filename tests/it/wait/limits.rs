@@ -293,3 +293,19 @@ fn a_backend_that_is_forbidden_says_why_and_the_default_works() {
     minder::ChildSet::new(limits).expect_err("no mechanism");
     minder::ChildSet::new(minder::Limits::default()).expect("the default");
 }
+
+#[cfg(unix)] // Elsewhere it takes a poller.
+#[test]
+fn one_source_is_waited_for_without_a_free_descriptor() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    alone("wait::limits::one_source_is_waited_for_without_a_free_descriptor", || {
+        let (reader, mut writer) = pipe().expect("a pipe");
+        // One: poll(2) refuses more sources than there may be descriptors.
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..before }).expect("one's own limit");
+        let wait = |deadline| minder::os::wait_ready(&reader, Interest::READABLE, Some(deadline));
+        assert!(!wait(Instant::now()).expect("poll(2) alone"));
+        writer.write_all(b"x").expect("room");
+        assert!(wait(patience()).expect("poll(2) alone"));
+    });
+}

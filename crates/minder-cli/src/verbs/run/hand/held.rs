@@ -67,13 +67,16 @@ impl Hand<'_> {
         let output = self.batch.take_open();
         let due = Instant::now() + HOLD;
         self.held.push_back(Held { due, start, task, running, outcome, cause, output });
-        let sum = |of: fn(&Held) -> usize| self.held.iter().map(of).sum::<usize>();
-        let mut over = self.held.len() > HELD_MAX;
-        over |= sum(|held| held.output.len()) > HELD_BYTES_MAX;
-        over |= sum(|held| held.output.files() + held.running.files_open()) > HELD_FILES_MAX;
-        if over {
+        while self.holds_too_much() {
             self.release_first();
         }
+    }
+
+    fn holds_too_much(&self) -> bool {
+        let sum = |of: fn(&Held) -> usize| self.held.iter().map(of).sum::<usize>();
+        self.held.len() > HELD_MAX
+            || sum(|held| held.output.len()) > HELD_BYTES_MAX
+            || sum(|held| held.output.files() + held.running.files_open()) > HELD_FILES_MAX
     }
 
     /// Writes all of them down.
