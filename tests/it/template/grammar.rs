@@ -123,8 +123,11 @@ impl Case {
             word.windows(2).any(|pair| pair[0] == b'$' && pair[1].is_ascii_digit() && pair[1] != b'0')
                 || word.windows(3).any(|three| three.starts_with(b"${") && three[2].is_ascii_digit())
         };
+        // A dollar sign of the user's may stand before what a value or a variable holds.
+        let dollar = |value: &OsString| [&b"$"[..], b"${"].iter().any(|end| value.as_bytes().ends_with(end));
         let written = own(&self.line.clone().into_bytes())
-            || self.columns.iter().any(|value| own(&value.as_bytes().to_vec()));
+            || self.line.contains("$\"")
+            || self.columns.iter().any(|value| own(&value.as_bytes().to_vec()) || dollar(value));
         if !written && trace.calls.iter().flatten().any(own) {
             return Some(Fault::Parameter);
         }

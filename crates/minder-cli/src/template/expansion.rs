@@ -2,7 +2,7 @@
 
 use super::evaluators::{PROCESS, Word};
 use super::flow::PARAMETERS;
-use super::kinds::ZSH;
+use super::kinds::{KSH, ZSH};
 use super::scan::{Forbidden, Quote, Scanner, Seen};
 use super::variables::{self, Use};
 use super::{Error, Repeat};
@@ -457,7 +457,7 @@ impl Scanner<'_> {
             self.flow.evaluate_any();
         }
         self.named_in_braces(word, header);
-        let before = self.expanded.len();
+        let (before, first) = (self.expanded.len(), self.seen.len());
         self.deeper()?;
         // `${#` is the shell's, also where `{#` begins a placeholder.
         self.skip(2);
@@ -489,6 +489,15 @@ impl Scanner<'_> {
         self.copy(1);
         self.forbidden.pop();
         self.nesting -= 1;
+        // Where the variable is not set, ksh93 puts in the text of the line.
+        if let (Some(seen), [b'/', b'%' | b'#', b'/', ..], true) =
+            (self.seen.get(first), &header[name_length(header)..], self.rules.kinds.meets(KSH))
+        {
+            return Err(Error::refused(format!(
+                "`{}` takes the place of an empty pattern, which ksh93 reads as text: write a pattern",
+                seen.placeholder
+            )));
+        }
         becomes(word, header, &inner);
         // `${name:=word}` assigns.
         let name = &header[..name_length(header)];
