@@ -490,11 +490,11 @@ impl Scanner<'_> {
         self.forbidden.pop();
         self.nesting -= 1;
         // Where the variable is not set, ksh93 puts in the text of the line.
-        if let (Some(seen), [b'/', b'%' | b'#', b'/', ..], true) =
+        if let (Some(seen), [b'/', b'%' | b'#', ..], true) =
             (self.seen.get(first), &header[name_length(header)..], self.rules.kinds.meets(KSH))
         {
             return Err(Error::refused(format!(
-                "`{}` takes the place of an empty pattern, which ksh93 reads as text: write a pattern",
+                "`{}` stands in `${{name/%…}}` or `${{name/#…}}`, which is text to ksh93 where the variable is not set: write `${{name%…}}`",
                 seen.placeholder
             )));
         }

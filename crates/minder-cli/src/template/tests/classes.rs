@@ -258,9 +258,9 @@ fn what_one_shell_evaluates_is_refused_there_only() {
     in_each(&["bash"], "v={}; jobs -x eval \"$v\"", false);
     in_each(&["bash"], "v={}; echo ${v:0:3} ${v/a/b} ${v^^} ${v@Q}", true);
     in_each(&["bash"], "v={}; echo ${v@P}", false);
-    in_each(&["ksh93"], "echo ${v/%/\"{}\"}", false);
-    in_each(&["bash", "zsh", "mksh"], "echo ${v/%/\"{}\"}", true);
-    in_each(&["ksh93", "bash"], "echo ${v/%.c/\"{}\"}", true);
+    in_each(&["ksh93"], "echo ${v/%.c/\"{#}\"}", false);
+    in_each(&["bash", "zsh", "mksh"], "echo ${v/#.c/\"{#}\"}", true);
+    in_each(&["ksh93", "bash"], "echo ${v/.c/\"{#}\"}", true);
     in_each(&["bash"], "shopt -s nullglob; cat {}/*", true);
     in_each(&["bash", "dash", "busybox"], "read -p {}: x", true);
     in_each(KORN, "read -p {}: x", false);
