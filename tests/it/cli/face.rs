@@ -227,3 +227,25 @@ fn a_turn_ends_with_its_holder() {
     assert!(next.wall < Duration::from_secs(30));
     holder.finish().by(Signal::KILL);
 }
+
+/// Values beside `--pipe` come from a named pipe, which is silent: neither the end of the run waits for them, nor the jobs that run.
+#[cfg(unix)] // A named pipe.
+#[test]
+fn values_that_do_not_come_hold_nothing_up() {
+    use rustix::fs::{CWD, Mode, OFlags, mkfifoat, openat};
+    let folder = folder();
+    let values = folder.path().join("values");
+    mkfifoat(CWD, &values, Mode::RWXU).expect("a pipe");
+    let writer = openat(CWD, &values, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("a pipe");
+    rustix::io::write(&writer, b"one\n").expect("room");
+    let words = ["--pipe", "-N1", "-j2", "--lb", "cat; echo {}", "::::", path(&values)];
+    let mut live = Live::start(face("parallel", &words).stdin(Stdio::Piped));
+    live.write(b"1\n2\n3\n");
+    live.until("the first job", |record| record.outs[0] == b"1\none\n");
+    rustix::io::write(&writer, b"two\n").expect("room");
+    live.until("the second job", |record| record.outs[0] == b"1\none\n2\ntwo\n");
+    live.signal(Signal::TERM);
+    let ended = live.finish().by(Signal::TERM);
+    assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
+    drop(writer);
+}

@@ -189,6 +189,18 @@ fn a_retry_does_not_wait_for_the_row_that_is_held() {
     assert_eq!(file(&log).lines().count(), 3, "one row each");
 }
 
+/// The next job is seen as it writes, once the row of the one before it is written.
+#[test]
+fn the_job_behind_one_that_was_killed_is_seen_as_it_writes() {
+    let mut command = minder("run -j1 --no-record --quiet");
+    command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {TESTKID} sleep-ms 600000;; esac"));
+    command.args([":::", "1", "2"]);
+    let mut live = Live::start(&command);
+    live.until("what the second has written", |record| record.outs[0] == b"early\n");
+    live.signal(Signal::TERM);
+    live.finish().by(Signal::TERM);
+}
+
 /// Held outputs are bounded together: what is too much is written at once, and all of it comes.
 #[test]
 fn much_output_of_jobs_that_were_killed_is_not_lost() {

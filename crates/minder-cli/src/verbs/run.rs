@@ -16,6 +16,7 @@ mod job;
 mod kept;
 mod lines;
 mod output;
+mod parts;
 mod pipe;
 mod results;
 mod roster;
@@ -39,7 +40,8 @@ use minder::{Backlog, ChildSet, Descriptors, Ending, Guard, GuardOptions, Limits
 use self::ask::Ask;
 use self::book::{Book, Left};
 use self::desk::Desk;
-use self::input::{Input, PartsOf, Source};
+use self::input::{Input, Source};
+use self::parts::Values;
 use self::results::table::Table;
 use self::roster::Roster;
 use self::screen::{Screen, Streams};
@@ -334,11 +336,12 @@ fn source(plan: &Plan, opened: Opened, degree: usize, book: Option<&Book>) -> Re
             Some(book) => book.folder().join(format!("{}-", book.name("part", 0).unwrap_or_else(part_name))),
             None => "part-".into(),
         });
-        return Ok(Source::Parts(Box::new(PartsOf {
+        return Ok(Source::Parts(Box::new(parts::Parts {
             pipe: spread::open(pipe, slots)?,
-            values: pipe.has_values.then_some(opened),
+            values: if pipe.has_values { Values::Here(Box::new(opened)) } else { Values::None },
             runs_values: pipe.runs_values,
             name,
+            held: None,
         })));
     }
     let order = match plan.order {

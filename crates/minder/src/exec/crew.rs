@@ -428,6 +428,7 @@ struct Loop<'a, W: Worker> {
 
 /// The system refuses starts for want of descriptors, processes or memory.
 struct Shortage {
+    /// Since when, with no job of ours that could give something back.
     since: Instant,
     /// How long the loop waits before it tries again.
     pause: Duration,
@@ -596,10 +597,12 @@ impl<W: Worker> Loop<'_, W> {
         let now = Instant::now();
         let shortage = self.shortage.get_or_insert(Shortage { since: now, pause: SHORTAGE_MIN / 2 });
         shortage.pause = (shortage.pause * 2).min(SHORTAGE_MAX);
-        let (at, is_long) = (now + shortage.pause, now.duration_since(shortage.since) >= SHORTAGE_PATIENCE);
+        let at = now + shortage.pause;
         let mut state = self.crew.lock();
         state.schedule.put_back(start, job);
-        if self.set.is_empty() && state.schedule.counts().running == 0 && is_long {
+        if !self.set.is_empty() || state.schedule.counts().running > 0 {
+            shortage.since = now;
+        } else if now.duration_since(shortage.since) >= SHORTAGE_PATIENCE {
             return Err(error);
         }
         if self.set.is_empty() {

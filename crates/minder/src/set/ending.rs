@@ -106,8 +106,8 @@ impl ChildSet {
                 return Ok(Some(Event::Eof(token, stream)));
             }
         }
-        self.notices.pop_front();
         self.leave_turns(token)?;
+        self.notices.pop_front();
         let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
         kid.close(&mut self.port);
         kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(Spill::discard);

@@ -7,17 +7,17 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use minder::exec::{Crew, Supply};
 use minder::os::read_at;
 
 use super::again::Again;
 use super::ask::Ask;
+use super::parts::Parts;
 use super::pipe::{Part, Pipe};
 use crate::input::{Arguments, Opened, Order, Ordered};
 use crate::report::explain;
@@ -65,46 +65,7 @@ pub(super) enum Source {
     /// From what was read to its end.
     Ordered(Box<Ordered>),
     /// Parts of the input.
-    Parts(Box<PartsOf>),
-}
-
-/// Parts of the input, and what is given to jobs beside them.
-#[derive(Debug)]
-pub(super) struct PartsOf {
-    pub(super) pipe: Arc<Pipe>,
-    /// The first job gets the first of them, and so on.
-    pub(super) values: Option<Opened>,
-    /// Whether a value is the command, so that a job without one cannot be.
-    pub(super) runs_values: bool,
-    /// For a file with the part: this path with the job's number behind it. It takes the place of the first value.
-    pub(super) name: Option<PathBuf>,
-}
-
-impl PartsOf {
-    /// The arguments of job `number`, whose turn it is.
-    fn arguments(&mut self, number: u64) -> Result<Arguments> {
-        let values = match &mut self.values {
-            None => Arguments::Columns(Vec::new()),
-            Some(values) => match values.next()? {
-                Some(values) => values,
-                None if self.runs_values => bail!(
-                    "the input has a part for job {number}, and no command for it: `:::` names fewer of them"
-                ),
-                // As with GNU parallel, the placeholders of the others stand for nothing.
-                None => Arguments::Columns(vec![OsString::new()]),
-            },
-        };
-        let Some(name) = &self.name else { return Ok(values) };
-        // What has this name is made anew, and goes with the job.
-        let mut name = name.clone().into_os_string();
-        name.push(number.to_string());
-        let mut columns = match values {
-            Arguments::Columns(columns) => columns,
-            unfit @ Arguments::Unfit(_) => return Ok(unfit),
-        };
-        columns.splice(..columns.len().min(1), [name]);
-        Ok(Arguments::Columns(columns))
-    }
+    Parts(Box<Parts>),
 }
 
 impl Source {
@@ -184,9 +145,7 @@ impl Input {
             Source::Unread(opened, _) => (opened.total(), true, None),
             Source::Ordered(ordered) => (Some(ordered.total()), false, None),
             // With --tee each set of values is a job; otherwise each part is one.
-            Source::Parts(parts) => {
-                (parts.values.as_ref().filter(|_| parts.pipe.is_tee()).and_then(Opened::total), false, None)
-            }
+            Source::Parts(parts) => (parts.values.total().filter(|_| parts.pipe.is_tee()), false, None),
         };
         let pipe = match &source {
             Source::Parts(parts) => Some(Arc::clone(&parts.pipe)),
@@ -245,6 +204,7 @@ impl Input {
             let read = move || pipe.read(move || crew.wake());
             reader.spawn(read).context("cannot start a thread for the input")?;
         }
+        self.read_values_on(crew)?;
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
@@ -253,6 +213,35 @@ impl Input {
         reader
             .spawn(move || input.read(&mut source, &crew))
             .context("cannot start a thread for the input")?;
+        Ok(())
+    }
+
+    /// The same for the values beside parts.
+    fn read_values_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
+        let ahead = match &mut self.lock().made_here {
+            Some(Source::Parts(parts)) => parts.values.read_ahead(),
+            _ => None,
+        };
+        let Some((mut opened, sender)) = ahead else { return Ok(()) };
+        let (input, crew) = (Arc::clone(self), Arc::clone(crew));
+        let wake = move || {
+            if std::mem::take(&mut input.lock().asked) {
+                crew.wake();
+            }
+        };
+        let read = move || {
+            while let Some(next) = opened.next().transpose() {
+                let failed = next.is_err();
+                if sender.send(next).is_err() || failed {
+                    break;
+                }
+                wake();
+            }
+            drop(sender);
+            wake();
+        };
+        let reader = thread::Builder::new().name("minder-values".to_owned()).stack_size(256 << 10);
+        reader.spawn(read).context("cannot start a thread for the values")?;
         Ok(())
     }
 
@@ -466,18 +455,16 @@ impl State {
     fn make(&mut self) {
         let Some(source) = self.made_here.as_mut().filter(|_| !self.ended) else { return };
         if let Source::Parts(parts) = source {
-            return match parts.pipe.next() {
-                Supply::Job(part) => match parts.arguments(self.made + 1) {
-                    Ok(item) => {
-                        self.made += 1;
-                        let task = Task::new(self.made, item);
-                        *task.part() = Some(Box::new(part));
-                        self.ready.push_back(task);
-                    }
-                    Err(error) => (self.error, self.ended) = (Some(explain(&error)), true),
-                },
-                Supply::Later => (),
-                Supply::End => self.ended = true,
+            return match parts.next(self.made + 1) {
+                Ok(Supply::Job((part, arguments))) => {
+                    self.made += 1;
+                    let task = Task::new(self.made, arguments);
+                    *task.part() = Some(Box::new(part));
+                    self.ready.push_back(task);
+                }
+                Ok(Supply::Later) => (),
+                Ok(Supply::End) => self.ended = true,
+                Err(error) => (self.error, self.ended) = (Some(explain(&error)), true),
             };
         }
         match source.next(&mut self.made) {

@@ -75,13 +75,16 @@ enum Side {
     },
 }
 
+/// How long a thread that was joined may still be listed: it wakes who joins it before it is gone (`mm_release` in the
+/// kernel's fork.c).
+const JOINED: Duration = Duration::from_millis(50);
+
 impl Guard {
     pub(crate) fn enter(setup: &Setup) -> io::Result<Guard> {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
-        let threads = tree::threads();
-        if threads.is_some_and(|n| n > 1) {
+        if !tree::is_alone(JOINED) {
             return Err(io::Error::other("the guard must be entered before any thread is started"));
         }
         mask::hear_of_children();

@@ -9,6 +9,7 @@ use std::fmt::Arguments;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir};
 
@@ -124,10 +125,20 @@ pub(super) fn name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
 }
 
-/// How many threads this process has.
-pub(super) fn threads() -> Option<u64> {
-    let stat = rustix::fs::stat(c"/proc/self/task").ok()?;
-    (stat.st_nlink as u64).checked_sub(2)
+/// Whether this process has one thread, or its other ones are gone `within` this time; also where that cannot be seen.
+pub(super) fn is_alone(within: Duration) -> bool {
+    let until = Instant::now() + within;
+    loop {
+        // `.`, `..`, and each of the threads.
+        if rustix::fs::stat(c"/proc/self/task").map_or(true, |stat| stat.st_nlink <= 3) {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        let pause = rustix::fs::Timespec { tv_sec: 0, tv_nsec: 200_000 };
+        let _ = rustix::thread::nanosleep(&pause);
+    }
 }
 
 /// Where the argument strings of this process lie, from the first byte to one past the last.

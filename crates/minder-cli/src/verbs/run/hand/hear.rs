@@ -31,10 +31,12 @@ impl Hand<'_> {
             (stage.is_free() && shared.input.is_over()).then(|| shared.crew.counts()).filter(|counts| {
                 counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
             });
-        let slot = match sole {
+        // The one before it had an end that was held back when this one started.
+        let alone = sole.is_some() || (shared.degree == 1 && stage.is_free());
+        let slot = match alone {
             // If it runs here it is the only one.
-            Some(_) => self.here.values().next().copied(),
-            None => self.here.get(&stage.owner()).copied(),
+            true => self.here.values().next().copied(),
+            false => self.here.get(&stage.owner()).copied(),
         };
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot)?.as_mut())
@@ -43,7 +45,7 @@ impl Hand<'_> {
         let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
         let is_here = waiting.is_some();
         if let Some((running, token)) = waiting
-            && (stage.has(running.number) || (sole.is_some() && stage.claim(running.number)))
+            && (stage.has(running.number) || (alone && stage.claim(running.number)))
         {
             running.live = true;
             show_head(shared, running);

@@ -104,6 +104,10 @@ impl Hand<'_> {
         let Held { start, task, mut running, outcome, cause, output, .. } = held;
         self.batch.put_open(output);
         self.end(start, &task, &mut running, &outcome, cause);
+        // What goes to files was closed, and is open again.
+        if self.batch.is_full(self.slots) {
+            self.flush();
+        }
         // After it was gathered anew: there is no moment in which another may claim the stage.
         self.shared.stage.gathered_twice();
     }
