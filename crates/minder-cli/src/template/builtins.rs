@@ -112,6 +112,8 @@ pub(super) fn check(words: &[Word], context: Context, flow: &mut Flow) -> Result
         return Ok(found);
     };
     let (first, rest) = (&words[at], &words[at + 1..]);
+    let may_be_builtin = |word: &Word| word.text.is_empty() || can_become_builtin(word, context.kinds);
+    flow.call(first, rest, may_be_builtin);
     let held = rest.iter().find_map(|word| word.holds).filter(|_| !context.harmless);
     if first.odd || first.gap.is_some() {
         found.named = unknown(first, rest, held, context, flow)?;
@@ -217,7 +219,7 @@ fn unknown(
             if odd {
                 flow.evaluate(&dynamic);
             }
-            if context.function && !first.splits && first.names == [PARAMETERS] && first.text.is_empty() {
+            if context.function && first.is_variable() && first.names == [PARAMETERS] {
                 flow.runs_parameters = true;
                 return Ok(None);
             }
@@ -545,7 +547,8 @@ fn test(rest: &[Word], placeholder: Placeholder, kinds: Kinds) -> Result<(), Err
     let evaluates = kinds.meets(BASH | KORN);
     let open = |w: &Word| w.gap == Some(0) || can_be(w, operators);
     // `[ -v 'a[$(cmd)]' ]` runs cmd in bash; two values side by side can be that.
-    if rest.windows(2).any(|pair| open(&pair[0]) && pair[1].holds.is_some()) {
+    let elements = evaluates && rest.iter().any(|word| word.elements);
+    if elements || rest.windows(2).any(|pair| open(&pair[0]) && pair[1].holds.is_some()) {
         return Err(Error::refused(format!(
             "`{placeholder}` stands in `[ … ]` where it can be evaluated as a variable: put an operator such as `=` before it"
         )));

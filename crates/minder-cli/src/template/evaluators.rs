@@ -21,6 +21,10 @@ pub(super) struct Word {
     pub(super) nested: bool,
     /// It has an expansion.
     pub(super) dynamic: bool,
+    /// How many placeholders stand in it, not counting nested ones.
+    pub(super) parts: usize,
+    /// An expansion outside of the others' quotes gives a word for each element: `"$@"`, `"${v[@]}"`.
+    pub(super) elements: bool,
     /// One of its placeholders stands for each argument, not counting nested ones.
     pub(super) repeats: bool,
     /// It is one of the words that one word of the template stands for.
@@ -48,6 +52,7 @@ impl Word {
             self.holds.get_or_insert(placeholder);
         }
         self.gap.get_or_insert(self.text.len());
+        self.parts += 1;
         self.repeats |= placeholder.repeats();
     }
 
@@ -104,8 +109,16 @@ impl Word {
         self.start().starts_with(b"-") && (self.text.len() > 1 || self.gap.is_some())
     }
 
+    /// Whether it is one value, and nothing else.
     pub(super) fn is_whole(&self) -> bool {
-        self.text.is_empty() && !self.dynamic && !self.nested
+        self.text.is_empty() && !self.dynamic && !self.nested && self.parts < 2
+    }
+
+    /// Whether it is one variable as it is, `"$1"`.
+    pub(super) fn is_variable(&self) -> bool {
+        let plain =
+            !self.splits && !self.made && !self.odd && !self.substituted && self.alternatives.is_empty();
+        plain && self.text.is_empty() && self.holds.is_none() && self.names.len() == 1
     }
 }
 

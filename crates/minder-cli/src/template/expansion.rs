@@ -231,6 +231,9 @@ impl Scanner<'_> {
             Some(byte @ (b'1'..=b'9' | b'@' | b'*' | b'#')) => {
                 self.own_parameter(&[byte])?;
                 word.expansion();
+                word.elements |= byte == b'@';
+                // The separator is the line's.
+                word.made |= byte == b'*';
                 self.expanded.push(PARAMETERS.to_vec());
                 self.copy(2);
                 self.behind_name()
@@ -498,6 +501,9 @@ impl Scanner<'_> {
                 seen.placeholder
             )));
         }
+        let rest = &header[name_length(header)..];
+        word.elements |= header.starts_with(b"@") || rest.starts_with(b"[@]");
+        word.made |= header.starts_with(b"*") || rest.starts_with(b"[*]");
         becomes(word, header, &inner);
         // `${name:=word}` assigns.
         let name = &header[..name_length(header)];

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::builtins;
+use super::evaluators::Word;
 use super::kinds::Kinds;
 use super::variables::{self, Use};
 
@@ -16,6 +17,17 @@ pub(super) struct Names {
     /// One of them may be any variable.
     pub(super) any: bool,
     pub(super) names: BTreeSet<Vec<u8>>,
+}
+
+/// A command with arguments that values or expansions make up, which may be `eval` where a function runs its arguments.
+#[derive(Debug, Clone)]
+struct Call {
+    /// The literal words; whether the command's name is none.
+    words: BTreeSet<Vec<u8>>,
+    unknown: bool,
+    /// Whether an argument is put together; the variables that are handed over.
+    made: bool,
+    names: Vec<Vec<u8>>,
 }
 
 /// See the module.
@@ -44,6 +56,9 @@ pub(super) struct Flow {
     pub(super) names_filled: bool,
     /// A text with expansions, or one that is not known, becomes a prompt, which the shell expands: `$1` there is a value.
     pub(super) expands_prompt: bool,
+    /// The functions of the line, and the commands that may call them.
+    functions: BTreeSet<Vec<u8>>,
+    calls: Vec<Call>,
     /// A function runs its parameters as a command.
     pub(super) runs_parameters: bool,
     /// The name of a builtin that evaluates stands among the arguments of a command.
@@ -135,6 +150,42 @@ impl Flow {
     /// Notes variables that are a command's name. `values`: its arguments hold placeholders.
     pub(super) fn command(&mut self, names: &[Vec<u8>], values: bool) {
         self.commands.extend(names.iter().map(|name| (name.clone(), values)));
+    }
+
+    pub(super) fn function(&mut self, name: &[u8]) {
+        self.functions.insert(name.to_vec());
+    }
+
+    /// Notes a command. `may_be_builtin` says whether a word can become a builtin's name.
+    pub(super) fn call(&mut self, first: &Word, rest: &[Word], may_be_builtin: impl Fn(&Word) -> bool) {
+        let literal = |word: &&Word| word.gap.is_none() && !word.odd;
+        let words = std::iter::once(first).chain(rest).filter(literal).map(|word| word.text.clone());
+        let mut call =
+            Call { words: words.collect(), unknown: !literal(&first), made: false, names: Vec::new() };
+        for word in rest.iter().filter(|word| word.gap.is_some()) {
+            let apart = !word.splits && !word.odd && !may_be_builtin(word);
+            let handed_on = word.is_variable() && word.names == [PARAMETERS];
+            if apart || handed_on || (word.is_whole() && !word.odd) {
+                continue;
+            }
+            call.made |= !word.is_variable() && (word.holds.is_some() || word.substituted || word.made);
+            call.made |= !word.alternatives.is_empty();
+            call.names.extend(word.names.iter().cloned());
+        }
+        if call.made || !call.names.is_empty() {
+            self.calls.push(call);
+        }
+    }
+
+    /// Whether a function that runs its arguments may get one that is made up.
+    pub(super) fn hands_over_made_up(&self) -> bool {
+        let held = self.held(&[]);
+        let unclear =
+            |name: &Vec<u8>| name == PARAMETERS || held.contains(name) || self.unclear.contains(name);
+        self.calls.iter().any(|call| {
+            (call.unknown || !call.words.is_disjoint(&self.functions))
+                && (call.made || self.stores.any || call.names.iter().any(unclear))
+        })
     }
 
     pub(super) fn array(&mut self, name: &[u8]) {

@@ -145,6 +145,12 @@ impl<'a> Scanner<'a> {
                      command itself",
                 ));
             }
+            if self.since(0).is_some() && self.flow.hands_over_made_up() {
+                return Err(Error::refused(
+                    "a function runs its arguments as a command, and one of them is made of values or variables, which may become \
+                     `eval`: hand over `{}` by itself, or write the command itself",
+                ));
+            }
             // Which builtins a value names is looked at job by job.
             self.named = self.seen.iter().map(|seen| seen.placeholder).collect();
         }
@@ -362,7 +368,9 @@ impl<'a> Scanner<'a> {
             b"function" => {
                 self.copy(word.len());
                 self.blanks()?;
-                self.copy(self.plain().len());
+                let name = self.plain();
+                self.flow.function(name);
+                self.copy(name.len());
                 self.blanks()?;
                 self.function()?;
             }
@@ -409,7 +417,10 @@ impl<'a> Scanner<'a> {
             self.blanks()?;
             match self.peek(0) {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') => break,
-                Some(b'(') if words.len() == 1 && words[0].gap.is_none() => return self.function(),
+                Some(b'(') if words.len() == 1 && words[0].gap.is_none() => {
+                    self.flow.function(&words[0].text);
+                    return self.function();
+                }
                 Some(b'(') => return Err(Error::syntax("`(` after a word opens nothing: quote it")),
                 Some(b'<' | b'>') if self.peek(1) != Some(b'(') => inputs.extend(self.redirection()?),
                 Some(_) => {

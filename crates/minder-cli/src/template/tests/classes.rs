@@ -395,6 +395,51 @@ fn a_value_that_is_a_command_is_no_builtin_that_evaluates() {
 }
 
 #[test]
+fn a_command_that_values_make_up_is_refused() {
+    for line in [
+        "{1}{2} \"touch x\"",
+        "command {1}{2} x",
+        "f() { \"$@\"; }; x={}; f $x",
+        "f() { \"$@\"; }; x={}; f \"$x\"",
+        "f() { shift; \"$@\"; }; f a $(echo {})",
+        "f() { \"$@\"; }; f \"$(basename {})\" \"touch x\"",
+        "f() { \"$@\"; }; f `basename x` {}",
+        "f() { \"$@\"; }; x={}; f \"${x#a}\" x",
+        "f() { \"$@\"; }; f ev{} x",
+        "f() { \"$@\"; }; f {1}{2} x",
+        "f() { \"$@\"; }; f \"{1}{2}\" x",
+        "g() { \"$@\"; }; f() { g \"$@\"; }; f {1}{2} x",
+        "g() { \"$@\"; }; f() { g \"$1$2\" x; }; f {1} {2}",
+        "g() { \"$@\"; }; f() { g \"$*\" x; }; IFS=; f {1} {2}",
+        "f() { \"$*\"; }; IFS=; f {1} {2}",
+        "f() { \"$@\"; }; for x in {}; do f $x; done",
+        "f() { \"$@\"; }; echo {} | while read -r x; do f $x; done",
+        "f() { command \"$@\"; }; f ev{} x",
+        "function f { \"$@\"; }; f ev{} x",
+        "f() { \"$@\"; }; ls | command f ev{} x",
+        "f() { \"${1##*/}\" x; }; f {}",
+        "f() { \"${1#a}\" x; }; f {}",
+        "f() { command \"${1##*/}\" x; }; f {}",
+    ] {
+        in_each(&SHELLS, line, false);
+    }
+    in_each(&["bash"], "f() { \"${1,,}\" x; }; f {}", false);
+    in_each(&["bash", "zsh", "ksh93", "mksh"], "f() { \"${1:1}\" x; }; f {}", false);
+    in_each(&["bash", "zsh", "mksh"], "f() { [ \"$@\" ]; }; f -v {}", false);
+    in_each(&["bash"], "a=(-v {}); [ \"${a[@]}\" ]", false);
+    for line in [
+        "retry() { \"$@\" || \"$@\"; }; retry curl -o {/.}.html --url={} \"$HOME\"",
+        "f() { echo \"$@\"; }; x={}; f $x \"${x#a}\" {1}{2}",
+        "retry() { \"$@\"; }; x=$(date); echo \"$x\"; retry {1} {2}",
+        "{1}/{2} x",
+        "./{1}{2} x",
+        "echo {1}{2}",
+    ] {
+        in_each(&SHELLS, line, true);
+    }
+}
+
+#[test]
 fn yash_gets_ascii_only() {
     let template = parse_with("echo {}", "yash").unwrap();
     assert!(argv(&template, &["a \u{1}"]).is_ok());
