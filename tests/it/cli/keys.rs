@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Command, Limits, SpawnOptions, Status, Stdio, Token};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
 use super::{PATIENCE, file, folder, minder, path};
@@ -150,6 +150,25 @@ fn interrupts_at_any_moment_neither_hang_nor_record_what_never_ran() {
         assert!(failed.is_empty(), "interrupt {interrupt}: {failed:?}");
         none_lost(&rows);
     }
+}
+
+/// `kill -TSTP` and `kill -CONT` of the process that was started, and of no other.
+#[test]
+fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
+    let folder = folder();
+    let mut command = minder(&format!("run -j2 --no-record {TESTKID} sleep-ms"));
+    command.args([":::", "500", "1000"]).env("MINDER_STATE_DIR", folder.path());
+    let mut job = Job::start(&command);
+    let pid = Pid::from_raw(job.set.id(job.token).expect("a run").cast_signed()).expect("a pid");
+    for stop in 1..=3 {
+        job.listen(Duration::from_millis(100));
+        kill_process(pid, Signal::TSTP).expect("a run");
+        let (token, until) = (job.token, Instant::now() + PATIENCE);
+        let stopped = job.ledger.hear_until(&mut job.set, until, |l| l.of(token).stops.len() >= stop);
+        assert!(stopped, "stop {stop}: {}", job.states());
+        kill_process(pid, Signal::CONT).expect("a run");
+    }
+    assert_eq!(job.end("a run that was continued by its pid"), Status::Exited(0));
 }
 
 #[test]

@@ -101,7 +101,14 @@ pub(super) fn run(inner: Inner) -> ! {
             inner.end(&mut sweep);
         }
         let _ = inner.wait(&signals, held.as_ref());
-        while read_signal(signals.as_fd()).is_some() {}
+        let mut continued = false;
+        while let Some(number) = read_signal(signals.as_fd()) {
+            continued |= number == libc::SIGCONT;
+        }
+        if continued {
+            inner.look_at_runner(&mut sweep);
+            inner.go_on();
+        }
     }
 }
 
@@ -156,6 +163,13 @@ impl Inner {
     fn obey(&self) {
         if self.board.must_kill() {
             let _ = kill_process(self.runner, Signal::KILL);
+        }
+    }
+
+    /// The outer guardian goes on, and the runner with it. Its pid is its own until it is reaped, which happens here.
+    fn go_on(&self) {
+        if self.board.stopped() && self.board.status().is_none() {
+            let _ = kill_process(self.runner, Signal::CONT);
         }
     }
 
