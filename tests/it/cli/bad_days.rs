@@ -157,7 +157,16 @@ fn a_stack_that_is_too_small_is_said() {
     for (limit, code) in [(64, 255), (1024, 0)] {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -s {limit}; exec \"$0\" run --no-record echo ::: a")).arg(super::MINDER);
-        let ended = Live::start(&mut command).finish().code(code);
+        let ended = Live::start(&command).finish().code(code);
         assert_eq!(ended.err.contains("stack may have 64 KiB only"), code != 0, "{ended:?}");
+    }
+}
+
+#[test]
+fn jobs_that_could_not_run_are_told_by_a_dry_run_as_by_a_run() {
+    for (words, code) in [("-x a -y", 2), ("a b", 0)] {
+        let mut command = super::minder("run --no-record --dry-run --no-dash-values echo :::");
+        let ended = Live::start(command.args(words.split(' '))).finish().code(code);
+        assert_eq!(ended.err.lines().count(), usize::from(code), "{ended:?}");
     }
 }

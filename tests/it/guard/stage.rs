@@ -1,8 +1,8 @@
 //! Starting a guarded run, finding what is left of it, and waiting without sleeping longer than needed.
 
-use crate::kit::nap;
+use crate::kit::{nap, patience};
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -66,14 +66,18 @@ impl Setting<'_> {
         fs::set_permissions(&report, mode(0o666)).expect("ours");
         let path = report.to_str().expect("a plain path").to_owned();
         let words = self.words.into_iter().map(|w| if w == "REPORT" { path.clone() } else { w });
-        let child = Command::new(self.program)
-            .args(words)
-            .env(key, value)
-            .stdin(self.stdin)
-            .stdout(self.stdout)
-            .stderr(self.stderr)
-            .spawn()
-            .expect("guardkid starts");
+        let mut command = Command::new(self.program);
+        command.args(words).env(key, value).stdin(self.stdin).stdout(self.stdout).stderr(self.stderr);
+        let until = patience();
+        let child = loop {
+            match command.spawn() {
+                // A copy of the program is open for writing in what another test has just forked.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until => {
+                    std::thread::yield_now();
+                }
+                child => break child.expect("guardkid starts"),
+            }
+        };
         Run { child, word, report, _folder: folder }
     }
 }

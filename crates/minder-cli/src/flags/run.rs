@@ -145,7 +145,8 @@ If you know GNU parallel:
   {= … =}, Perl      not there: see --plus, --header, --rpl 'NAME TEXT'
   -t, -v             show commands that can be pasted, with values quoted
   exit status        the same, but 130 and 143 where a signal ended the run
-  the end of a job   by --timeout, --halt now, Ctrl-C takes all that it started
+  the end of a job   by --timeout, --halt now, Ctrl-C takes all that it started;
+                     a daemon that left it goes with Ctrl-C only
   -S, --sql …        no other machines, no SQL server: see `minder log --sql`
 
 No value becomes shell code. In a shell line, values are handed to the shell as

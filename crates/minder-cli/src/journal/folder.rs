@@ -310,6 +310,25 @@ pub(crate) fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
+/// The number of the last attempt that left a journal or output; 0 if none did.
+pub(crate) fn last_attempt(folder: &Path) -> io::Result<u32> {
+    let mut last = 0;
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let number = match kind(name) {
+            Some(Kind::Attempt(number)) => number,
+            // `out-A-L`, `spill-A-L-N`; parts have the number of their job.
+            Some(Kind::Output) if !name.starts_with("part-") => {
+                name.split('-').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+            }
+            _ => continue,
+        };
+        last = last.max(number);
+    }
+    Ok(last)
+}
+
 /// What is said where there is no run.
 pub(crate) fn none(root: &Path) -> String {
     format!("no run is recorded in `{}`", runs(root).display())

@@ -92,7 +92,7 @@ impl Record {
     }
 
     fn begin(folder: &Path, run: String, lock: File, sync: bool) -> Result<Self> {
-        let mut attempt = folder::attempts(folder)?.last().copied().unwrap_or(0);
+        let mut attempt = folder::last_attempt(folder)?;
         let file = loop {
             attempt = attempt.checked_add(1).context("there are too many attempts")?;
             match private_file(&folder.join(folder::attempt_name(attempt))) {
@@ -105,7 +105,11 @@ impl Record {
         let (pid, at) = (std::process::id(), super::row::now());
         line::encode(&Row::Begun(Begun { version, run: run.clone(), attempt, pid, at }), &mut row);
         let mut journal = Lines::new(file, 0, sync);
-        journal.append(&row)?;
+        if let Err(error) = journal.append(&row) {
+            // Nothing was done: the run is as it was.
+            let _ = fs::remove_file(folder.join(folder::attempt_name(attempt)));
+            return Err(error.into());
+        }
         if sync {
             sync_folders(folder);
         }

@@ -151,10 +151,12 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     // A part may be a share of a file for each slot.
     let slots = plan.slots.now()?.unwrap_or(1);
     let input = Input::open(source(&plan, opened, slots, None)?, left.again, plan.total, None);
-    data(|out| {
+    let mut refused = 0;
+    let shown = data(|out| {
         input.each(|task| {
             let number = task.number;
             if let Arguments::Unfit(why) = &task.item {
+                refused += 1;
                 say(&format!("cannot run `job {number}`: {why}"));
                 return Ok(());
             }
@@ -172,11 +174,16 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
                 }
                 // The same for every job.
                 Err(error) if error.kind() == crate::template::ErrorKind::Column => return Err(error.into()),
-                Err(error) => say(&format!("cannot run `{}`: {error}", plan.template.display_escaped(&job))),
+                Err(error) => {
+                    refused += 1;
+                    say(&format!("cannot run `{}`: {error}", plan.template.display_escaped(&job)));
+                }
             }
             Ok(())
         })
-    })
+    })?;
+    // As the run would end.
+    Ok(if shown == ExitCode::SUCCESS { ExitCode::from(exit::of_failed(refused)) } else { shown })
 }
 
 fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guard) -> Result<End> {

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::kid::Kid;
-use super::spill::Spill;
 use super::{
     Blow, ChildSet, Due, Error, Event, Fresh, INTERVAL_MIN, Living, Notice, Report, Result, Stream, Token,
 };
@@ -110,7 +109,7 @@ impl ChildSet {
         self.notices.pop_front();
         let Some(mut kid) = self.kids.remove(token) else { return Ok(None) };
         kid.close(&mut self.port);
-        kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(Spill::discard);
+        kid.outs.iter_mut().filter_map(|out| out.spill.take()).for_each(drop);
         if kid.suspended.is_some() {
             // What it leaves behind lives on, and nobody else knows that it stands still.
             let _ = kid.tree.strike(&kid.process, Blow::GoOn);

@@ -34,7 +34,8 @@ pub struct Limits {
     /// The folder for spill files. Default: `None`, the system's folder for temporary files.
     pub spill_dir: Option<PathBuf>,
     /// What the names of spill files begin with; a number follows. Named files outlive this process, whatever happens to
-    /// it, and are removed by whoever takes them. Default: `None`, they have no name and vanish with the process.
+    /// it, and are removed by the caller that takes them; a set that is dropped removes those that it has not handed over.
+    /// Default: `None`, they have no name and vanish with the process.
     pub spill_names: Option<String>,
     /// Counts what waits in spill files, and makes few children be read at a time when that is much: see [`Backlog`].
     /// Default: `None`, all children are always read.

@@ -16,9 +16,8 @@ use crate::{Error, Result, os};
 #[derive(Debug)]
 pub(super) struct Spill {
     file: File,
-    folder: PathBuf,
-    /// Its name in the folder, if it has one.
-    name: Option<String>,
+    /// The name that it has until it is handed over; dropping removes it.
+    name: Name,
     read: u64,
     written: u64,
     /// Where the file's position stands, so that it is moved only between reading and writing.
@@ -38,8 +37,7 @@ impl Spill {
         let (file, name) = made.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
         Ok(Self {
             file,
-            folder,
-            name,
+            name: Name { folder, name },
             read: 0,
             written: 0,
             at: 0,
@@ -48,22 +46,14 @@ impl Spill {
     }
 
     /// Hands the file over.
-    pub(super) fn into_spilled(self) -> Spilled {
-        let path = self.name.map(|name| self.folder.join(name));
+    pub(super) fn into_spilled(mut self) -> Spilled {
+        let path = self.name.take();
         Spilled {
             file: self.file,
             path,
             start: self.read,
             len: self.written - self.read,
             charge: self.charge,
-        }
-    }
-
-    /// Removes the file: all of it was taken back, or it never took anything.
-    pub(super) fn discard(self) {
-        if let Some(name) = self.name {
-            // Whoever removed it before us is welcome.
-            let _ = std::fs::remove_file(self.folder.join(name));
         }
     }
 
@@ -76,7 +66,7 @@ impl Spill {
         self.go(self.written).and_then(|()| self.file.write_all(bytes)).map_err(|error| {
             // What was written of it is written over by the next try.
             self.at = u64::MAX;
-            Error::new("spill output to a file in", error).on(&self.folder)
+            Error::new("spill output to a file in", error).on(&self.name.folder)
         })?;
         self.written += bytes.len() as u64;
         self.at = self.written;
@@ -103,12 +93,12 @@ impl Spill {
         let read = self.go(self.read).and_then(|()| (&self.file).take(most as u64).read_to_end(buffer));
         let read = read.map_err(|error| {
             self.at = u64::MAX;
-            Error::new("read spilled output from a file in", error).on(&self.folder)
+            Error::new("read spilled output from a file in", error).on(&self.name.folder)
         })?;
         if read < most {
             self.at = u64::MAX;
             let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-            return Err(Error::new("read spilled output from a file in", error).on(&self.folder));
+            return Err(Error::new("read spilled output from a file in", error).on(&self.name.folder));
         }
         self.read += read as u64;
         self.at = self.read;
@@ -127,6 +117,28 @@ impl Spill {
             self.at = to;
         }
         Ok(())
+    }
+}
+
+/// The name of a file, which is removed with this: all of the file was taken back, or its set is given up.
+#[derive(Debug)]
+struct Name {
+    folder: PathBuf,
+    name: Option<String>,
+}
+
+impl Name {
+    fn take(&mut self) -> Option<PathBuf> {
+        self.name.take().map(|name| self.folder.join(name))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        if let Some(path) = self.take() {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

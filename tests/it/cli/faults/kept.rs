@@ -229,3 +229,19 @@ fn output_of_this_attempt_that_is_cut_ends_the_run_and_not_the_next() {
     assert_eq!(seen[seen.len() - 4..], ALL[1..], "{}", ended.err);
     place.ended(&format!("run --resume {}", place.id())).code(0).says("");
 }
+
+/// A journal that is gone is named; its output is left as it is, and all jobs run again.
+#[test]
+fn an_attempt_whose_journal_is_gone_is_named() {
+    let place = Place::new();
+    killed(&place, "");
+    fs::remove_file(place.run().join("attempt-1.jsonl")).expect("a journal");
+    let ended = place.ended(&format!("run --resume {}", place.id())).code(0);
+    assert!(ended.err.contains("attempt 1 of the record in") && ended.err.lines().count() == 1, "{ended:?}");
+    assert_eq!(
+        (all_of(&ended.out), ran(&place)),
+        (ALL.map(str::to_owned).to_vec(), ["1", "2", "3", "4", "5"].map(str::to_owned).to_vec())
+    );
+    let again = place.ended(&format!("run --resume {}", place.id())).code(0);
+    assert_eq!(again.text(), "", "{again:?}");
+}

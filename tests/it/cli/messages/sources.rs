@@ -45,6 +45,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("cannot hand standard output to the jobs", "see cli/output.rs: cannot hand standard output to the jobs"),
     ("keeps output that was not shown", "see cli/log/prune.rs: keeps output"),
     ("older than {} days", "see cli/log/prune.rs: older than"),
+    ("is missing: what only it ran", "see cli/faults/kept.rs: of the record in"),
     ("the stack may have {has} KiB only", "see cli/bad_days.rs: stack may have 64 KiB only"),
     ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),

@@ -37,6 +37,9 @@ pub(super) struct Book {
     elsewhere: Vec<PathBuf>,
 }
 
+/// How many attempts that are missing are named.
+const MISSING_NAMED_MAX: usize = 3;
+
 /// What earlier attempts left.
 #[derive(Debug, Default)]
 pub(super) struct Left {
@@ -65,6 +68,12 @@ impl Left {
                         damage,
                     );
                 }
+                for attempt in missing(folder)? {
+                    say(&format!(
+                        "attempt {attempt} of the record in `{}` is missing: what only it ran, runs again",
+                        folder.display()
+                    ));
+                }
                 let Kept { unshown, lost } = kept::read(folder, &mut progress, mode, plan);
                 let mut waiting = JobSet::default();
                 unshown.iter().for_each(|finished| _ = waiting.insert(finished.job));
@@ -91,6 +100,15 @@ impl Left {
             (None, None) => Ok(Self::default()),
         }
     }
+}
+
+/// Attempts without a journal, though later ones have one, or though they left output.
+fn missing(folder: &Path) -> Result<Vec<u32>> {
+    let of = || format!("cannot read the record in `{}`", folder.display());
+    let (found, last) = folder::attempts(folder)
+        .and_then(|found| Ok((found, folder::last_attempt(folder)?)))
+        .with_context(of)?;
+    Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
 
 impl Book {
