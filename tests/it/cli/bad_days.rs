@@ -164,9 +164,9 @@ fn a_stack_that_is_too_small_is_said() {
 
 #[test]
 fn jobs_that_could_not_run_are_told_by_a_dry_run_as_by_a_run() {
-    for (words, code) in [("-x a -y", 2), ("a b", 0)] {
+    for (words, code) in [("-x a -y", 2_u8), ("a b", 0)] {
         let mut command = super::minder("run --no-record --dry-run --no-dash-values echo :::");
-        let ended = Live::start(command.args(words.split(' '))).finish().code(code);
+        let ended = Live::start(command.args(words.split(' '))).finish().code(code.into());
         assert_eq!(ended.err.lines().count(), usize::from(code), "{ended:?}");
     }
 }
