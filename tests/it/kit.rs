@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Seek, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Command, Event, Limits, Outcome, Status, Stdio, Stream, Token};
@@ -22,6 +23,13 @@ pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
 
 /// The same as a word of a shell line: the path of a checkout may have blanks.
 pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_testkid"), "'");
+
+/// The folder of the program, for `PATH`. Windows looks for programs in absolute folders only, and a
+/// drive is missing in its path.
+pub(crate) fn testkid_folder() -> PathBuf {
+    let path = std::path::absolute(TESTKID).expect("a path");
+    path.parent().expect("a folder").to_owned()
+}
 
 /// The verb and its arguments, with an empty input and both outputs piped.
 pub(crate) fn kid(words: &str) -> Command {

@@ -46,8 +46,8 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], with a standard output that goes through this file; it is shown as it comes, and returned. A pipe might be held
-/// open by a process that outlives the command.
+/// As [`run`], with a standard output that goes through this file; it is shown as it comes, and
+/// returned. A pipe might be held open by a process that outlives the command.
 pub(crate) fn run_heard(cmd: &mut Command, through: &Path) -> Result<String> {
     eprintln!("  $ {}", show(cmd));
     let file =
@@ -93,7 +93,7 @@ pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs the command to its end, and calls `look` with its process number every so often meanwhile. Returns how it ended.
+/// Runs the command to its end, and calls `look` with its pid at this interval. Returns its exit status.
 #[expect(
     clippy::disallowed_methods,
     reason = "xtask has to build without minder, whose Command it cannot use"

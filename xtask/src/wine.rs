@@ -122,8 +122,8 @@ fn run(prefix: &Prefix, args: &[&str]) -> Result<()> {
     }
 }
 
-/// Sees to it that each list of tests that was begun has come to its end. cargo and rustdoc take a program that Wine's debugger
-/// or the end of Wine's server ended for one that succeeded.
+/// Fails if a list of tests was begun and not ended. cargo and rustdoc take a program that Wine's
+/// debugger or the end of Wine's server ended for one that succeeded.
 fn is_whole(said: &str) -> Result<()> {
     let begun = |line: &&str| {
         let count = line.strip_prefix("running ").and_then(|rest| rest.split_once(" test"));

@@ -31,8 +31,8 @@ use crate::flags::{Flags, Verb, mistake};
 use crate::plan::Manner;
 use crate::report::table::escape;
 
-/// The smallest stack of the main thread, in bytes: the parser of flags needs 64 KiB of it, and six times that without
-/// optimisation.
+/// The smallest stack of the main thread, in bytes. The parser of flags needs 64 KiB of it, and six
+/// times that without optimisation.
 const STACK_MIN: u64 = if cfg!(debug_assertions) { 512 << 10 } else { 96 << 10 };
 
 /// Runs the command with these arguments, of which the first is its name.

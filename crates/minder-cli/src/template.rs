@@ -46,7 +46,8 @@
 //! - A command's name that is a variable of the environment, `$CC`: it may be `eval`. One that the line itself sets is refused.
 //! - `{2}` in a regular expression such as `[a-z]{2}`: it is the second column. Write `[a-z][a-z]`.
 //! - A value's way through the environment, a file or a pipe into a later evaluation: `eval "$(cat file)"`.
-//! - What a program prints, where arithmetic reads it: `: {}; n=$(prog); echo $((n))` evaluates the value if `prog` prints `_`.
+//! - What a program prints, where arithmetic reads it: `: {}; n=$(prog); echo $((n))` evaluates the value
+//!   if `prog` prints `_`.
 //! - Arithmetic that goes by a variable of the environment to one of the line: `X=v`, `echo $((X))`; refused beside stored values.
 //! - A batch file that takes the quotes off its arguments (`%~1`), or a variable of the user's that holds a shell's name, in a
 //!   line for cmd.

@@ -11,7 +11,6 @@ use rustix::process::{Pid, Signal, kill_process};
 #[cfg(target_os = "linux")]
 use super::text;
 use super::{Command, Live, ended, file, minder, path};
-use crate::kit::TESTKID;
 #[cfg(target_os = "linux")]
 use crate::kit::lives;
 
@@ -245,12 +244,10 @@ fn children_die_with_a_minder_that_is_killed() {
 #[test]
 fn a_child_that_is_of_no_use_is_named() {
     // The words of a child are separated by blanks, which its path may have: it is found in PATH.
-    // Windows looks for programs in absolute folders only, and a drive is missing here.
-    let kid = std::path::absolute(TESTKID).expect("a path");
-    let folder = kid.parent().expect("a folder");
+    let folder = crate::kit::testkid_folder();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
-        Live::start(command.arg("--child").arg(child).env("PATH", folder)).finish().code(255)
+        Live::start(command.arg("--child").arg(child).env("PATH", &folder)).finish().code(255)
     };
     for line in ["bench exit --live 5", "bench spawn --parent-mib 1"] {
         with(line, "no-such-program").complains(&["failed to start `no-such-program`: not found in PATH"]);

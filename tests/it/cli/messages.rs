@@ -418,9 +418,7 @@ impl Scene {
 
 /// `PATH` with the folder of testkid: words that are separated by blanks cannot name it otherwise.
 fn with_testkid() -> OsString {
-    // Windows looks for programs in absolute folders only, and a drive is missing here.
-    let kid = std::path::absolute(TESTKID).expect("a path");
-    let own = kid.parent().expect("a folder").to_owned();
+    let own = crate::kit::testkid_folder();
     let all = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(own).chain(std::env::split_paths(&all));
     std::env::join_paths(folders).expect("folders without colons")

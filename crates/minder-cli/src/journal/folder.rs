@@ -300,33 +300,36 @@ pub(crate) fn attempt_name(number: u32) -> String {
 
 /// The attempts of a run, in order.
 pub(crate) fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        if let Some(Kind::Attempt(number)) = entry?.file_name().to_str().and_then(kind) {
-            numbers.push(number);
-        }
-    }
-    numbers.sort_unstable();
-    Ok(numbers)
+    numbers(folder, |name| match kind(name) {
+        Some(Kind::Attempt(number)) => Some(number),
+        _ => None,
+    })
 }
 
 /// The number of the last attempt that left a journal or output; 0 if none did.
 pub(crate) fn last_attempt(folder: &Path) -> io::Result<u32> {
-    let mut last = 0;
+    let all = numbers(folder, |name| match kind(name) {
+        Some(Kind::Attempt(number)) => Some(number),
+        // Parts have the number of their job.
+        Some(Kind::Output) if !name.starts_with("part-") => attempt_of(name),
+        _ => None,
+    });
+    Ok(all?.last().copied().unwrap_or(0))
+}
+
+/// The attempt that made a file with output, `out-A-L` or `spill-A-L-N`.
+pub(crate) fn attempt_of(output: &str) -> Option<u32> {
+    output.split('-').nth(1).and_then(|number| number.parse().ok())
+}
+
+/// The numbers that the names of a run's files give, in order.
+fn numbers(folder: &Path, number: impl Fn(&str) -> Option<u32>) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let Some(name) = name.to_str() else { continue };
-        let number = match kind(name) {
-            Some(Kind::Attempt(number)) => number,
-            // `out-A-L`, `spill-A-L-N`; parts have the number of their job.
-            Some(Kind::Output) if !name.starts_with("part-") => {
-                name.split('-').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
-            }
-            _ => continue,
-        };
-        last = last.max(number);
+        numbers.extend(entry?.file_name().to_str().and_then(&number));
     }
-    Ok(last)
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// What is said where there is no run.

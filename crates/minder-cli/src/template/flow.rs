@@ -19,7 +19,9 @@ pub(super) struct Names {
     pub(super) names: BTreeSet<Vec<u8>>,
 }
 
-/// A command with arguments that values or expansions make up, which may be `eval` where a function runs its arguments.
+/// A command with arguments that values or expansions make up.
+///
+/// One of them may be `eval`, where a function runs its arguments.
 #[derive(Debug, Clone)]
 struct Call {
     /// The literal words; whether the command's name is none.
@@ -158,22 +160,22 @@ impl Flow {
 
     /// Notes a command. `may_be_builtin` says whether a word can become a builtin's name.
     pub(super) fn call(&mut self, first: &Word, rest: &[Word], may_be_builtin: impl Fn(&Word) -> bool) {
-        let literal = |word: &&Word| word.gap.is_none() && !word.odd;
-        let words = std::iter::once(first).chain(rest).filter(literal).map(|word| word.text.clone());
-        let mut call =
-            Call { words: words.collect(), unknown: !literal(&first), made: false, names: Vec::new() };
+        let (mut made, mut names) = (false, Vec::new());
         for word in rest.iter().filter(|word| word.gap.is_some()) {
             let apart = !word.splits && !word.odd && !may_be_builtin(word);
             let handed_on = word.is_variable() && word.names == [PARAMETERS];
             if apart || handed_on || (word.is_whole() && !word.odd) {
                 continue;
             }
-            call.made |= !word.is_variable() && (word.holds.is_some() || word.substituted || word.made);
-            call.made |= !word.alternatives.is_empty();
-            call.names.extend(word.names.iter().cloned());
+            made |= !word.is_variable() && (word.holds.is_some() || word.substituted || word.made);
+            made |= !word.alternatives.is_empty();
+            names.extend(word.names.iter().cloned());
         }
-        if call.made || !call.names.is_empty() {
-            self.calls.push(call);
+        if made || !names.is_empty() {
+            let literal = |word: &&Word| word.gap.is_none() && !word.odd;
+            let words = std::iter::once(first).chain(rest).filter(literal);
+            let words = words.map(|word| word.text.clone()).collect();
+            self.calls.push(Call { words, unknown: !literal(&first), made, names });
         }
     }
 

@@ -55,7 +55,8 @@ impl Size {
     }
 }
 
-/// How long the command of a job is as it is written: its words with a blank between them, and one byte that ends it.
+/// The length of a job's command as it is written: its words with a blank between them, and one byte
+/// that ends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lengths {
     /// What is there once. The blank behind the last argument, which is not there, is taken off.

@@ -200,20 +200,14 @@ impl Input {
     pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
         if let Some(pipe) = &self.pipe {
             let (pipe, crew) = (Arc::clone(pipe), Arc::clone(crew));
-            let reader = thread::Builder::new().name("minder-input".to_owned()).stack_size(256 << 10);
-            let read = move || pipe.read(move || crew.wake());
-            reader.spawn(read).context("cannot start a thread for the input")?;
+            detach("minder-input", move || pipe.read(move || crew.wake()))?;
         }
         self.read_values_on(crew)?;
         let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
         let (input, crew) = (Arc::clone(self), Arc::clone(crew));
-        let reader = thread::Builder::new().name("minder-input".to_owned()).stack_size(256 << 10);
-        reader
-            .spawn(move || input.read(&mut source, &crew))
-            .context("cannot start a thread for the input")?;
-        Ok(())
+        detach("minder-input", move || input.read(&mut source, &crew))
     }
 
     /// The same for the values beside parts.
@@ -229,7 +223,7 @@ impl Input {
                 crew.wake();
             }
         };
-        let read = move || {
+        detach("minder-values", move || {
             while let Some(next) = opened.next().transpose() {
                 let failed = next.is_err();
                 if sender.send(next).is_err() || failed {
@@ -239,10 +233,7 @@ impl Input {
             }
             drop(sender);
             wake();
-        };
-        let reader = thread::Builder::new().name("minder-values".to_owned()).stack_size(256 << 10);
-        reader.spawn(read).context("cannot start a thread for the values")?;
-        Ok(())
+        })
     }
 
     /// Counts the jobs of a regular file beforehand, on a thread of its own: for the bar.
@@ -250,9 +241,8 @@ impl Input {
         let countable = self.countable.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((file, end)) = countable.filter(|_| self.total().is_none()) else { return };
         let input = Arc::clone(self);
-        let counter = thread::Builder::new().name("minder-count".to_owned()).stack_size(256 << 10);
         // Without it the bar has no total before the end of the input.
-        let _ = counter.spawn(move || {
+        let _ = detach("minder-count", move || {
             if let Some(total) = count(&file, end) {
                 let total = total - input.again.skipped(total);
                 let _ = input.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
@@ -294,14 +284,12 @@ impl Input {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
         let its = Arc::clone(pipe);
         // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for ever.
-        let reader = thread::Builder::new().name("minder-input".to_owned()).stack_size(256 << 10);
-        let read = move || {
+        detach("minder-input", move || {
             its.read(move || {
                 // A ring that finds one before it says the same.
                 let _ = news.try_send(());
             });
-        };
-        reader.spawn(read).context("cannot start a thread for the input")?;
+        })?;
         loop {
             match self.supply() {
                 Supply::Job(task) => {
@@ -476,6 +464,12 @@ impl State {
             }
         }
     }
+}
+
+/// Starts a thread that is never joined: it may block for ever, and ends with the process.
+fn detach(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let thread = thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
+    thread.spawn(work).map(drop).context("cannot start a thread for the input")
 }
 
 /// What a job takes while it waits: its bytes, and what stands around them in memory.

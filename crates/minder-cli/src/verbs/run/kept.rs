@@ -15,6 +15,7 @@ use minder::{Charge, Stream};
 
 use super::output::{Finished, Own, Piece, Place};
 use super::tags::Marks;
+use crate::journal::folder;
 use crate::journal::merge::{JobSet, Progress};
 use crate::journal::row::{self, Text};
 use crate::journal::write::output_path;
@@ -164,8 +165,7 @@ impl<'a> Files<'a> {
 
     /// The folder of a file with output, by the attempt in its name.
     fn folder_of(&self, file: &str) -> io::Result<&Path> {
-        let attempt = file.split('-').nth(1).and_then(|number| number.parse().ok());
-        match attempt.and_then(|attempt: u32| self.folders.get(&attempt)) {
+        match folder::attempt_of(file).and_then(|attempt| self.folders.get(&attempt)) {
             Some(Ok(folder)) => Ok(folder),
             Some(Err(why)) => Err(io::Error::other(why.clone())),
             None => Ok(self.folder),

@@ -94,20 +94,19 @@ pub(super) fn run(inner: Inner) -> ! {
         wake: Some(signals.as_fd()),
         no_pidfd: inner.faults.no_pidfd,
     };
+    let mut continued = false;
     loop {
         inner.look_at_runner(&mut sweep);
+        if std::mem::take(&mut continued) {
+            inner.go_on();
+        }
         inner.obey();
         if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
             inner.end(&mut sweep);
         }
         let _ = inner.wait(&signals, held.as_ref());
-        let mut continued = false;
         while let Some(number) = read_signal(signals.as_fd()) {
             continued |= number == libc::SIGCONT;
-        }
-        if continued {
-            inner.look_at_runner(&mut sweep);
-            inner.go_on();
         }
     }
 }
@@ -166,9 +165,10 @@ impl Inner {
         }
     }
 
-    /// The outer guardian goes on, and the runner with it. Its pid is its own until it is reaped, which happens here.
+    /// Continues the runner with the outer guardian. Until it is reaped, which ends this process, its
+    /// pid names no other process.
     fn go_on(&self) {
-        if self.board.stopped() && self.board.status().is_none() {
+        if self.board.stopped() {
             let _ = kill_process(self.runner, Signal::CONT);
         }
     }

@@ -75,8 +75,8 @@ enum Side {
     },
 }
 
-/// How long a thread that was joined may still be listed: it wakes who joins it before it is gone (`mm_release` in the
-/// kernel's fork.c).
+/// How long a joined thread may still be listed: its end is told before it is removed (`mm_release` in
+/// the kernel's fork.c).
 const JOINED: Duration = Duration::from_millis(50);
 
 impl Guard {

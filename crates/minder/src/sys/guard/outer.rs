@@ -152,8 +152,8 @@ impl Outer {
         if wanted() {
             let _ = Mask::empty().with(libc::SIGTSTP).unblock();
             let _ = Mask::empty().with(libc::SIGTSTP).block();
-            // 4. A continuation of this process alone, `kill -CONT`, is one of the run. The inner guardian knows whether the
-            //    runner still stands still.
+            // 4. SIGCONT to this process alone continues the whole run. The inner guardian knows whether
+            //    the runner is still stopped.
             if self.board.stopped() {
                 let _ = kill_process(self.inner, Number::CONT);
             }
