@@ -66,7 +66,7 @@ impl Case {
         let count = random.pick(&[1, 1, 1, 1, 1, 2, 2, 3]);
         let repeat = random.pick(&[Repeat::Joined, Repeat::Joined, Repeat::Context]);
         let Drawn { line, probes } = Writer::new(grammar, &mut random, subject.family, count).draw();
-        let columns = (0..count).map(|_| values.draw(&mut random)).collect();
+        let columns = (0..count).map(|_| values.draw(&line, &mut random)).collect();
         Case { line, columns, repeat, probes }
     }
 

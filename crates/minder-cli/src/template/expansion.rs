@@ -279,7 +279,11 @@ impl Scanner<'_> {
 
     /// Refuses what zsh reads behind a variable's name: subscripts, which it evaluates, and modifiers, which hold text.
     fn behind_name(&self) -> Result<(), Error> {
-        let rest = self.rest();
+        self.may_follow_name(self.rest())
+    }
+
+    /// The same for a name in text that is not read as a word.
+    pub(super) fn may_follow_name(&self, rest: &[u8]) -> Result<(), Error> {
         let number = |text: &[u8]| {
             let end = text.iter().position(|&byte| byte == b']').unwrap_or(0);
             end > 0
@@ -632,7 +636,7 @@ fn becomes(word: &mut Word, header: &[u8], inner: &Word) {
     word.alternatives.push((word.text.len(), text.get(skipped..).unwrap_or_default().to_vec()));
 }
 
-fn name_length(text: &[u8]) -> usize {
+pub(super) fn name_length(text: &[u8]) -> usize {
     text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()
 }
 

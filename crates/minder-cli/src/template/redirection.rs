@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::evaluators::Word;
+use super::expansion::name_length;
 use super::scan::Scanner;
 
 /// A here-document whose text is still to come.
@@ -133,6 +134,12 @@ impl Scanner<'_> {
                 return Err(unfollowed(
                     "it has expansions that are not followed there: quote its end, `<<'EOF'`",
                 ));
+            }
+            if !document.quoted {
+                for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'$') {
+                    let name = &text[at + 1..];
+                    self.may_follow_name(&name[name_length(name)..])?;
+                }
             }
             self.copy(length + 1);
         }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write;
 
+use super::values::MARK;
 use super::{Case, Failure, Fault, Sandbox, Subject, Values, pasted, shown};
 
 /// How many runs one failure may take.
@@ -68,7 +69,7 @@ fn shorten(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
             let end = tokens.len().min(at + size);
             let rest: Vec<String> = [&tokens[..at], &tokens[end..]].concat();
             let shorter = Case { line: rest.concat(), ..case.clone() };
-            if shorter.line.contains('{') && fails(&shorter) {
+            if shorter.line.contains('{') && !marks_itself(&shorter.line) && fails(&shorter) {
                 *case = shorter;
                 tokens = rest;
             } else {
@@ -77,6 +78,11 @@ fn shorten(case: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
         }
         size /= 2;
     }
+}
+
+/// Whether the line makes a mark by itself: what it gives to a command to evaluate is in quotes.
+fn marks_itself(line: &str) -> bool {
+    line.replace("\":>MARK\"", "").contains(MARK)
 }
 
 /// Tries the usual placeholder, and no quotes around it.

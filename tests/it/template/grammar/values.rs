@@ -31,10 +31,16 @@ v   w   x   path   psvar   _   1   -n   -a   -i   -p   -   --   -e   *   ?   [ab
 $   $1   $@   ${1}   "$1"   \   \\   '   "   `   ''   ""   %s%n   %d   %1$s   \0\n\c   a b   a'b   a␤b   ␤   a␤   é   -eq   =~   ]   ]]   )   ))   #
 "##;
 
+/// Names of commands that evaluate their arguments, and parts of them: for lines whose commands are
+/// made of values.
+const NAMES: &str =
+    "eval   ev   al   e   v   l   val   /eval   a/eval   aeval   evalx   .   -v   :>MARK   eval >MARK";
+
 /// What values are drawn from.
 pub(super) struct Values {
     broad: Vec<Vec<u8>>,
     narrow: Vec<Vec<u8>>,
+    names: Vec<Vec<u8>>,
 }
 
 impl Values {
@@ -62,11 +68,16 @@ impl Values {
             "\u{2028}$(:>MARK)\u{202e}".as_bytes().to_vec(),
             b"long '\"$`\\\n".repeat(300),
         ]);
-        Values { broad: split(BROAD), narrow }
+        Values { broad: split(BROAD), narrow, names: split(NAMES) }
     }
 
-    pub(super) fn draw(&self, random: &mut Random) -> OsString {
+    /// A value for this line.
+    pub(super) fn draw(&self, line: &str, random: &mut Random) -> OsString {
+        let composed = line.contains(MARK) && random.below(4) > 0;
         let mut one = |from: &[Vec<u8>]| from[random.below(from.len())].clone();
+        if composed {
+            return OsString::from_vec(one(&self.names));
+        }
         let broad = one(&self.broad);
         let (first, second) = (one(&self.narrow), one(&self.narrow));
         OsString::from_vec(match random.below(20) {

@@ -159,6 +159,10 @@ fn what_shells_fill_with_arguments_holds_a_value() {
     in_each(&["zsh"], ": {}; echo ${(e)_}", false);
     in_each(&["zsh"], ": {}; x=arg; echo $((${x}v))", false);
     in_each(&["zsh"], ": {}; x=argv; echo $((x))", false);
+    in_each(&["zsh"], "i={}; cat <<E\n$w[i]\nE", false);
+    in_each(&["zsh"], "i={}; cat <<E\n$w [i] ${\nE", false);
+    in_each(&["zsh"], "i={}; cat <<'E'\n$w[i]\nE", true);
+    in_each(&["zsh", "dash"], "i={}; cat <<E\n$w [i]\nE", true);
     in_each(KORN, ": {}; [ _ -eq 1 ]", false);
     in_each(&["bash"], ": {}; _=1; echo ${x[_]}", false);
     for line in ["STTY={} cat f", "export STTY={}", "WATCHFMT={}; :", "READNULLCMD={}; < f", "TIMEFMT={}; :"]
