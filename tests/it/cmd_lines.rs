@@ -122,7 +122,7 @@ fn hard() -> Vec<OsString> {
 
 /// Whether what a variable holds is looked at again for variables. That of Windows reads a line once (`set /?`).
 fn expands_again() -> bool {
-    let mut command = Command::new(minder::os::system_shell());
+    let mut command = Command::new(minder_os::system_paths::system_shell());
     command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");
     let said = String::from_utf8(said_by(&mut command).stdout).unwrap();
     let said = said.trim().trim_matches('"');

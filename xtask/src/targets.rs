@@ -24,7 +24,7 @@ struct Target {
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
-const PACKAGES: &[&str] = &["minder", "minder-cli"];
+const PACKAGES: &[&str] = &["minder-os", "minder", "minder-cli"];
 
 const TARGETS: [Target; 8] = [
     Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true, needs: &[DLLTOOL] },
@@ -35,7 +35,12 @@ const TARGETS: [Target; 8] = [
     Target { triple: "x86_64-unknown-netbsd", packages: PACKAGES, in_test: true, needs: &[] },
     Target { triple: "x86_64-unknown-openbsd", packages: PACKAGES, in_test: true, needs: &[] },
     // Neither x86-64 nor aarch64: without `clone3`, by `posix_spawn` alone.
-    Target { triple: "riscv64gc-unknown-linux-gnu", packages: &["minder"], in_test: false, needs: &[] },
+    Target {
+        triple: "riscv64gc-unknown-linux-gnu",
+        packages: &["minder-os", "minder"],
+        in_test: false,
+        needs: &[],
+    },
 ];
 
 /// `cargo xtask targets [--list] [NAME]...`: all of them, or those whose triple contains one of the names.

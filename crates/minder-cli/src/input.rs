@@ -17,7 +17,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use minder::os::{Standard, standard};
+use minder_os::stdio::{StdStream, std_file};
 
 pub(crate) use self::columns::Columns;
 use self::combine::Combined;
@@ -252,7 +252,7 @@ fn countable(plan: &InputPlan) -> Option<(File, u8)> {
     }
     let path = match kind {
         Kind::File(path) => path.clone(),
-        Kind::Stdin => minder::os::path_of_input()?,
+        Kind::Stdin => minder_os::stdio::stdin_path()?,
         Kind::Words(_) => return None,
     };
     // Looked at before it is opened: opening a named pipe waits for whoever writes.
@@ -268,10 +268,10 @@ fn open_file(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("cannot read `{}`", path.display()))
 }
 
-/// Standard input as a source.
+/// StdStream input as a source.
 fn open_stdin() -> Result<File> {
     if std::io::stdin().is_terminal() {
         say("reading arguments from the terminal, one a line; Ctrl-D ends them");
     }
-    standard(Standard::Input).context("cannot read standard input")
+    std_file(StdStream::Input).context("cannot read standard input")
 }

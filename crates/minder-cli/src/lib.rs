@@ -37,7 +37,7 @@ const STACK_MIN: u64 = if cfg!(debug_assertions) { 512 << 10 } else { 96 << 10 }
 
 /// Runs the command with these arguments, of which the first is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    if let Some(bytes) = minder::os::stack_size().filter(|bytes| *bytes < STACK_MIN) {
+    if let Some(bytes) = minder_os::limits::stack_limit().filter(|bytes| *bytes < STACK_MIN) {
         let (has, needs) = (bytes >> 10, STACK_MIN >> 10);
         return ended(Err(anyhow!(
             "the stack may have {has} KiB only, and minder needs {needs} (`ulimit -s {needs}`)"

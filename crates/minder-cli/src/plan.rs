@@ -337,7 +337,8 @@ impl Plan {
 /// What the system takes of this command's line, if programs get one.
 fn line(template: &Template, folder: Option<&Template>) -> Option<Line> {
     // Where each job has its own, the line has the bounds of a program.
-    let mut command = Command::new(template.program().unwrap_or_else(|| minder::os::system_shell().into()));
+    let mut command =
+        Command::new(template.program().unwrap_or_else(|| minder_os::system_paths::system_shell().into()));
     let folder = folder.filter(|folder| !folder.has_placeholders());
     if let Some(Ok(words)) = folder.map(|folder| folder.argv(&Job::default()))
         && let Some(folder) = words.first().filter(|folder| !folder.is_empty())

@@ -63,7 +63,7 @@ impl Amount {
 
 /// How many processors this process may use.
 pub(crate) fn processors() -> usize {
-    minder::os::processors()
+    minder_os::host_stats::processors()
 }
 
 /// What `-j` asks for.

@@ -87,7 +87,6 @@ mod demand;
 #[cfg(test)]
 mod tests;
 
-use minder::os::os_str;
 use placeholder::{Placeholder, Source};
 
 pub use demand::Demand;
@@ -154,7 +153,7 @@ impl Call {
 pub struct Options {
     /// The placeholders.
     pub lexicon: Lexicon,
-    /// The shell of shell lines; [the system's](minder::os::system_shell) if there is none.
+    /// The shell of shell lines; [the system's](minder_os::system_paths::system_shell) if there is none.
     pub shell: Option<OsString>,
     /// What is a shell line.
     pub form: Form,

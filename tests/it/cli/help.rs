@@ -322,7 +322,10 @@ fn help_fits_a_terminal() {
 #[test]
 fn help_works_on_a_bad_day() {
     let mut command = minder("run --help");
-    command.env("MINDER_BACKEND", "magic").env(minder::os::TEMP_VARIABLE, "/no/such").stdin(Stdio::Null);
+    command
+        .env("MINDER_BACKEND", "magic")
+        .env(minder_os::system_paths::TEMP_DIR_VARIABLE, "/no/such")
+        .stdin(Stdio::Null);
     assert!(Live::start(&command).finish().code(0).text().contains("Usage: minder run"));
     // Windows has no device that is always full.
     #[cfg(unix)]

@@ -291,7 +291,7 @@ fn nothing_that_a_terminal_would_obey_reaches_it() {
     let evil_arg = evil.trim_end_matches('\0');
     // What is no text, too, where arguments are bytes.
     let no_text: &[u8] = if cfg!(unix) { b"\xff" } else { b"" };
-    let arg = minder::os::argument([evil_arg.as_bytes(), no_text].concat());
+    let arg = minder_os::encoding::os_string_from_encoded([evil_arg.as_bytes(), no_text].concat());
     let words = script("cat >/dev/null; printf %s {} >&2; exit 3");
     let words = [words.iter().map(Into::into).collect(), vec![":::".into(), arg]].concat();
     state.run("aaaa0001", "-j2", &words).code(1);

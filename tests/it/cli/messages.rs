@@ -40,8 +40,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use minder::os::TEMP_VARIABLE;
 use minder::{Command, Status};
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{Live, MINDER, input, text};
 use crate::kit::{KID, TESTKID};
@@ -82,7 +82,7 @@ const ERRORS: &[(&str, &[i32])] = &[
 const HEARD: &[&str] = &[
     "MINDER_BACKEND",
     "XDG_STATE_HOME",
-    TEMP_VARIABLE,
+    TEMP_DIR_VARIABLE,
     "MAKEFLAGS",
     "PARALLEL",
     "PARALLEL_HOME",
@@ -370,7 +370,7 @@ impl Scene {
         command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir).env("PATH", with_testkid());
         command.env("MINDER_STATE_DIR", self.dir.join("state")).current_dir(&self.dir);
         for (name, value) in &self.variables {
-            let name = if name == "TMPDIR" { TEMP_VARIABLE } else { name };
+            let name = if name == "TMPDIR" { TEMP_DIR_VARIABLE } else { name };
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -429,7 +429,7 @@ fn says(line: &str, pattern: &str) -> bool {
     if cfg!(unix) {
         return matches(line, pattern);
     }
-    let pattern = pattern.replace("TMPDIR", TEMP_VARIABLE).replace('\\', "/");
+    let pattern = pattern.replace("TMPDIR", TEMP_DIR_VARIABLE).replace('\\', "/");
     let known = ERRORS.iter().filter(|(words, _)| pattern.contains(words));
     let mut told = known.flat_map(|(words, numbers)| numbers.iter().map(|number| (*words, spoken(*number))));
     matches(line, &pattern) || told.any(|(words, told)| matches(line, &pattern.replace(words, &told)))

@@ -329,7 +329,9 @@ fn without_a_record_nothing_is_left() {
         let chunks = if cfg!(windows) { "4001 4002 4003 4004 4005 4006" } else { "1 2 3 4 5 6" };
         let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: {chunks}");
         let mut command = place.command(&line);
-        Live::start(command.env(minder::os::TEMP_VARIABLE, place.at("tmp"))).finish().code(0);
+        Live::start(command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp")))
+            .finish()
+            .code(0);
         assert!(!place.at("state").exists(), "{flags}: a record");
         assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));
     }
@@ -345,7 +347,7 @@ fn a_killed_run_without_a_record_leaves_nothing_either() {
             format!("case {{}} in 1) KID await {} 1;; *) KID spew 300000; echo >>../log;; esac", path(&wait));
         let mut command = place.command(&format!("run -j2 --no-record {flags}"));
         scripted(&mut command, &line).args([":::", "1", "2", "3", "4", "5", "6"]);
-        command.env(minder::os::TEMP_VARIABLE, place.at("tmp"));
+        command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp"));
         let mut live = Live::start(&command);
         live.until_true("the others", || file(&place.at("log")).lines().count() == 5);
         let outer = live.pid();

@@ -16,7 +16,7 @@ const MINDER: [Layer; 6] = [
     Layer { modules: &["error"], crates: Crates::None },
     Layer { modules: &["wait", "clock", "child", "spawn", "guard"], crates: Crates::NotOfTheSystem },
     Layer { modules: &["os"], crates: Crates::All },
-    Layer { modules: &["probe", "frame", "set", "pump", "exec", "lab"], crates: Crates::NotOfTheSystem },
+    Layer { modules: &["probe", "set", "pump", "exec", "lab"], crates: Crates::NotOfTheSystem },
 ];
 
 /// In the command, flags become a plan, and a plan is what a verb carries out. Pairs: who may not import whom.

@@ -6,9 +6,9 @@ use std::path::Path;
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
 const OURS: [(&str, &[&str]); 4] = [
     ("xtask", &[]),
-    ("crates/minder", &[]),
-    ("crates/minder-cells", &[]),
-    ("crates/minder-cli", &["minder", "minder-cells"]),
+    ("crates/minder-os", &[]),
+    ("crates/minder", &["minder-os"]),
+    ("crates/minder-cli", &["minder-os", "minder"]),
 ];
 
 /// A line of a table of dependencies.

@@ -85,7 +85,7 @@ fn print(text: &str) -> Result<ExitCode> {
 }
 
 fn threads() -> usize {
-    minder::os::processors()
+    minder_os::host_stats::processors()
 }
 
 /// How many processors differ in these marks of where they are; where the system does not tell, as many as there are.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
 use clap::CommandFactory;
-use minder::os::argument;
+use minder_os::encoding::os_string_from_encoded;
 
 use super::table::{HIDDEN, KNOWN, Known, Takes};
 use crate::flags::{Flags, habits};
@@ -70,7 +70,7 @@ fn take_long<'a>(
         (Takes::Nothing, Some(_)) => bail!("`--{name}` takes no value"),
         (Takes::Value, Some(b"")) => bail!("`--{name}` wants a value"),
         (_, Some(value)) => {
-            given.push(Given::Known(known, Some(argument(value.to_vec()))));
+            given.push(Given::Known(known, Some(os_string_from_encoded(value.to_vec()))));
             Ok(after)
         }
         (_, None) => with_next(known, &format!("--{name}"), after, given),
@@ -86,7 +86,7 @@ fn take_short<'a>(letters: &[u8], after: &'a [OsString], given: &mut Vec<Given>)
             Takes::Nothing => given.push(Given::Known(known, None)),
             _ if attached.is_empty() => return with_next(known, &format!("-{name}"), after, given),
             _ => {
-                given.push(Given::Known(known, Some(argument(attached.to_vec()))));
+                given.push(Given::Known(known, Some(os_string_from_encoded(attached.to_vec()))));
                 return Ok(after);
             }
         }

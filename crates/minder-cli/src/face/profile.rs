@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use minder::os::argument;
+use minder_os::encoding::os_string_from_encoded;
 
 use crate::report::table::escape;
 use crate::report::{reason, say};
@@ -120,7 +120,7 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
     let mut bytes = text.iter().copied();
     while let Some(byte) = bytes.next() {
         match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => words.extend(word.take().map(argument)),
+            b' ' | b'\t' | b'\n' | b'\r' => words.extend(word.take().map(os_string_from_encoded)),
             b'\\' => word.get_or_insert_default().extend(bytes.next()),
             b'\'' | b'"' => {
                 let word = word.get_or_insert_default();
@@ -135,7 +135,7 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
             other => word.get_or_insert_default().push(other),
         }
     }
-    words.extend(word.map(argument));
+    words.extend(word.map(os_string_from_encoded));
     Some(words)
 }
 
@@ -147,7 +147,7 @@ pub(super) fn shell() -> OsString {
     let quotes = |shell: &OsString| crate::template::is_posix_shell(shell.as_os_str());
     set("PARALLEL_SHELL")
         .or_else(|| set("SHELL").filter(quotes))
-        .unwrap_or_else(|| minder::os::system_shell().into_os_string())
+        .unwrap_or_else(|| minder_os::system_paths::system_shell().into_os_string())
 }
 
 #[cfg(test)]

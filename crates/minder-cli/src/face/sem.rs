@@ -90,5 +90,5 @@ fn without_placeholder(word: &OsStr) -> OsString {
             }
         };
     }
-    minder::os::argument(out)
+    minder_os::encoding::os_string_from_encoded(out)
 }

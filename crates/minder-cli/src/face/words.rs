@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
-use minder::os::argument;
+use minder_os::encoding::os_string_from_encoded;
 
 use super::{Wish, Wishes, note, without_perl};
 
@@ -112,7 +112,7 @@ fn unescape(text: &OsStr) -> OsString {
         out.push(meant);
         rest = &after[used..];
     }
-    argument(out)
+    os_string_from_encoded(out)
 }
 
 /// The colours of jobs. `lines`: whole lines are shown as they come, in the order of the input.
@@ -144,7 +144,7 @@ fn record(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
         // `+FILE` goes on with the file.
         match joblog.as_encoded_bytes().strip_prefix(b"+") {
             Some(file) => {
-                out.push(with("--joblog", &minder::os::argument(file.to_vec())));
+                out.push(with("--joblog", &minder_os::encoding::os_string_from_encoded(file.to_vec())));
                 out.push("--joblog-append".into());
             }
             None => out.push(with("--joblog", joblog)),
@@ -212,7 +212,7 @@ fn command(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
 /// The words as one line for the shell.
 fn line(words: &[OsString]) -> OsString {
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_encoded_bytes()).collect();
-    argument(words.join(&b' '))
+    os_string_from_encoded(words.join(&b' '))
 }
 
 /// A flag with its value in one word, so that the value may look like a flag.

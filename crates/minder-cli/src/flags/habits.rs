@@ -60,7 +60,10 @@ pub(crate) fn rewrite(words: &[OsString], run: &Command, loose: Loose) -> Vec<Os
                     meant(&mut out, next(&mut rest, *short == b'l'), with, without);
                 }
                 (Some((_, _, with, _)), Some(value)) => {
-                    out.extend([OsString::from(with), minder::os::argument(value.to_vec())]);
+                    out.extend([
+                        OsString::from(with),
+                        minder_os::encoding::os_string_from_encoded(value.to_vec()),
+                    ]);
                 }
                 (None, value) => {
                     out.push(word.clone());
@@ -92,20 +95,20 @@ fn cluster(
         if let Some((short, _, with, without)) = OPTIONAL.iter().find(|(known, ..)| known == letter) {
             let value = match after {
                 [] => next(rest, *short == b'l'),
-                value => Some(minder::os::argument(value.to_vec())),
+                value => Some(minder_os::encoding::os_string_from_encoded(value.to_vec())),
             };
             return meant(out, value, with, without);
         }
         let mut flag = vec![b'-', *letter];
         if short_takes_value(run, *letter) {
             flag.extend_from_slice(after);
-            out.push(minder::os::argument(flag));
+            out.push(minder_os::encoding::os_string_from_encoded(flag));
             if after.is_empty() {
                 out.extend(rest.next().cloned());
             }
             return;
         }
-        out.push(minder::os::argument(flag));
+        out.push(minder_os::encoding::os_string_from_encoded(flag));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use minder::os::argument;
+use minder_os::encoding::os_string_from_encoded;
 use regex::bytes::Regex;
 
 /// What stands between the columns of a record.
@@ -30,11 +30,12 @@ impl Columns {
                 if parts.peek().is_some_and(|first| first.is_empty()) && begins() {
                     parts.next();
                 }
-                parts.map(|part| argument(part.to_vec())).collect()
+                parts.map(|part| os_string_from_encoded(part.to_vec())).collect()
             }
-            Self::Byte(between) => {
-                bytes.split(|byte| byte == between).map(|part| argument(part.to_vec())).collect()
-            }
+            Self::Byte(between) => bytes
+                .split(|byte| byte == between)
+                .map(|part| os_string_from_encoded(part.to_vec()))
+                .collect(),
             Self::Csv(between) => fields(bytes, *between),
         }
     }
@@ -50,14 +51,14 @@ fn fields(bytes: &[u8], between: u8) -> Vec<OsString> {
         field.extend_from_slice(&buffer[..wrote]);
         match result {
             csv_core::ReadFieldResult::Field { record_end } => {
-                fields.push(argument(std::mem::take(&mut field)));
+                fields.push(os_string_from_encoded(std::mem::take(&mut field)));
                 if record_end {
                     return fields;
                 }
             }
             csv_core::ReadFieldResult::End => {
                 if fields.is_empty() {
-                    fields.push(argument(field));
+                    fields.push(os_string_from_encoded(field));
                 }
                 return fields;
             }

@@ -100,7 +100,7 @@ fn trim(value: &mut OsString, trim: Trim) {
     let bytes = if trim.left { bytes.trim_ascii_start() } else { bytes };
     let bytes = if trim.right { bytes.trim_ascii_end() } else { bytes };
     if bytes.len() < value.len() {
-        *value = minder::os::argument(bytes.to_vec());
+        *value = minder_os::encoding::os_string_from_encoded(bytes.to_vec());
     }
 }
 
@@ -221,7 +221,7 @@ impl Cutter {
                 bytes.drain(..UTF8_MARK.len());
             }
         }
-        match minder::os::foreign(bytes) {
+        match minder_os::encoding::os_string_from_bytes(bytes) {
             Ok(value) => Ok(Item::Value(value)),
             Err(bytes) if first && UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark)) => {
                 bail!("{} is UTF-16, as Windows PowerShell writes it; cure: save it as UTF-8", self.name)

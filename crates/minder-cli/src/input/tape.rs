@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io;
 
 use anyhow::{Context, Result};
-use minder::os::{TEMP_VARIABLE, argument, nameless_file, read_at, write_all_at};
+use minder_os::encoding::os_string_from_encoded;
+use minder_os::files::{create_unnamed_file, read_at, write_all_at};
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{Record, Unfit};
 
@@ -73,7 +75,7 @@ impl Tape {
         self.records += 1;
         if self.tail.len() >= MEMORY {
             self.spill().with_context(|| {
-                format!("cannot keep the input in a file for temporary files ({TEMP_VARIABLE} names another folder)")
+                format!("cannot keep the input in a file for temporary files ({TEMP_DIR_VARIABLE} names another folder)")
             })?;
         }
         Ok(())
@@ -82,7 +84,7 @@ impl Tape {
     fn spill(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(nameless_file(&std::env::temp_dir())?),
+            None => self.file.insert(create_unnamed_file(&std::env::temp_dir())?),
         };
         write_all_at(file, &self.tail, self.filed)?;
         self.filed += self.tail.len() as u64;
@@ -136,7 +138,7 @@ impl Cursor {
         for _ in 0..count {
             let mut bytes = vec![0; self.number(tape)? as usize];
             self.fill(tape, &mut bytes)?;
-            columns.push(argument(bytes));
+            columns.push(os_string_from_encoded(bytes));
         }
         Ok(Record::Columns(columns))
     }

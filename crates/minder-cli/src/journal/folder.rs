@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use minder::os::{is_own, make_private, others_may_write, private_file, private_folder};
+use minder_os::files::{
+    create_private_dir, create_private_file, is_owned_by_user, is_writable_by_others, restrict_to_owner,
+};
 
 use super::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
 use super::row::since_1970;
@@ -75,7 +77,7 @@ pub(super) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
         hasher.write_u32(std::process::id());
         let id = format!("{:08x}", hasher.finish() >> 32);
         let folder = runs.join(&id);
-        match private_folder(&folder) {
+        match create_private_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             made => return made.map(|()| (id, folder)),
         }
@@ -91,7 +93,7 @@ pub(crate) fn make_folders(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_folders(parent)?;
     }
-    match private_folder(path) {
+    match create_private_dir(path) {
         // Another minder was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
@@ -161,8 +163,8 @@ pub(crate) fn check_runs(root: &Path) -> Result<bool> {
         |why: &str| anyhow!("cannot use `{}`: {why} (MINDER_STATE_DIR names another)", runs.display());
     ensure!(!about.is_symlink(), refused("it is a link"));
     // A file there is told by what is to be done with it.
-    ensure!(!about.is_dir() || is_own(&about), refused("it belongs to another user"));
-    Ok(about.is_dir() && others_may_write(&about))
+    ensure!(!about.is_dir() || is_owned_by_user(&about), refused("it belongs to another user"));
+    Ok(about.is_dir() && is_writable_by_others(&about))
 }
 
 /// Takes the rights of other users on the folder of all runs away, if they may change it. Returns whether they might.
@@ -171,7 +173,7 @@ pub(crate) fn secure_runs(root: &Path) -> Result<bool> {
     if open {
         let runs = runs(root);
         let why = || format!("cannot use `{}`: other users may change it", runs.display());
-        make_private(&runs).with_context(why)?;
+        restrict_to_owner(&runs).with_context(why)?;
         ensure!(!check_runs(root)?, "{} (MINDER_STATE_DIR names another)", why());
     }
     Ok(open)
@@ -248,7 +250,7 @@ pub(super) fn check_folder(folder: &Path) -> Result<()> {
     let about =
         fs::symlink_metadata(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
     ensure!(about.is_dir(), "`{}` is not a folder, but a link or a file: it is left alone", folder.display());
-    ensure!(is_own(&about), "`{}` belongs to another user: it is left alone", folder.display());
+    ensure!(is_owned_by_user(&about), "`{}` belongs to another user: it is left alone", folder.display());
     Ok(())
 }
 
@@ -346,7 +348,7 @@ pub(crate) fn is_alive(folder: &Path) -> bool {
 /// Takes the lock of a run, and makes it if there is none. None: somebody else has it.
 pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(LOCK);
-    let file = match private_file(&path) {
+    let file = match create_private_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // Refuses a link; opening for writing does not.
             drop(super::manifest::open_file(&path)?);

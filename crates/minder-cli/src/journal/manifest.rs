@@ -97,7 +97,7 @@ impl Manifest {
     /// Writes it under another name first: whoever sees it sees all of it.
     pub(super) fn write(&self, folder: &Path, sync: bool) -> io::Result<()> {
         let unfinished = folder.join(UNFINISHED);
-        let mut file = minder::os::private_file(&unfinished)?;
+        let mut file = minder_os::files::create_private_file(&unfinished)?;
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         file.write_all(&text)?;
@@ -137,8 +137,10 @@ impl Manifest {
         open_file(&path)
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .with_context(|| format!("cannot read the arguments `{}`", path.display()))?;
-        let mut found: Vec<OsString> =
-            bytes.split(|&byte| byte == 0).map(|bytes| minder::os::argument(bytes.to_vec())).collect();
+        let mut found: Vec<OsString> = bytes
+            .split(|&byte| byte == 0)
+            .map(|bytes| minder_os::encoding::os_string_from_encoded(bytes.to_vec()))
+            .collect();
         let rest = found.pop().unwrap_or_default();
         let whole = rest.is_empty() && found.len() as u64 == *count;
         ensure!(whole, "`{}` is damaged: it has {} of {count} arguments", path.display(), found.len());
@@ -195,7 +197,8 @@ pub(super) fn write_arguments(
     arguments: impl IntoIterator<Item: AsRef<OsStr>>,
     sync: bool,
 ) -> io::Result<u64> {
-    let mut file = BufWriter::with_capacity(64 << 10, minder::os::private_file(&folder.join(ARGUMENTS))?);
+    let mut file =
+        BufWriter::with_capacity(64 << 10, minder_os::files::create_private_file(&folder.join(ARGUMENTS))?);
     let mut count = 0;
     for argument in arguments {
         let bytes = argument.as_ref().as_encoded_bytes();
@@ -218,5 +221,5 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    minder::os::open_plain(path)
+    minder_os::files::open_no_follow(path)
 }

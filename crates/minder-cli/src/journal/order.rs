@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
-use minder::os::{private_file, read_at, write_all_at};
+use minder_os::files::{create_private_file, read_at, write_all_at};
 
 use super::folder;
 use super::manifest::open_file;
@@ -37,7 +37,7 @@ pub(super) fn next(root: &Path) -> io::Result<u64> {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    match private_file(path) {
+    match create_private_file(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // Refuses a link; opening for writing does not.
             drop(open_file(path)?);

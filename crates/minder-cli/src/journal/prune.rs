@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail, ensure};
-use minder::os::private_file;
+use minder_os::files::create_private_file;
 
 use super::folder::{self, Found, Kind, kind};
 use super::merge::Progress;
@@ -88,7 +88,7 @@ pub(crate) fn prune_daily(root: &Path, own: &Path) -> Result<Option<Pruned>> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => (),
     }
-    match private_file(&stamp) {
+    match create_private_file(&stamp) {
         // Another minder does it at this moment.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         made => drop(made?),

@@ -170,7 +170,7 @@ pub(crate) struct Text(pub(crate) Vec<u8>);
 impl Text {
     /// As an argument or a path again.
     pub(crate) fn to_os(&self) -> OsString {
-        minder::os::argument(self.0.clone())
+        minder_os::encoding::os_string_from_encoded(self.0.clone())
     }
 }
 

@@ -123,7 +123,7 @@ fn what_json_cannot_say_is_no_number() {
 fn arguments_come_back_exactly() {
     let root = tempfile::tempdir().unwrap();
     let arguments: Vec<OsString> = [&b"plain"[..], b"", b"two\nlines", b"\xff\xfe", b"tab\t"]
-        .map(|bytes| minder::os::argument(bytes.to_vec()))
+        .map(|bytes| minder_os::encoding::os_string_from_encoded(bytes.to_vec()))
         .into();
     let record =
         Record::create(root.path(), manifest(Source::arguments(None, Vec::new(), None)), &arguments, true)

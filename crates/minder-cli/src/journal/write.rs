@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use minder::os::private_file;
+use minder_os::files::create_private_file;
 
 use super::folder::{self, Kind};
 use super::manifest::{self, Manifest, Source};
@@ -95,7 +95,7 @@ impl Record {
         let mut attempt = folder::last_attempt(folder)?;
         let file = loop {
             attempt = attempt.checked_add(1).context("there are too many attempts")?;
-            match private_file(&folder.join(folder::attempt_name(attempt))) {
+            match create_private_file(&folder.join(folder::attempt_name(attempt))) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
                 made => break made?,
             }

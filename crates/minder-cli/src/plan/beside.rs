@@ -185,7 +185,7 @@ impl Copied {
                 both.display()
             );
         };
-        let part = |bytes: &[u8]| minder::os::argument(bytes.to_vec());
+        let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
         let file = PathBuf::from(part(&bytes[..at]));
         let cannot = || format!("cannot read the template `{}`", file.display());
         let opened = std::fs::File::open(&file).with_context(cannot)?;

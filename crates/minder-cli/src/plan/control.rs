@@ -57,7 +57,7 @@ impl Control {
                 if at == 0 {
                     bail!("--env `{}` has no name", word.display());
                 }
-                let part = |bytes: &[u8]| minder::os::argument(bytes.to_vec());
+                let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
                 env.push((part(&bytes[..at]), part(&bytes[at + 1..])));
             }
         }
@@ -96,7 +96,7 @@ impl Control {
             close_fds: control.close_fds,
             nice: match control.nice {
                 // GNU parallel sets the niceness; we add to it.
-                nice if flags.parallel_env && nice != 0 => minder::os::nice_for(nice),
+                nice if flags.parallel_env && nice != 0 => minder_os::limits::nice_increment(nice),
                 nice => nice,
             },
             folder: control.wd.as_ref().map(|folder| Template::text(folder, options)),

@@ -99,7 +99,7 @@ fn lexicon(flags: &PlaceholderFlags, plus: bool, own: &[OsString], names: &[OsSt
                 definition.display()
             );
         };
-        let part = |bytes: &[u8]| minder::os::argument(bytes.to_vec());
+        let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
         lexicon = lexicon.own(part(&bytes[..at]), part(bytes[at..].trim_ascii()))?;
     }
     Ok(lexicon)

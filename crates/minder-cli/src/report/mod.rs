@@ -22,7 +22,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use minder::Interest;
-use minder::os::{Standard, standard, wait_ready, was_closed, write_console};
+use minder::os::wait_ready;
+use minder_os::stdio::{StdStream, std_file, std_was_closed};
+use minder_os::terminal::write_console;
 
 use crate::exit;
 
@@ -78,7 +80,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 /// Fails if standard output was closed before we began. Rust's runtime has opened the null device in its place, which would
 /// take everything.
 pub(crate) fn open_output() -> Result<()> {
-    if was_closed(Standard::Output) {
+    if std_was_closed(StdStream::Output) {
         anyhow::bail!("cannot write to standard output: it is closed");
     }
     Ok(())
@@ -87,7 +89,7 @@ pub(crate) fn open_output() -> Result<()> {
 /// Prints data on stdout. One whose reader is gone ends it quietly.
 pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
     open_output()?;
-    let file = standard(Standard::Output)?;
+    let file = std_file(StdStream::Output)?;
     // Whole lines for a terminal: no character is torn.
     let mut out: Box<dyn Write> = match file.is_terminal() {
         true => Box::new(LineWriter::new(Terminal(file))),

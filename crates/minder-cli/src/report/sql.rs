@@ -29,7 +29,7 @@ impl Database {
     /// One in a file that must not exist yet.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         // Arguments may be secret: the file is for its owner alone.
-        let file = minder::os::private_file(path);
+        let file = minder_os::files::create_private_file(path);
         file.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => anyhow!("it exists already"),
             _ => error.into(),

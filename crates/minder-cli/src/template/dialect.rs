@@ -48,7 +48,7 @@ pub(super) fn shell(asked: Option<&OsStr>) -> Shell {
     let program = match asked {
         // By its name alone it is the system's, wherever PATH may lead.
         Some(asked) if !(is_windows() && names_cmd(asked)) => asked.to_owned(),
-        _ => minder::os::system_shell().into_os_string(),
+        _ => minder_os::system_paths::system_shell().into_os_string(),
     };
     let name = base_name(&program);
     let dialect = dialect(&name).unwrap_or(Dialect::Posix);

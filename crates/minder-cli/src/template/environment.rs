@@ -15,8 +15,10 @@ use super::placeholder::Source;
 use super::scan::{Quote, Seen};
 use super::shell::nowhere;
 use super::written::{Part, Written};
+use minder_os::encoding::os_str_from_encoded;
+
 use super::{
-    Call, Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Repeat, Size, cmd, display, os_str,
+    Call, Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Repeat, Size, cmd, display,
     powershell,
 };
 
@@ -172,7 +174,7 @@ impl Line {
             };
             line.extend_from_slice(reference.as_bytes());
         }
-        Ok((os_str(&line).into_owned(), variables))
+        Ok((os_str_from_encoded(&line).into_owned(), variables))
     }
 
     /// Refuses a value that this shell cannot be handed at this place.

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use super::cut::Cut;
-use super::{Error, ErrorKind, Job, os_str};
+use minder_os::encoding::os_str_from_encoded;
+
+use super::{Error, ErrorKind, Job};
 
 /// One placeholder: how it is written, what it takes, and what is cut away from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +152,7 @@ impl Placeholder {
         }
         match self.cut {
             Cut::Nothing => out.push(value),
-            cut => out.push(os_str(&cut.apply(bytes))),
+            cut => out.push(os_str_from_encoded(&cut.apply(bytes))),
         }
         Ok(())
     }

@@ -9,7 +9,9 @@ use super::kinds::{ALL, YASH};
 use super::placeholder::Source;
 use super::scan::{Quote, Rules, Scanner, Seen};
 use super::written::{Part, Written};
-use super::{Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Size, builtins, display, os_str};
+use minder_os::encoding::os_str_from_encoded;
+
+use super::{Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Size, builtins, display};
 
 /// A shell line and what it is started with.
 #[derive(Debug, Clone)]
@@ -160,7 +162,7 @@ impl Line {
             line.extend_from_slice(b"\"$@\"");
             line.extend_from_slice(&self.written.text[seen.at + seen.length..]);
             let parameters = (0..count).map(|nth| (placeholder, nth)).collect();
-            return Rendered { count, line: os_str(&line).into_owned(), parameters };
+            return Rendered { count, line: os_str_from_encoded(&line).into_owned(), parameters };
         }
         let mut numbers = Numbers::new(&self.written.seen);
         self.written.walk(count, &mut |part| match part {
@@ -170,7 +172,7 @@ impl Line {
             }
             Part::Value(seen, place, arguments) => numbers.write(place, seen.quote, arguments, &mut line),
         });
-        Rendered { count, line: os_str(&line).into_owned(), parameters: numbers.parameters }
+        Rendered { count, line: os_str_from_encoded(&line).into_owned(), parameters: numbers.parameters }
     }
 
     /// The only placeholder, if it is a word of its own and takes every argument.

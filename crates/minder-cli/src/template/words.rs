@@ -5,7 +5,9 @@ use std::ffi::{OsStr, OsString};
 use super::evaluators::{self, Word};
 use super::lexicon::Lexicon;
 use super::placeholder::{Piece, Source};
-use super::{Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Repeat, Size, display, os_str};
+use minder_os::encoding::os_str_from_encoded;
+
+use super::{Checks, Error, ErrorKind, Job, Lengths, Options, Placeholder, Repeat, Size, display};
 
 /// The words of a command that is run without a shell.
 #[derive(Debug, Clone)]
@@ -228,14 +230,14 @@ pub(super) fn split(word: &[u8], lexicon: &Lexicon) -> Vec<Piece> {
             continue;
         };
         if start < at {
-            pieces.push(Piece::Text(os_str(&word[start..at]).into_owned()));
+            pieces.push(Piece::Text(os_str_from_encoded(&word[start..at]).into_owned()));
         }
         pieces.push(Piece::Value(placeholder));
         at += length;
         start = at;
     }
     if start < word.len() {
-        pieces.push(Piece::Text(os_str(&word[start..]).into_owned()));
+        pieces.push(Piece::Text(os_str_from_encoded(&word[start..]).into_owned()));
     }
     pieces
 }

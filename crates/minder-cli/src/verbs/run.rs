@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use minder::exec::{Crew, Rules};
-use minder::os::{Standard, was_closed};
 use minder::{Backlog, ChildSet, Descriptors, Ending, Guard, GuardOptions, Limits, Signal};
+use minder_os::stdio::{StdStream, std_was_closed};
 
 use self::ask::Ask;
 use self::book::{Book, Left};
@@ -311,7 +311,7 @@ fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> 
 fn open_screen(plan: &Plan, progress: &Progress) -> Result<((Screen, Streams), Option<Table>)> {
     let (table, instead) = Table::open(plan)?.unzip();
     let instead = instead.flatten().zip(plan.beside.table_name());
-    if plan.view == View::Straight && was_closed(Standard::Output) {
+    if plan.view == View::Straight && std_was_closed(StdStream::Output) {
         bail!("cannot hand standard output to the jobs: it is closed");
     }
     let screen = Screen::open(progress.clone(), instead).context("cannot use the standard streams")?;
@@ -424,7 +424,7 @@ fn limits(plan: &Plan, loops: usize, book: &Book, place: usize, backlog: &Arc<Ba
     limits.leak_after = plan.leak_after;
     limits.listen_after = LISTEN_AFTER;
     limits.backend = plan.backend;
-    limits.notice_stops = minder::os::has_terminal().then_some(STOPS);
+    limits.notice_stops = minder_os::terminal::has_controlling_terminal().then_some(STOPS);
     limits
 }
 

@@ -14,8 +14,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::os::{private_file, terminal_name};
 use minder::{Command, Descriptors, Events, Group, Poller, Status, Stdio};
+use minder_os::files::create_private_file;
+use minder_os::terminal::terminal_name;
 
 use crate::exit;
 use crate::face::Sem;
@@ -188,7 +189,7 @@ impl Turns {
         let started = self.folder.join(format!("start-{}", std::process::id()));
         // It is left over if a process with this number was killed.
         let _ = std::fs::remove_file(&started);
-        private_file(&started).with_context(|| format!("cannot make `{}`", started.display()))?;
+        create_private_file(&started).with_context(|| format!("cannot make `{}`", started.display()))?;
         let mut command = Command::new(own);
         command.args(["sem", "--plain", "--fg"]);
         for (flag, value) in [

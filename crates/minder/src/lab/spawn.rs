@@ -12,7 +12,7 @@ use crate::event::Token;
 use crate::set::{ChildSet, Limits, SpawnOptions};
 use crate::sys::lab::exit::PATIENCE;
 use crate::sys::lab::spawn as sys;
-use crate::{Child, Error, ErrorKind, Kill, Result, os};
+use crate::{Child, Error, ErrorKind, Kill, Result};
 
 /// The names of ours.
 const LONE: &str = "minder";
@@ -70,7 +70,7 @@ impl Ballast {
         if bytes == 0 {
             return Err(too_large(mib, io::ErrorKind::InvalidInput.into()));
         }
-        match os::memory() {
+        match minder_os::host_stats::memory() {
             Ok(memory) if memory.available < (bytes as u64).saturating_add(SPARE) => {
                 let why = "this machine has not that much free memory and 256 MiB besides";
                 Err(too_large(mib, io::ErrorKind::OutOfMemory.into()).because(ErrorKind::Exhausted, why))

@@ -19,7 +19,7 @@ impl Line {
     /// ```
     /// use minder::{Command, os::Line};
     ///
-    /// let mut command = Command::new(minder::os::system_shell());
+    /// let mut command = Command::new(minder_os::system_paths::system_shell());
     /// assert_eq!(Line::of(&command).map(|line| line.units_max()), cfg!(windows).then_some(32_766));
     /// command.args(std::iter::repeat_n("x", 20_000));
     /// assert!(Line::of(&command).is_none_or(|line| !line.takes(&command)));

@@ -1,17 +1,12 @@
 //! Unix: descriptors as sources and as news.
 
-use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::Standard;
 use crate::Source;
-use crate::command::{Command, Size};
+use crate::command::Command;
 use crate::event::{Interest, Status};
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
@@ -69,19 +64,6 @@ pub(super) fn descriptor_of(file: &File) -> i32 {
     file.as_raw_fd()
 }
 
-/// See [`super::TEMP_VARIABLE`].
-pub(super) const TEMP_VARIABLE: &str = "TMPDIR";
-
-/// See [`super::standard`].
-pub(super) fn standard(which: Standard) -> io::Result<File> {
-    let copy = match which {
-        Standard::Input => io::stdin().as_fd().try_clone_to_owned(),
-        Standard::Output => io::stdout().as_fd().try_clone_to_owned(),
-        Standard::Error => io::stderr().as_fd().try_clone_to_owned(),
-    };
-    copy.map(File::from)
-}
-
 /// See [`super::wait_ready`].
 pub(super) fn wait_ready(
     source: Source<'_>,
@@ -93,11 +75,6 @@ pub(super) fn wait_ready(
         // A process has no descriptor of ours.
         None => super::wait_by_poller(source, interest, deadline),
     }
-}
-
-/// See [`super::system_shell`].
-pub(super) fn system_shell() -> PathBuf {
-    PathBuf::from("/bin/sh")
 }
 
 /// See [`super::may_be_killed`].
@@ -165,226 +142,10 @@ pub(super) fn can_suspend() -> bool {
     true
 }
 
-/// See [`super::has_terminal`].
-pub(super) fn has_terminal() -> bool {
-    // Opening fails without a controlling terminal (ENXIO), whatever our streams are.
-    File::open("/dev/tty").is_ok()
-}
-
-/// See [`super::terminal`].
-pub(super) fn terminal() -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).open("/dev/tty")
-}
-
-/// See [`super::argument`].
-pub(super) fn argument(bytes: Vec<u8>) -> OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(bytes)
-}
-
-/// See [`super::foreign`].
-pub(super) fn foreign(bytes: Vec<u8>) -> Result<OsString, Vec<u8>> {
-    Ok(argument(bytes))
-}
-
-/// See [`super::os_str`].
-pub(super) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
-    Cow::Borrowed(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
-}
-
-/// See [`super::write_console`].
-pub(super) fn write_console(_file: &File, _bytes: &[u8]) -> io::Result<bool> {
-    Ok(false)
-}
-
-/// See [`super::nameless_file`].
-pub(super) fn nameless_file(folder: &Path) -> io::Result<File> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        let mut options = OpenOptions::new();
-        // With `O_EXCL` nobody can give it a name later.
-        let flags = libc::O_TMPFILE | libc::O_EXCL;
-        if let Ok(file) = options.read(true).write(true).mode(0o600).custom_flags(flags).open(folder) {
-            return Ok(file);
-        }
-    }
-    // Made with `O_EXCL` and mode 0600.
-    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(folder)?.into_parts();
-    path.close()?;
-    Ok(file)
-}
-
-/// See [`super::private_file`].
-pub(super) fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
-}
-
-/// See [`super::remove_open`].
-pub(super) fn remove_open(path: &Path) -> io::Result<()> {
-    std::fs::remove_file(path)
-}
-
-/// See [`super::private_pipe`].
-#[cfg(not(target_vendor = "apple"))]
-pub(super) fn private_pipe(path: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
-}
-
-/// See [`super::private_pipe`].
-#[cfg(target_vendor = "apple")]
-pub(super) fn private_pipe(_path: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// See [`super::private_folder`].
-pub(super) fn private_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(path)
-}
-
-/// See [`super::open_plain`].
-pub(super) fn open_plain(path: &Path) -> io::Result<File> {
-    // Opening a named pipe would wait for a writer, and a terminal could become ours.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    // Asked of the descriptor: a path may name something else by now.
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-    }
-}
-
-/// See [`super::is_own`].
-pub(super) fn is_own(about: &Metadata) -> bool {
-    about.uid() == rustix::process::geteuid().as_raw()
-}
-
-/// See [`super::others_may_write`].
-pub(super) fn others_may_write(about: &Metadata) -> bool {
-    about.mode() & 0o022 != 0
-}
-
-/// See [`super::make_private`].
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
-    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
-}
-
-/// See [`super::read_at`].
-pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    file.read_at(buffer, at)
-}
-
-/// See [`super::write_all_at`].
-pub(super) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    file.write_all_at(bytes, at)
-}
-
-/// See [`super::send`].
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn send(from: &File, mut at: u64, len: u64, to: &File) -> io::Result<u64> {
-    let len = usize::try_from(len).unwrap_or(usize::MAX);
-    Ok(rustix::fs::sendfile(to, from, Some(&mut at), len)? as u64)
-}
-
-/// See [`super::send`].
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn send(_from: &File, _at: u64, _len: u64, _to: &File) -> io::Result<u64> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 /// See [`super::enlarge_pipe`].
 pub(super) fn enlarge_pipe(pipe: &File) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     crate::sys::pipe::enlarge(pipe);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = pipe;
-}
-
-/// See [`super::path_of_input`].
-pub(super) fn path_of_input() -> Option<PathBuf> {
-    use std::io::Seek;
-    let mut input = standard(Standard::Input).ok()?;
-    if !input.metadata().ok()?.is_file() || input.stream_position().ok()? != 0 {
-        return None;
-    }
-    // Elsewhere there is no such link.
-    std::fs::read_link("/proc/self/fd/0").ok().filter(|path| path.is_file())
-}
-
-/// See [`super::terminal_name`].
-pub(super) fn terminal_name() -> Option<OsString> {
-    let name = rustix::termios::ttyname(io::stdin(), Vec::new())
-        .or_else(|_| rustix::termios::ttyname(io::stdout(), Vec::new()))
-        .or_else(|_| rustix::termios::ttyname(io::stderr(), Vec::new()));
-    name.ok().map(|name| argument(name.into_bytes()))
-}
-
-/// See [`super::nice_for`].
-pub(super) fn nice_for(niceness: i32) -> i32 {
-    let Ok(own) = rustix::process::getpriority_process(None) else { return 0 };
-    let niceness = niceness.clamp(-20, 19);
-    if niceness < own && !can_set(niceness) { 0 } else { niceness - own }
-}
-
-/// Whether a process of ours may have this niceness.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn can_set(niceness: i32) -> bool {
-    // On Linux a thread has a niceness of its own (setpriority(2)), which goes with it.
-    let thread = std::thread::Builder::new().stack_size(64 << 10);
-    let tried = thread.spawn(move || rustix::process::setpriority_process(None, niceness).is_ok());
-    tried.is_ok_and(|thread| thread.join().unwrap_or(false))
-}
-
-/// Whether a process of ours may have this niceness: the start of a child says so.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn can_set(_niceness: i32) -> bool {
-    true
-}
-
-/// See [`super::terminal_size`].
-pub(super) fn terminal_size() -> Option<Size> {
-    let size = rustix::termios::tcgetwinsize(io::stderr())
-        .or_else(|_| rustix::termios::tcgetwinsize(io::stdout()))
-        .ok()?;
-    Some(Size { rows: size.ws_row, columns: size.ws_col }).filter(|size| size.rows > 0 && size.columns > 0)
-}
-
-/// See [`super::stack_size`].
-pub(super) fn stack_size() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Stack).current
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = |name: &str| folder.path().join(name);
-        fs::write(at("plain"), "text").expect("room");
-        assert_eq!(io::read_to_string(open_plain(&at("plain")).expect("a file")).expect("text"), "text");
-        std::os::unix::fs::symlink(at("plain"), at("link")).expect("a link");
-        #[cfg(not(target_vendor = "apple"))]
-        private_pipe(&at("pipe")).expect("a pipe");
-        // With a pipe in the list this hangs where the descriptor may block.
-        for odd in [at("link"), at("pipe"), folder.path().to_owned(), "/dev/null".into()] {
-            open_plain(&odd).expect_err("no regular file");
-        }
-    }
-
-    #[test]
-    fn a_folder_that_others_may_change_becomes_private() {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (mode, open) in [(0o777, true), (0o1777, true), (0o775, true), (0o755, false), (0o700, false)] {
-            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).expect("its mode");
-            let about = fs::metadata(folder.path()).expect("a folder");
-            assert!(is_own(&about));
-            assert_eq!(others_may_write(&about), open, "{mode:o}");
-            make_private(folder.path()).expect("its mode");
-            assert_eq!(fs::metadata(folder.path()).expect("a folder").mode() & 0o7777, 0o700);
-        }
-    }
 }

@@ -10,7 +10,7 @@ use super::Limits;
 use crate::backlog::Charge;
 use crate::event::Spilled;
 use crate::sys::pipe::{Progress, Reader};
-use crate::{Error, Result, os};
+use crate::{Error, Result};
 
 /// The file of one stream, for its owner alone.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Spill {
         let folder = limits.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
         let made = match &limits.spill_names {
             Some(names) => named(&folder, names, number).map(|(file, name)| (file, Some(name))),
-            None => os::nameless_file(&folder).map(|file| (file, None)),
+            None => minder_os::files::create_unnamed_file(&folder).map(|file| (file, None)),
         };
         let (file, name) = made.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
         Ok(Self {
@@ -147,7 +147,7 @@ fn named(folder: &Path, names: &str, number: &mut u64) -> std::io::Result<(File,
     loop {
         let name = format!("{names}{number}");
         *number += 1;
-        match os::private_file(&folder.join(&name)) {
+        match minder_os::files::create_private_file(&folder.join(&name)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => (),
             made => return made.map(|file| (file, name)),
         }

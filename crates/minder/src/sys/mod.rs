@@ -9,8 +9,6 @@
 //! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | its handle, by the port's backend |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
 //! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
-//! | `console` | text for a console | | | UTF-16 |
-//! | `private` | folders for their owner alone | | | security descriptors |
 //! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | events |
 //!
 //! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port with a token; the port
@@ -27,7 +25,6 @@ pub(crate) mod tree;
 pub(crate) mod thread;
 pub(crate) mod tick;
 pub(crate) mod probe;
-pub(crate) mod gauge;
 pub(crate) mod jobserver;
 #[cfg(windows)]
 mod answer;
@@ -35,11 +32,6 @@ mod answer;
 mod event;
 #[cfg(windows)]
 mod late;
-#[cfg(windows)]
-pub(crate) mod private;
-#[cfg(windows)]
-pub(crate) mod console;
-pub(crate) mod closed;
 pub(crate) mod guard;
 pub(crate) mod lab;
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use minder::os::private_pipe;
+use minder_os::files::create_fifo;
 
 use super::Place;
 use crate::cli::{Live, file, is_root, path, scripted, text};
@@ -55,7 +55,7 @@ fn cut(path: &Path) {
 
 fn pipe_instead(path: &Path) {
     fs::remove_file(path).expect("a file");
-    private_pipe(path).expect("a pipe");
+    create_fifo(path).expect("a pipe");
 }
 
 fn link_instead(path: &Path) {

@@ -19,7 +19,7 @@ fn hard() -> State {
     let state = State::new();
     let mut words: Vec<OsString> = script(LINE).into_iter().map(Into::into).collect();
     words.push(":::".into());
-    words.extend(HARD.map(|arg| minder::os::argument(arg.to_vec())));
+    words.extend(HARD.map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
     state.run("aaaa0001", "-j1", &words).code(6);
     state
 }

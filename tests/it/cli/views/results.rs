@@ -8,7 +8,7 @@ use super::{Live, feed, files, folder, input, minder, path, texts};
 /// `run --results` of these arguments, which each job writes to its outputs.
 fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::Ended {
     let mut command = minder(&format!("run {flags} --results {} KID raw {{}} :::", path(results)));
-    command.args(args.iter().map(|arg| minder::os::argument(arg.to_vec())));
+    command.args(args.iter().map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
     Live::start(&command).finish()
 }
 

@@ -165,7 +165,7 @@ fn a_real_disk_that_is_full() {
 
 fn fill(root: &Path) {
     let record = new_run(root);
-    let mut output = minder::os::private_file(&record.folder().join("out-1-0")).unwrap();
+    let mut output = minder_os::files::create_private_file(&record.folder().join("out-1-0")).unwrap();
     io::Write::write_all(&mut output, &[0; 20_000]).unwrap();
     let mut written = 0;
     let error = loop {

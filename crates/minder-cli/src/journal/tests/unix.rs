@@ -17,7 +17,7 @@ fn all_that_is_made_is_private() {
     let state = root.path().join("a/minder");
     let record =
         Record::create(&state, manifest(Source::arguments(None, Vec::new(), None)), ["x"], false).unwrap();
-    drop(minder::os::private_file(&record.folder().join("out-1-0")).unwrap());
+    drop(minder_os::files::create_private_file(&record.folder().join("out-1-0")).unwrap());
     let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     for folder in [&root.path().join("a"), &state, &state.join("runs"), record.folder()] {
         assert_eq!(mode(folder), 0o700, "{}", folder.display());

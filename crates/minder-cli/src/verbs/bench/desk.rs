@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use minder::os::terminal_size;
 use minder::{Guard, GuardOptions, Signal};
+use minder_os::terminal::terminal_size;
 
 use crate::exit;
 use crate::report::table::shorten;

@@ -24,7 +24,8 @@ impl Ask {
     /// # Errors
     /// There is none.
     pub(super) fn new(template: &Template, progress: &Progress) -> Result<Self> {
-        let terminal = minder::os::terminal().context("-p asks on the terminal, and there is none")?;
+        let terminal =
+            minder_os::terminal::open_terminal().context("-p asks on the terminal, and there is none")?;
         let answers = BufReader::with_capacity(256, terminal.try_clone()?);
         Ok(Self { template: template.clone(), terminal, answers, progress: progress.clone() })
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use minder::Stream;
-use minder::os::read_at;
+use minder_os::files::read_at;
 
 use super::output::{Finished, Own, Piece, Place, Store};
 use super::tags::Marks;

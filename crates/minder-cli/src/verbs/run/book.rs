@@ -351,7 +351,7 @@ fn create(root: &Path, plan: &Plan, jobs: Option<u64>) -> Result<Record> {
 /// Standard input, if it can be had again.
 fn of_stdin() -> Source {
     let lost = |why: &str| Source::Lost { why: why.to_owned() };
-    match minder::os::path_of_input() {
+    match minder_os::stdio::stdin_path() {
         Some(path) => Source::file(&path).unwrap_or_else(|_| lost("its input was a file that is gone")),
         None => lost("its input came through a pipe"),
     }

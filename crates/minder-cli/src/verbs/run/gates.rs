@@ -107,7 +107,7 @@ impl Room {
 pub(crate) struct Gate {
     conditions: Conditions,
     readings: Box<dyn Readings>,
-    swaps: Span<minder::os::Swaps, bool>,
+    swaps: Span<minder_os::host_stats::SwapCounters, bool>,
     disks: Span<HashMap<String, Duration>, f64>,
     /// Since when nothing of ours runs, because of something that is not ours.
     idle_since: Option<Instant>,
@@ -341,7 +341,9 @@ impl Gate {
     fn swapping(&mut self, now: Instant) -> Option<Say> {
         let swaps = self.readings.swaps();
         let swaps = self.read("--noswap", swaps)?;
-        self.swaps.take(now, swaps, |before, after, _| after.ins > before.ins && after.outs > before.outs);
+        self.swaps.take(now, swaps, |before, after, _| {
+            after.pages_in > before.pages_in && after.pages_out > before.pages_out
+        });
         let why = match self.swaps.verdict {
             Some(false) => return None,
             Some(true) => "the machine swaps",

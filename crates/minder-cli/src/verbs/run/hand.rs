@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
-use minder::os::TEMP_VARIABLE;
 use minder::{Error, ErrorKind, Event, Kill, Outcome, Token};
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use self::hear::{forward, show_head};
 use self::launch::job;
@@ -366,7 +366,7 @@ impl Worker for Hand<'_> {
             // The only files that the library writes.
             _ if error.to_string().contains("spill") => {
                 format!(
-                    "{error} (--tmpdir or {TEMP_VARIABLE} name another folder for output that does not fit into memory)"
+                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit into memory)"
                 )
             }
             _ => error.to_string(),

@@ -13,7 +13,7 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use minder::exec::{Crew, Supply};
-use minder::os::read_at;
+use minder_os::files::read_at;
 
 use super::again::Again;
 use super::ask::Ask;

@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::os::{is_own, open_plain, private_folder};
 use minder::{Charge, Stream};
+use minder_os::files::{create_private_dir, is_owned_by_user, open_no_follow};
 
 use super::output::{Finished, Own, Piece, Place};
 use super::tags::Marks;
@@ -92,7 +92,7 @@ pub(super) fn elsewhere(folder: &Path, progress: &Progress) -> Vec<PathBuf> {
 pub(super) fn make_folder(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<PathBuf> {
     let mut folder = tmpdir.join(format!("minder-{run}-{attempt}"));
     for number in 1..FOLDERS_MAX {
-        match private_folder(&folder) {
+        match create_private_dir(&folder) {
             // The name can be foreseen: what another user put there is left alone.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 folder.set_file_name(format!("minder-{run}-{attempt}-{number}"));
@@ -106,7 +106,7 @@ pub(super) fn make_folder(tmpdir: &Path, run: &str, attempt: u32) -> io::Result<
 /// Refuses what is no folder of this user.
 fn check_folder(folder: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(folder)?;
-    match (about.is_dir(), is_own(&about)) {
+    match (about.is_dir(), is_owned_by_user(&about)) {
         (false, _) => Err(io::Error::other("not a folder")),
         (true, false) => Err(io::Error::other("its folder belongs to another user")),
         (true, true) => Ok(()),
@@ -175,9 +175,9 @@ impl<'a> Files<'a> {
 
 /// Opens a file of this user, and nothing else; with its length.
 fn open(path: &Path) -> io::Result<(File, u64)> {
-    let file = open_plain(path)?;
+    let file = open_no_follow(path)?;
     let about = file.metadata()?;
-    match is_own(&about) {
+    match is_owned_by_user(&about) {
         true => Ok((file, about.len())),
         false => Err(io::Error::other("the file belongs to another user")),
     }

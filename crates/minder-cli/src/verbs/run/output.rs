@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::os::{nameless_file, open_plain, private_file, write_all_at};
 use minder::{Charge, Spilled, Stream};
+use minder_os::files::{create_private_file, create_unnamed_file, open_no_follow, write_all_at};
 
 use super::tags::Marks;
 
@@ -60,7 +60,7 @@ impl Own {
     pub(super) fn open(&self) -> io::Result<File> {
         match (&self.file, &self.path) {
             (Some(file), _) => file.try_clone(),
-            (None, Some(path)) => open_plain(path),
+            (None, Some(path)) => open_no_follow(path),
             (None, None) => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -134,8 +134,8 @@ impl Store {
     }
 
     fn create(&self, sync: bool) -> io::Result<File> {
-        let Some(name) = &self.name else { return nameless_file(&self.folder) };
-        let file = private_file(&self.folder.join(name))?;
+        let Some(name) = &self.name else { return create_unnamed_file(&self.folder) };
+        let file = create_private_file(&self.folder.join(name))?;
         if sync {
             self.sync_folder()?;
         }
@@ -151,7 +151,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use minder::os::read_at;
+    use minder_os::files::read_at;
 
     use super::*;
 

@@ -12,7 +12,8 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf, is_separator};
 
 use minder::Stream;
-use minder::os::{argument, private_file, read_at, remove_open};
+use minder_os::encoding::os_string_from_encoded;
+use minder_os::files::{create_private_file, read_at, remove_open_file};
 
 pub(super) use self::copies::Copies;
 use self::escape::Rules;
@@ -83,7 +84,7 @@ impl Results {
         let folder = &beside.folder;
         let made = (0..NAMES_MAX).find_map(|time| {
             let path = folder.join(own_name(beside, job.number, run, time));
-            match private_file(&path) {
+            match create_private_file(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
                 made => Some(made.map(|file| (file, path))),
             }
@@ -218,7 +219,7 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
-    Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(argument([bytes, end].concat()))))
+    Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(os_string_from_encoded([bytes, end].concat()))))
 }
 
 /// Refuses a name of which Windows would take a part for a stream of a file, where nobody looks for it ("Naming Files, Paths,
@@ -238,7 +239,7 @@ fn is_no_stream(name: &Path) -> io::Result<()> {
 /// A new file in the place of what was there.
 fn anew(path: &Path) -> io::Result<File> {
     loop {
-        match remove_open(path) {
+        match remove_open_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => (),
         }

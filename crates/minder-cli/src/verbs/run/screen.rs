@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minder::Stream;
-use minder::os::{Standard, enlarge_pipe, read_at, send, standard, was_closed, write_console};
+use minder::os::enlarge_pipe;
+use minder_os::files::{read_at, send_file};
+use minder_os::stdio::{StdStream, std_file, std_was_closed};
+use minder_os::terminal::write_console;
 
 use crate::ready;
 use crate::report::colours::can_draw;
@@ -17,7 +20,7 @@ const AT_ONCE: usize = 128 << 10;
 /// Bytes that are moved at once without a copy.
 const SENT_AT_ONCE: u64 = 1 << 20;
 
-/// Standard output and standard error, without buffers. Whoever has them writes alone.
+/// StdStream output and standard error, without buffers. Whoever has them writes alone.
 #[derive(Debug)]
 pub(super) struct Streams {
     out: Arc<File>,
@@ -46,14 +49,14 @@ impl Screen {
     /// `instead`: a file that takes the place of the standard output, and its name.
     pub(super) fn open(progress: Progress, instead: Option<(File, String)>) -> io::Result<(Self, Streams)> {
         // Rust's runtime has opened the null device in its place, which would take everything.
-        let is_shut = instead.is_none() && was_closed(Standard::Output);
+        let is_shut = instead.is_none() && std_was_closed(StdStream::Output);
         let (out, name) = match instead {
             Some(instead) => instead,
-            None => (standard(Standard::Output)?, "standard output".to_owned()),
+            None => (std_file(StdStream::Output)?, "standard output".to_owned()),
         };
         let out = Arc::new(out);
         enlarge_pipe(&out);
-        let streams = Streams { out, err: Arc::new(standard(Standard::Error)?), buffer: Vec::new() };
+        let streams = Streams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
         let screen = Self {
             progress,
             closed: AtomicBool::new(false),
@@ -154,7 +157,7 @@ impl Screen {
         let shut = stream == Stream::Stdout && self.is_shut;
         while at < end && !shut && !self.is_broken() && !streams.file(stream).is_terminal() {
             match ready::write_with(streams.file(stream), || {
-                send(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
+                send_file(from, at, SENT_AT_ONCE.min(end - at), streams.file(stream))
             }) {
                 Ok(0) => break,
                 Ok(moved) => at += moved,
@@ -232,7 +235,7 @@ impl Streams {
         }
     }
 
-    /// Standard output, to hand on.
+    /// StdStream output, to hand on.
     pub(super) fn out(&self) -> &Arc<File> {
         &self.out
     }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use minder::exec::{Crew, Start};
-use minder::os::TEMP_VARIABLE;
 use minder::{ChildSet, Status};
+use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::batch::Batch;
 use super::book::Book;
@@ -156,7 +156,7 @@ impl<'a> Shared<'a> {
         let folder = self.book.folder();
         let why = reason(error);
         format!(
-            "cannot keep output in `{}`: {why} (--tmpdir or {TEMP_VARIABLE} name another folder)",
+            "cannot keep output in `{}`: {why} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder)",
             folder.display()
         )
     }

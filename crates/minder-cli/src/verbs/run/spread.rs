@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use minder::Token;
 use minder::exec::Outputs;
-use minder::os::{Standard, standard};
+use minder_os::stdio::{StdStream, std_file};
 
 use super::pipe::{self, Block, Bytes, Column, Header, More, Part, Pipe, PipeSource, Spread, unescape};
 use crate::plan::PipePlan;
@@ -49,7 +49,7 @@ pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
         block_timeout: flags.block_timeout,
     };
     let source = match asked.files.as_slice() {
-        [] => PipeSource::Reader(standard(Standard::Input).context("cannot read standard input")?),
+        [] => PipeSource::Reader(std_file(StdStream::Input).context("cannot read standard input")?),
         files => PipeSource::Files(files.to_vec()),
     };
     Pipe::open(plan, source, slots)

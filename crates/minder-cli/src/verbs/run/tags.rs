@@ -76,7 +76,7 @@ fn tame(value: &OsStr) -> OsString {
         bytes.extend_from_slice(escape(chunk.valid().as_bytes()).as_bytes());
         bytes.extend_from_slice(chunk.invalid());
     }
-    minder::os::argument(bytes)
+    minder_os::encoding::os_string_from_encoded(bytes)
 }
 
 /// The most that is held of a line whose end decides about its colour.

@@ -25,11 +25,7 @@ mod quote;
 mod batch;
 #[cfg(windows)]
 mod windows;
-#[cfg(windows)]
-mod folder;
 
-#[cfg(windows)]
-pub(crate) use self::folder::system_folder;
 #[cfg(unix)]
 pub(crate) use self::kept::{close_on_exec, inherited};
 #[cfg(unix)]

@@ -16,8 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use minder::os::{JobToken, Jobserver, os_str};
+use minder::os::{JobToken, Jobserver};
 use minder::{Descriptors, Events, Interest, Poller, Token};
+use minder_os::encoding::os_str_from_encoded;
 
 use crate::report::reason;
 
@@ -297,7 +298,7 @@ fn without_jobserver(flags: &OsStr) -> OsString {
         }
     }
     rest.extend_from_slice(&bytes[from..]);
-    os_str(&rest).into_owned()
+    os_str_from_encoded(&rest).into_owned()
 }
 
 /// Where the words are, before those that name variables: behind `--` stands what the user likes. A blank within a word is
@@ -393,7 +394,7 @@ mod tests {
         fn flags_of_any_kind_are_taken(bytes in proptest::collection::vec(
             prop_oneof![Just(b' '), Just(b'\\'), Just(b'-'), Just(b'j'), Just(b'='), any::<u8>()], 0..60)
         ) {
-            let flags = os_str(&bytes);
+            let flags = os_str_from_encoded(&bytes);
             let rest = without_jobserver(&flags);
             prop_assert!(rest.len() <= flags.len());
             prop_assert_eq!(auth(&rest), None);

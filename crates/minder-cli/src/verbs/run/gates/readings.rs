@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::os::{self, Memory, Swaps};
 use minder::{Child, Descriptors, Kill, Stdio};
+use minder_os::host_stats;
+use minder_os::host_stats::{Memory, SwapCounters};
 
 use crate::report::{explain, time};
 use crate::template::Call;
@@ -26,7 +27,7 @@ pub(crate) trait Readings: fmt::Debug + Send {
     /// Memory.
     fn memory(&mut self) -> io::Result<Memory>;
     /// Pages swapped so far.
-    fn swaps(&mut self) -> io::Result<Swaps>;
+    fn swaps(&mut self) -> io::Result<SwapCounters>;
     /// How long each disk has been busy so far.
     fn disks(&mut self) -> io::Result<HashMap<String, Duration>>;
     /// Whether jobs can be suspended.
@@ -96,23 +97,23 @@ fn end(child: &mut Child) {
 
 impl Readings for Machine {
     fn load(&mut self) -> io::Result<f64> {
-        os::load()
+        host_stats::load()
     }
 
     fn memory(&mut self) -> io::Result<Memory> {
-        os::memory()
+        host_stats::memory()
     }
 
-    fn swaps(&mut self) -> io::Result<Swaps> {
-        os::swaps()
+    fn swaps(&mut self) -> io::Result<SwapCounters> {
+        host_stats::swap_counters()
     }
 
     fn disks(&mut self) -> io::Result<HashMap<String, Duration>> {
-        Ok(os::disks()?.into_iter().map(|disk| (disk.name, disk.busy)).collect())
+        Ok(host_stats::disks()?.into_iter().map(|disk| (disk.name, disk.busy)).collect())
     }
 
     fn suspends(&self) -> bool {
-        os::can_suspend()
+        minder::os::can_suspend()
     }
 
     fn ask(&mut self, command: &str) -> (Answer, Option<String>) {

@@ -15,7 +15,7 @@ struct Figures(Arc<Mutex<Given>>);
 struct Given {
     load: f64,
     free: u64,
-    swaps: minder::os::Swaps,
+    swaps: minder_os::host_stats::SwapCounters,
     disk: Duration,
     answer: Option<Answer>,
     asked: usize,
@@ -47,11 +47,11 @@ impl Readings for Figures {
         self.get(|given| given.load)
     }
 
-    fn memory(&mut self) -> io::Result<minder::os::Memory> {
-        self.get(|given| minder::os::Memory { available: given.free, total: TOTAL })
+    fn memory(&mut self) -> io::Result<minder_os::host_stats::Memory> {
+        self.get(|given| minder_os::host_stats::Memory { available: given.free, total: TOTAL })
     }
 
-    fn swaps(&mut self) -> io::Result<minder::os::Swaps> {
+    fn swaps(&mut self) -> io::Result<minder_os::host_stats::SwapCounters> {
         self.get(|given| given.swaps)
     }
 
@@ -176,7 +176,9 @@ fn swapping_is_both_ways() {
     let now = Instant::now();
     let mut at = (0..).map(|seconds| now + PERIOD * seconds);
     let mut look = |ins, outs| {
-        figures.set(|given| given.swaps = minder::os::Swaps { ins, outs });
+        figures.set(|given| {
+            given.swaps = minder_os::host_stats::SwapCounters { pages_in: ins, pages_out: outs }
+        });
         gate.look(at.next().expect("time"), running(1))
     };
     assert!(matches!(look(5, 5), Decision::Wait(_)), "nothing to compare with");

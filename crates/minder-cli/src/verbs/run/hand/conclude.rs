@@ -335,7 +335,7 @@ fn looks_failed(outcome: &Outcome, cause: Cause) -> bool {
 pub(super) fn last_of(file: &std::fs::File, end: u64) -> Vec<u8> {
     let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
     let at = end - tail.len() as u64;
-    let read = minder::os::read_at(file, &mut tail, at).unwrap_or(0);
+    let read = minder_os::files::read_at(file, &mut tail, at).unwrap_or(0);
     tail.truncate(read);
     tail
 }

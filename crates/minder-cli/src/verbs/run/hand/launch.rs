@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use minder::exec::Start;
 use minder::{Charge, Command, Delivery, Group, Size, SpawnOptions, Stdio, Stream, WhenFull};
+use minder_os::terminal::terminal_size;
 
 use super::super::input::Task;
 use super::super::job::Running;
@@ -56,7 +57,9 @@ impl Hand<'_> {
         let run = self.shared.book.run();
         running.results = Results::create(&plan.beside, &job(self.shared, task, start), run)?;
         if plan.pty {
-            command.group(Group::Terminal(minder::os::terminal_size().unwrap_or(TERMINAL)));
+            let size =
+                terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
+            command.group(Group::Terminal(size));
         } else if plan.spool {
             let files = [self.spool(running)?, self.spool(running)?];
             let [out, err] = files.map(Stdio::from);
@@ -107,7 +110,7 @@ impl Hand<'_> {
             Way::File => {
                 // What an attempt before this one left.
                 let _ = std::fs::remove_file(&path);
-                let mut file = minder::os::private_file(&path).map_err(failed)?;
+                let mut file = minder_os::files::create_private_file(&path).map_err(failed)?;
                 running.files.push(path.clone());
                 meal.pour(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
                 if meal.is_torn() {
@@ -116,7 +119,7 @@ impl Hand<'_> {
             }
             Way::Fifo => {
                 let _ = std::fs::remove_file(&path);
-                minder::os::private_pipe(&path).map_err(|error| match error.kind() {
+                minder_os::files::create_fifo(&path).map_err(|error| match error.kind() {
                     std::io::ErrorKind::Unsupported => {
                         "--fifo: this system has no pipes in folders: --cat gives each job a file".to_owned()
                     }
@@ -173,7 +176,7 @@ impl Hand<'_> {
                 if self.shared.plan.beside.cleanup {
                     running.copies.own(path.clone());
                 }
-                match minder::os::private_folder(&path) {
+                match minder_os::files::create_private_dir(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                         return Err(format!("cannot make `{}`: {}", path.display(), reason(&error)).into());
                     }
@@ -199,7 +202,9 @@ impl Hand<'_> {
         if self.shared.plan.control.tty {
             // Of our group, which has the terminal: a group of its own would be stopped when it reads.
             // Without any terminal its input is empty, as GNU parallel has it.
-            command.group(Group::Inherit).stdin(minder::os::terminal().map_or(Stdio::Null, Stdio::from));
+            command
+                .group(Group::Inherit)
+                .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
         }
         let head = std::mem::take(&mut running.head);
         self.shared.stage.show(Stream::Stdout, &head, None);
@@ -210,11 +215,11 @@ impl Hand<'_> {
         let shared = self.shared;
         let folder = shared.book.folder();
         let made = match shared.book.name("spill", self.place) {
-            None => minder::os::nameless_file(folder).map(|file| (file, None)),
+            None => minder_os::files::create_unnamed_file(folder).map(|file| (file, None)),
             Some(name) => {
                 self.spools += 1;
                 let path = folder.join(format!("{name}-job{}", self.spools));
-                minder::os::private_file(&path).map(|file| (file, Some(path)))
+                minder_os::files::create_private_file(&path).map(|file| (file, Some(path)))
             }
         };
         let made = made.and_then(|(file, path)| {

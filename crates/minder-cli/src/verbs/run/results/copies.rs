@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use minder::os::private_file;
+use minder_os::files::create_private_file;
 
 use super::{Refusal, is_no_stream, text};
 use crate::plan::{Beside, place};
@@ -73,7 +73,7 @@ fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> i
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is no regular file"));
     }
     let part = name.with_file_name(format!(".minder-{token}-{}", MADE.fetch_add(1, Ordering::Relaxed)));
-    let mut file = private_file(&part)?;
+    let mut file = create_private_file(&part)?;
     let written = file
         .write_all(content)
         .and_then(|()| fs::set_permissions(&part, permissions.clone()))

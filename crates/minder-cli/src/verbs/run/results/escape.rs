@@ -126,7 +126,7 @@ fn is_device(value: &[u8]) -> bool {
 /// Where names that differ in case only are one name, the value that comes first has it; the other one's ends in a checksum.
 pub(super) fn make_folder(parent: &Path, value: &OsStr, rules: Rules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
-    let folder = parent.join(minder::os::os_str(&rules.escape(value)));
+    let folder = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
     match fs::create_dir(&folder) {
         // A link may lead nowhere.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::exists(&folder).unwrap_or(true) => {
@@ -136,7 +136,7 @@ pub(super) fn make_folder(parent: &Path, value: &OsStr, rules: Rules) -> io::Res
     if is_named_so(&folder) {
         return Ok(folder);
     }
-    let apart = parent.join(minder::os::os_str(&rules.escape_apart(value)));
+    let apart = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape_apart(value)));
     match fs::create_dir(&apart) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(apart),

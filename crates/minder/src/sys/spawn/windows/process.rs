@@ -197,7 +197,7 @@ mod tests {
 
     /// `cmd.exe` with these words behind it.
     fn request(words: &str, group: Group) -> Request<'static> {
-        let program = crate::sys::spawn::system_folder().join("cmd.exe");
+        let program = minder_os::system_paths::system_dir().join("cmd.exe");
         let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();
         let program = program.as_os_str().encode_wide().chain([0]).collect();
         let words =

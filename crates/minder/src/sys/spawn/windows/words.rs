@@ -9,7 +9,7 @@ use super::{search, short};
 use crate::command::{Command, Env};
 use crate::sys::spawn::batch::{self, Unsayable};
 use crate::sys::spawn::quote::{self, Unquotable};
-use crate::sys::spawn::{Failure, Step, system_folder};
+use crate::sys::spawn::{Failure, Step};
 
 /// How much of an argument a message shows.
 const SHOWN_MAX: usize = 40;
@@ -46,7 +46,10 @@ impl Words {
         }
         let args = args.iter().map(Vec::as_slice);
         if search::is_batch(program) {
-            return Ok((system_folder().join("cmd.exe"), batch_line(command, program, folder, args)?));
+            return Ok((
+                minder_os::system_paths::system_shell(),
+                batch_line(command, program, folder, args)?,
+            ));
         }
         let name = command.program.encode_wide().collect::<Vec<_>>();
         let line = quote::command_line(&name, args).and_then(|line| quote::with_tail(line, tail.as_deref()));

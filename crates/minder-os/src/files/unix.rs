@@ -1,0 +1,126 @@
+//! Unix: modes, `O_NOFOLLOW` and unnamed files.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+pub(super) fn create_unnamed_file(dir: &Path) -> io::Result<File> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let mut options = OpenOptions::new();
+        // `O_EXCL` prevents that the file gets a name later.
+        let flags = libc::O_TMPFILE | libc::O_EXCL;
+        if let Ok(file) = options.read(true).write(true).mode(0o600).custom_flags(flags).open(dir) {
+            return Ok(file);
+        }
+    }
+    // Created with `O_EXCL` and mode 0600.
+    let (file, path) = tempfile::Builder::new().prefix("minder-").tempfile_in(dir)?.into_parts();
+    path.close()?;
+    Ok(file)
+}
+
+#[cfg(not(target_vendor = "apple"))]
+pub(super) fn create_fifo(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+}
+
+#[cfg(target_vendor = "apple")]
+pub(super) fn create_fifo(_path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+pub(super) fn restrict_to_owner(dir: &Path) -> io::Result<()> {
+    std::fs::set_permissions(dir, Permissions::from_mode(0o700))
+}
+
+pub(super) fn is_owned_by_user(metadata: &Metadata) -> bool {
+    metadata.uid() == rustix::process::geteuid().as_raw()
+}
+
+pub(super) fn is_writable_by_others(metadata: &Metadata) -> bool {
+    metadata.mode() & 0o022 != 0
+}
+
+pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+pub(super) fn open_no_follow(path: &Path) -> io::Result<File> {
+    // Without `O_NONBLOCK`, opening a named pipe waits for a writer. Without `O_NOCTTY`, a terminal may become the
+    // controlling terminal of this process.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    // The path may refer to another file by now, so the type is read from the descriptor.
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(buffer, offset)
+}
+
+pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn send_file(from: &File, mut offset: u64, len: u64, to: &File) -> io::Result<u64> {
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    Ok(rustix::fs::sendfile(to, from, Some(&mut offset), len)? as u64)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn send_file(_from: &File, _offset: u64, _len: u64, _to: &File) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn open_no_follow_refuses_everything_but_regular_files() {
+        let dir = tempfile::tempdir().expect("create a directory");
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("plain"), "text").expect("write a file");
+        let file = open_no_follow(&at("plain")).expect("open a regular file");
+        assert_eq!(io::read_to_string(file).expect("read it"), "text");
+        std::os::unix::fs::symlink(at("plain"), at("link")).expect("create a link");
+        #[cfg(not(target_vendor = "apple"))]
+        create_fifo(&at("fifo")).expect("create a named pipe");
+        // If the call could block, the named pipe would block it here.
+        for path in [at("link"), at("fifo"), dir.path().to_owned(), "/dev/null".into()] {
+            open_no_follow(&path).expect_err("not a regular file");
+        }
+    }
+
+    #[test]
+    fn restrict_to_owner_removes_all_other_rights() {
+        let dir = tempfile::tempdir().expect("create a directory");
+        for (mode, open) in [(0o777, true), (0o1777, true), (0o775, true), (0o755, false), (0o700, false)] {
+            fs::set_permissions(dir.path(), Permissions::from_mode(mode)).expect("set the mode");
+            let metadata = fs::metadata(dir.path()).expect("read the mode");
+            assert!(is_owned_by_user(&metadata));
+            assert_eq!(is_writable_by_others(&metadata), open, "{mode:o}");
+            restrict_to_owner(dir.path()).expect("restrict the directory");
+            assert_eq!(fs::metadata(dir.path()).expect("read the mode").mode() & 0o7777, 0o700);
+        }
+    }
+}

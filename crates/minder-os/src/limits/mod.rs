@@ -1,0 +1,35 @@
+//! Limits of this process: its stack, and the niceness that it may give to children.
+
+#[cfg(unix)]
+mod unix;
+
+/// Returns the maximum size of the main thread's stack in bytes (`ulimit -s`). Returns `None` if it is unlimited or not
+/// known.
+///
+/// - Unix: the soft limit `RLIMIT_STACK` (getrlimit(2)). Arguments and environment of the process are on this stack too
+///   (execve(2)).
+/// - Windows: always `None`; the size is in the file of the program.
+///
+/// ```
+/// assert!(minder_os::limits::stack_limit().is_none_or(|bytes| bytes > 0));
+/// ```
+#[must_use]
+pub fn stack_limit() -> Option<u64> {
+    #[cfg(unix)]
+    return unix::stack_limit();
+    #[cfg(windows)]
+    None
+}
+
+/// Returns the increment that gives a child exactly this niceness, between -20 and 19, if its niceness is set relative to
+/// the calling thread's. Returns 0 if the niceness is lower than that of this process and the process may not set it.
+///
+/// - Linux: a short-lived thread tries to set it, since privileges, namespaces and `RLIMIT_NICE` decide together.
+/// - Windows: returns `niceness`, which stands for a priority class.
+#[must_use]
+pub fn nice_increment(niceness: i32) -> i32 {
+    #[cfg(unix)]
+    return unix::nice_increment(niceness);
+    #[cfg(windows)]
+    niceness
+}

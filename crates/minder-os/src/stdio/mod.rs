@@ -1,0 +1,53 @@
+//! The standard streams of this process as files.
+
+mod closed;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+/// A standard stream of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StdStream {
+    /// Standard input.
+    Input,
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Returns a standard stream of this process as a file without a buffer: each write is one system call, and no byte waits
+/// for a newline.
+///
+/// # Errors
+/// Returns an error if the stream is closed, or if no descriptor is free.
+pub fn std_file(stream: StdStream) -> io::Result<File> {
+    system::std_file(stream)
+}
+
+/// Returns whether a standard stream was closed when the process started. Rust's runtime then opens the null device in
+/// its place, so that writes to it succeed and lose everything.
+///
+/// - Windows: always false; [`std_file`] returns an error for a missing stream.
+#[must_use]
+pub fn std_was_closed(stream: StdStream) -> bool {
+    closed::was_closed(stream as usize)
+}
+
+/// Returns the path of the regular file that standard input reads, if it reads it from the beginning.
+///
+/// - Linux only; elsewhere always `None`.
+#[must_use]
+pub fn stdin_path() -> Option<PathBuf> {
+    system::stdin_path()
+}

@@ -1,0 +1,21 @@
+//! Windows: duplicates of the standard handles.
+
+use std::fs::File;
+use std::io;
+use std::os::windows::io::AsHandle;
+use std::path::PathBuf;
+
+use super::StdStream;
+
+pub(super) fn std_file(stream: StdStream) -> io::Result<File> {
+    let duplicate = match stream {
+        StdStream::Input => io::stdin().as_handle().try_clone_to_owned(),
+        StdStream::Output => io::stdout().as_handle().try_clone_to_owned(),
+        StdStream::Error => io::stderr().as_handle().try_clone_to_owned(),
+    };
+    duplicate.map(File::from)
+}
+
+pub(super) fn stdin_path() -> Option<PathBuf> {
+    None
+}

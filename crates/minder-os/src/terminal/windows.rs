@@ -1,0 +1,27 @@
+//! Windows: the console.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+
+use super::{TerminalSize, console};
+
+pub(super) fn has_controlling_terminal() -> bool {
+    false
+}
+
+pub(super) fn open_terminal() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("CONIN$")
+}
+
+pub(super) fn terminal_name() -> Option<OsString> {
+    None
+}
+
+pub(super) fn terminal_size() -> Option<TerminalSize> {
+    None
+}
+
+pub(super) fn write_console(file: &File, bytes: &[u8]) -> io::Result<bool> {
+    console::write(file, bytes)
+}
