@@ -145,9 +145,10 @@ fn a_file_that_may_not_grow_is_a_full_disk_to_us_and_a_signal_to_jobs() {
     };
     // One block of 512 or 1024 bytes.
     let ended =
-        run(&format!("--no-record --joblog log -j1 {kid} exit ::: $(seq 0 9999 | sed 's/.*/0/')")).code(255);
+        run(&format!("--no-record --joblog log -j1 \"{kid}\" exit ::: $(seq 0 9999 | sed 's/.*/0/')"))
+            .code(255);
     assert!(ended.err.contains("file too large"), "{ended:?}");
-    let ended = run(&format!("--no-record 'echo {{}}; {kid} spew 100000 >large' ::: 1")).code(1);
+    let ended = run(&format!("--no-record 'echo {{}}; \"{kid}\" spew 100000 >large' ::: 1")).code(1);
     assert!(ended.text() == "1\n" && ended.err.contains("1 failed"), "{ended:?}");
 }
 

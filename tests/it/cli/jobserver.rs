@@ -102,8 +102,8 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
 fn tokens_come_back_from_a_run_that_is_killed() {
     for victim in 0..3 {
         // The other rule ends later, so that make counts its tokens when the guardians have done their work.
-        let own = "sh -c 'echo $$$$ >own; exec MINDER run --no-record --quiet -j8 KID sleep-ms {} ::: \
-                   600001 600002 600003 600004 600005 600006'";
+        let own = "sh -c 'echo $$$$ >own; exec \"$$0\" run --no-record --quiet -j8 \"$$1\" sleep-ms {} ::: \
+                   600001 600002 600003 600004 600005 600006' MINDER KID";
         let rule = format!("+{own}\nother:\n\t-KID await go over");
         let Some(there) = make_live("-k -j4 all other", &rule) else { return };
         let (mut live, folder) = there;

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
 use super::{PATIENCE, file, folder, minder, path};
-use crate::kit::{Ledger, TESTKID};
+use crate::kit::{KID, Ledger, TESTKID};
 
 /// A run as the foreground job of a shell: it leads a group of its own, and its stops are told.
 struct Job {
@@ -156,8 +156,8 @@ fn interrupts_at_any_moment_neither_hang_nor_record_what_never_ran() {
 #[test]
 fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
     let folder = folder();
-    let mut command = minder(&format!("run -j2 --no-record {TESTKID} sleep-ms"));
-    command.args([":::", "500", "1000"]).env("MINDER_STATE_DIR", folder.path());
+    let mut command = minder("run -j2 --no-record");
+    command.args([TESTKID, "sleep-ms", ":::", "500", "1000"]).env("MINDER_STATE_DIR", folder.path());
     let mut job = Job::start(&command);
     let pid = Pid::from_raw(job.set.id(job.token).expect("a run").cast_signed()).expect("a pid");
     for stop in 1..=3 {
@@ -176,7 +176,7 @@ fn a_job_that_fails_by_itself_after_a_stop_has_not_timed_out() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run --timeout 2 --joblog {}", path(&joblog)));
-    command.arg(format!("{TESTKID} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
+    command.arg(format!("{KID} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
     let mut job = Job::start(&command);
     job.listen(Duration::from_millis(300));
     job.stop("a run with a time-out");
@@ -190,9 +190,10 @@ fn a_job_that_fails_by_itself_after_a_stop_has_not_timed_out() {
 fn a_stop_does_not_count_for_a_time_out_by_the_median() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
-    let mut command =
-        minder(&format!("run -j2 --timeout 400% --joblog {} {TESTKID} lines {{}} 10", path(&joblog)));
-    command.args([":::", "20", "20", "20", "20", "30", "40", "30", "40", "30", "40"]);
+    let mut command = minder(&format!("run -j2 --timeout 400% --joblog {}", path(&joblog)));
+    command.args([
+        TESTKID, "lines", "{}", "10", ":::", "20", "20", "20", "20", "30", "40", "30", "40", "30", "40",
+    ]);
     command.stdout(Stdio::Null);
     let mut job = Job::start(&command);
     let until = Instant::now() + PATIENCE;

@@ -8,7 +8,7 @@ use minder::{Status, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Live, children, file, folder, minder, path, runner};
-use crate::kit::TESTKID;
+use crate::kit::{KID, TESTKID};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is there.
 struct Run {
@@ -39,7 +39,7 @@ impl Run {
         let [ends, go] = ["ends", "go"].map(|name| path(&folder.path().join(name)).to_owned());
         let mut command = minder(&format!("run -j3 {flags}"));
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
-        command.arg(format!("test -e {go} || exec {TESTKID} sleep-ms 600000; echo {{}} >>{ends}"));
+        command.arg(format!("test -e {go} || exec {KID} sleep-ms 600000; echo {{}} >>{ends}"));
         command.args([":::", "1", "2", "3", "4", "5"]);
         // A worker that sweeps outlives the process that was started, and would hold its outputs.
         command.stdout(Stdio::Null).stderr(Stdio::Null);
@@ -149,8 +149,8 @@ fn a_job_that_is_killed_alone_has_failed() {
 fn many_jobs_that_are_killed_alone_all_have_failed() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
-    let mut command = minder(&format!("run -k -j8 --quiet --joblog {} {TESTKID} kill-self 9", path(&joblog)));
-    command.arg("{}").arg(":::").args((0..700).map(|job| job.to_string()));
+    let mut command = minder(&format!("run -k -j8 --quiet --joblog {}", path(&joblog)));
+    command.args([TESTKID, "kill-self", "9", "{}", ":::"]).args((0..700).map(|job| job.to_string()));
     let ended = Live::start(&command).finish();
     assert_eq!(file(&joblog).lines().count(), 701, "{}", ended.err);
 }
@@ -161,7 +161,7 @@ fn a_halt_does_not_wait_for_the_row_that_is_held() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -j2 --no-record --halt now,fail=1 --joblog {}", path(&joblog)));
-    command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {TESTKID} sleep-ms 600000;; esac"));
+    command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2", "3"]);
     let ended = Live::start(&command).finish();
     assert!(matches!(ended.status, Status::Exited(137)), "{ended:?}");
@@ -193,7 +193,7 @@ fn a_retry_does_not_wait_for_the_row_that_is_held() {
 #[test]
 fn the_job_behind_one_that_was_killed_is_seen_as_it_writes() {
     let mut command = minder("run -j1 --no-record --quiet");
-    command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {TESTKID} sleep-ms 600000;; esac"));
+    command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2"]);
     let mut live = Live::start(&command);
     live.until("what the second has written", |record| record.outs[0] == b"early\n");
@@ -206,7 +206,7 @@ fn the_job_behind_one_that_was_killed_is_seen_as_it_writes() {
 fn much_output_of_jobs_that_were_killed_is_not_lost() {
     for flags in ["-k", "", "--tag", "--files"] {
         let mut command = minder(&format!("run -j4 --no-record --quiet {flags}"));
-        command.arg(format!("{TESTKID} spew 200000; echo end {{}}; kill -9 $$"));
+        command.arg(format!("{KID} spew 200000; echo end {{}}; kill -9 $$"));
         command.args([":::"]).args((0..40).map(|job| job.to_string()));
         let ended = Live::start(&command).finish().code(40);
         let text = match flags {
@@ -232,7 +232,7 @@ fn a_job_that_signals_its_parent_ends_the_run() {
     let folder = folder();
     let log = folder.path().join("log");
     let mut command = minder("run -j1");
-    command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {TESTKID} sleep-ms 600000", path(&log)));
+    command.arg(format!("echo {{}} >>{}; kill -TERM $PPID; exec {KID} sleep-ms 600000", path(&log)));
     command.args([":::", "1", "2", "3"]);
     Live::start(&command).finish().by(Signal::TERM).mentions("asked 1 running job to end");
     assert_eq!(file(&log), "1\n");
