@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use libfuzzer_sys::fuzz_target;
-use minder_cli::template::{Form, Job, Options, Repeat, Template};
+use minder_template::{Form, Job, Options, Repeat, Template};
 
 const SHELLS: [&str; 8] =
     ["/bin/sh", "/bin/dash", "/bin/bash", "/bin/zsh", "/bin/ksh", "/bin/mksh", "/bin/busybox", "/bin/posh"];

@@ -1,6 +1,6 @@
 //! Shell lines by the `cmd.exe` of this machine: a job sees exactly its value, and no value is ever run.
 //!
-//! What holds for real Windows by its documentation is in `crates/minder-cli/src/template/cmd.rs`; this shows it under the
+//! What holds for real Windows by its documentation is in `crates/minder-template/src/windows/cmd.rs`; this shows it under the
 //! cmd that is there.
 
 use std::ffi::{OsStr, OsString};

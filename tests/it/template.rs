@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
-use minder_cli::template::{ErrorKind, Job, Options, Template};
+use minder_template::{ErrorKind, Job, Options, Template};
 
 mod grammar;
 mod programs;

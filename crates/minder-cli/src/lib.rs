@@ -13,7 +13,7 @@ mod journal;
 mod plan;
 mod report;
 mod slots;
-pub mod template;
+mod spawn_command;
 mod units;
 mod verbs;
 

@@ -28,7 +28,8 @@ use crate::journal::row::Text;
 use crate::report::Wish;
 use crate::report::colours::When;
 use crate::slots::Slots;
-use crate::template::{Job, Options, Template};
+use crate::spawn_command::spawn_command;
+use minder_template::{Job, Options, Template};
 
 /// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
 pub(crate) const BY_JOBLOG: &str = "by_joblog";
@@ -353,7 +354,7 @@ fn line(template: &Template, folder: Option<&Template>) -> Option<Line> {
         let (slot, total, slots) = (LONG_NUMBER, Some(number), Some(LONG_NUMBER));
         let job = Job { columns, number, slot, total, slots };
         // What is wrong with it otherwise is told when the job is to start.
-        template.call(&job).map_or(true, |call| line.takes(&call.command()))
+        template.invocation(&job).map_or(true, |invocation| line.takes(&spawn_command(&invocation)))
     };
     Some(Line { units_max, takes: Box::new(takes) })
 }

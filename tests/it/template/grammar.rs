@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use minder_cli::template::{Job, Options, Repeat, Template};
+use minder_template::{Job, Options, Repeat, Template};
 
 use super::Random;
 use draw::{Drawn, Grammar, Piece, Probe, Writer};
@@ -73,7 +73,7 @@ impl Case {
     fn template(&self, subject: &Subject) -> Option<Template> {
         let options = Options {
             shell: Some(subject.program.clone().into()),
-            form: minder_cli::template::Form::Line,
+            form: minder_template::Form::Line,
             repeat: self.repeat,
             missing_is_empty: true,
             ..Options::default()

@@ -1,7 +1,7 @@
 //! Jobs with any number of arguments, placeholders of the user's choice, words repeated with their values.
 
 use super::*;
-use minder_cli::template::{Builtin, Lexicon, Repeat};
+use minder_template::{PlaceholderKind, PlaceholderSet, Repeat};
 
 /// All shells of this machine whose quoting is followed.
 fn all_shells() -> Vec<OsString> {
@@ -148,7 +148,7 @@ fn each_argument_is_seen_exactly_and_never_run() {
                 }
                 line += if for_loop { "; do printf '%s\\0' \"$i\"; done\n" } else { " # it's\n" };
             }
-            let lexicon = Lexicon::default().replace(Builtin::Line, model.mark).unwrap();
+            let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, model.mark).unwrap();
             let options =
                 Options { lexicon, repeat, missing_is_empty: true, append: false, ..with_shell(shell) };
             let context = format!("{}, round {round}, {repeat:?}, {count}:\n{line}", shell.display());
@@ -183,7 +183,8 @@ fn the_line_knows_only_how_many_arguments_there_are() {
             values: &[],
         };
         let line = format!("x {} {}", model.written(&word(&mut random)), model.written(&word(&mut random)));
-        let lexicon = Lexicon::default().replace(Builtin::Line, model.mark).unwrap().plus(true);
+        let lexicon =
+            PlaceholderSet::default().replace(PlaceholderKind::Line, model.mark).unwrap().plus(true);
         let options = Options { lexicon, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
         let Ok(template) = Template::parse(&[line.clone().into()], &options) else { continue };
         let count = random.below(6);
@@ -230,7 +231,7 @@ fn whatever_is_accepted_for_several_never_runs_a_value() {
         for shell in shells() {
             let mark = MARKS[at % 4];
             for repeat in [Repeat::Joined, Repeat::Context] {
-                let lexicon = Lexicon::default().replace(Builtin::Line, mark).unwrap();
+                let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, mark).unwrap();
                 let options = Options { lexicon, repeat, ..with_shell(&shell) };
                 let Ok(template) = Template::parse(&[line.replace("{}", mark).into()], &options) else {
                     continue;
@@ -274,7 +275,7 @@ fn token_soup_never_runs_one_of_several_values() {
             for _ in 0..2 + random.below(9) {
                 line += &random.pick(&tokens).replace("{}", mark).replace('␣', " ").replace('␤', "\n");
             }
-            let lexicon = Lexicon::default().replace(Builtin::Line, mark).unwrap();
+            let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, mark).unwrap();
             let repeat = random.pick(&[Repeat::Joined, Repeat::Context]);
             let options = Options { lexicon, repeat, ..with_shell(shell) };
             let Ok(template) = Template::parse(&[OsString::from(&line)], &options) else {

@@ -4,11 +4,12 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 4] = [
+const OURS: [(&str, &[&str]); 5] = [
     ("xtask", &[]),
     ("crates/minder-os", &[]),
+    ("crates/minder-template", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
-    ("crates/minder-cli", &["minder-os", "minder"]),
+    ("crates/minder-cli", &["minder-os", "minder-template", "minder"]),
 ];
 
 /// A line of a table of dependencies.

@@ -144,7 +144,7 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
 /// GNU parallel also looks for the shell that called it: which that is depends on how it was called.
 pub(super) fn shell() -> OsString {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let quotes = |shell: &OsString| crate::template::is_posix_shell(shell.as_os_str());
+    let quotes = |shell: &OsString| minder_template::is_posix_shell(shell.as_os_str());
     set("PARALLEL_SHELL")
         .or_else(|| set("SHELL").filter(quotes))
         .unwrap_or_else(|| minder_os::system_paths::system_shell().into_os_string())

@@ -11,7 +11,7 @@ use crate::flags::{Flags, Verb, mistake};
 use crate::input::Record;
 use crate::plan::{Manner, Plan};
 use crate::report;
-use crate::template::{Job, Options, Template};
+use minder_template::{Job, Options, Template};
 
 /// Prints what is read, quoted once for each time that it was asked for.
 pub(super) fn print(wishes: &Wishes) -> Result<ExitCode> {

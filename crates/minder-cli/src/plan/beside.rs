@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{Manner, new_seed};
 use crate::flags::RunFlags;
-use crate::template::{Options, Template};
+use minder_template::{Options, Template};
 
 /// The largest file that is a template: it is kept in memory.
 const TEMPLATE_MAX: u64 = 64 << 20;

@@ -9,8 +9,8 @@ use minder::exec::{Halt, HaltOn, Threshold};
 
 use crate::conditions::{self, Conditions};
 use crate::flags::RunFlags;
-use crate::template::{Options, Template};
 use crate::units::time;
+use minder_template::{Options, Template};
 
 /// What holds jobs back, ends them, and runs them again.
 #[derive(Debug)]

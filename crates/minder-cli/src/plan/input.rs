@@ -8,7 +8,7 @@ use regex::bytes::RegexBuilder;
 
 use crate::flags::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, RunFlags, Trim as TrimFlag};
 use crate::input::{Arity, Columns, Fill, Header, InputPlan, Kind, Source, Trim};
-use crate::template::{Builtin, Demand, Form, Lexicon, Options, Repeat};
+use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
 
 /// Whose manner is followed where it makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,23 +68,28 @@ pub(super) fn options(
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
-        demand: Demand::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
+        demand: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
         // A job that reads the input has its values where their placeholders stand. Without a command the value is one.
         append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
     })
 }
 
 /// The placeholders.
-fn lexicon(flags: &PlaceholderFlags, plus: bool, own: &[OsString], names: &[OsString]) -> Result<Lexicon> {
-    let mut lexicon = Lexicon::default().plus(plus).header(names);
+fn lexicon(
+    flags: &PlaceholderFlags,
+    plus: bool,
+    own: &[OsString],
+    names: &[OsString],
+) -> Result<PlaceholderSet> {
+    let mut lexicon = PlaceholderSet::default().plus(plus).header(names);
     let replaced = [
-        (Builtin::Line, &flags.replace),
-        (Builtin::Extension, &flags.extensionreplace),
-        (Builtin::Name, &flags.basenamereplace),
-        (Builtin::Folder, &flags.dirnamereplace),
-        (Builtin::NameExtension, &flags.basenameextensionreplace),
-        (Builtin::Number, &flags.seqreplace),
-        (Builtin::Slot, &flags.slotreplace),
+        (PlaceholderKind::Line, &flags.replace),
+        (PlaceholderKind::Extension, &flags.extensionreplace),
+        (PlaceholderKind::Name, &flags.basenamereplace),
+        (PlaceholderKind::Folder, &flags.dirnamereplace),
+        (PlaceholderKind::NameExtension, &flags.basenameextensionreplace),
+        (PlaceholderKind::Number, &flags.seqreplace),
+        (PlaceholderKind::Slot, &flags.slotreplace),
     ];
     for (builtin, text) in replaced {
         if let Some(text) = text {

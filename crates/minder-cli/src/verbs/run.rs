@@ -54,7 +54,7 @@ use crate::journal::row::Over;
 use crate::plan::{Control, OrderPlan, Plan, View, Way};
 use crate::report::colours::Paint;
 use crate::report::{Progress, Summary, Tally, Wish, data, explain, reason, say, say_if_heard};
-use crate::template::Job;
+use minder_template::Job;
 
 /// Loops that share the work: one a processor brings the most, and a third brings nothing on two.
 const LOOPS_MAX: usize = 2;
@@ -173,7 +173,7 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
                     }
                 }
                 // The same for every job.
-                Err(error) if error.kind() == crate::template::ErrorKind::Column => return Err(error.into()),
+                Err(error) if error.kind() == minder_template::ErrorKind::Column => return Err(error.into()),
                 Err(error) => {
                     refused += 1;
                     say(&format!("cannot run `{}`: {error}", plan.template.display_escaped(&job)));

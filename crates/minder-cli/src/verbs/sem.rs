@@ -23,8 +23,10 @@ use crate::face::Sem;
 use crate::journal::folder::{make_folders, state_root};
 use crate::report::{self, say};
 use crate::slots::{Amount, processors};
-use crate::template::Call;
 use crate::units::time;
+use minder_template::Invocation;
+
+use crate::spawn_command::spawn_command;
 
 /// Held while turns are counted.
 const GATE: &str = "gate";
@@ -84,7 +86,7 @@ fn foreground(sem: &Sem, descriptors: &Descriptors) -> Result<ExitCode> {
             command.args(args);
             command
         }
-        _ => Call::of_line(Some(&sem.shell), &line)?.command(),
+        _ => spawn_command(&Invocation::of_line(Some(&sem.shell), &line)?),
     };
     command.env("PARALLEL_SEQ", "1").env("PARALLEL_JOBSLOT", "1");
     command.env("PARALLEL_PID", std::process::id().to_string());

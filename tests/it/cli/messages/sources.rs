@@ -4,33 +4,36 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+/// The crates whose texts a person can read.
+const CRATES: &[&str] = &["minder-cli", "minder-template"];
+
 /// Files whose texts are no messages: tables, bars and help, which have tests of their own.
 const VIEWS: &[&str] = &[
-    "exit.rs",
-    "flags/",
-    "report/summary.rs",
-    "report/progress",
-    "report/export.rs",
-    "report/chart.rs",
-    "report/table.rs",
-    "report/when.rs",
-    "face/about.rs",
-    "verbs/run/results/table.rs",
-    "verbs/bench/results.rs",
-    "verbs/doctor.rs",
-    "verbs/help.rs",
+    "minder-cli/exit.rs",
+    "minder-cli/flags/",
+    "minder-cli/report/summary.rs",
+    "minder-cli/report/progress",
+    "minder-cli/report/export.rs",
+    "minder-cli/report/chart.rs",
+    "minder-cli/report/table.rs",
+    "minder-cli/report/when.rs",
+    "minder-cli/face/about.rs",
+    "minder-cli/verbs/run/results/table.rs",
+    "minder-cli/verbs/bench/results.rs",
+    "minder-cli/verbs/doctor.rs",
+    "minder-cli/verbs/help.rs",
 ];
 
 /// Constants whose texts are names with blanks between them: builtins, variables and programs. They are data, of which a message
 /// shows one name at most.
 const NAMES: &[(&str, &[&str])] = &[
-    ("template/builtins.rs", &["SAFE", "RULED", "OTHERS", "SHOPT"]),
-    ("template/programs.rs", &["WRAPPERS", "GATHERERS", "PLAIN"]),
-    ("template/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
+    ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS", "SHOPT"]),
+    ("minder-template/programs.rs", &["WRAPPERS", "GATHERERS", "PLAIN"]),
+    ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
 ];
 
 /// The file whose texts are no formats: `%` in them stands for a program.
-const CURES: &str = "template/programs.rs";
+const CURES: &str = "minder-template/programs.rs";
 
 /// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file, in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
@@ -192,8 +195,15 @@ struct Literal {
 /// Fails unless each text is in the lines, or in the list of those that cannot be.
 pub(super) fn check(root: &Path, lines: &[&str]) {
     let (mut missing, mut used, mut names) = (String::new(), BTreeSet::new(), BTreeSet::new());
-    visit(root, &mut |path| {
-        let name = path.strip_prefix(root).expect("a file of the sources").to_string_lossy().into_owned();
+    let visit_all = |look: &mut dyn FnMut(&Path)| {
+        CRATES.iter().for_each(|name| visit(&root.join(name).join("src"), &mut |path: &Path| look(path)));
+    };
+    visit_all(&mut |path| {
+        let name = path
+            .strip_prefix(root)
+            .expect("a file of the sources")
+            .to_string_lossy()
+            .replacen("/src/", "/", 1);
         if VIEWS.iter().any(|view| name.starts_with(view)) || name.contains("tests") {
             return;
         }

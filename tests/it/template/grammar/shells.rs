@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use minder_cli::template::{Job, Options, Template};
+use minder_template::{Job, Options, Template};
 
 use super::sandbox::{Ground, Sandbox};
 use super::values::MARK;

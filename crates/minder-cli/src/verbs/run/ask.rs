@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::input::Task;
 use crate::report::Progress;
-use crate::template::{Job, Template};
+use minder_template::{Job, Template};
 
 /// Whoever asks. It has a thread of its own to wait on: that which reads the input.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::journal::write::{Record, remove_outputs};
 use crate::journal::{folder, line, prune};
 use crate::plan::{BY_JOBLOG, Mode, Plan, RecordPlan};
 use crate::report::{count, explain, reason, say};
-use crate::template::Job;
+use minder_template::Job;
 
 /// Why an attempt was cut short by an error of ours.
 pub(super) const FAILED: &str = "it failed";

@@ -29,7 +29,8 @@ use crate::input::Arguments;
 use crate::plan::{Timeout, View};
 use crate::report::table::escape;
 use crate::report::{Cause, Tally, count, say};
-use crate::template;
+use crate::spawn_command::spawn_command;
+use minder_template as template;
 
 /// How long a job that wants the terminal has to end.
 const TERMINAL_GRACE: Duration = Duration::from_secs(1);
@@ -159,7 +160,7 @@ impl Worker for Hand<'_> {
         if let Arguments::Unfit(why) = &task.item {
             return Err(self.give_up(start, task, &format!("job {}", task.number), &why.to_string()));
         }
-        let call = match plan.template.call(&job(self.shared, task, start)) {
+        let call = match plan.template.invocation(&job(self.shared, task, start)) {
             Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The same for every job: said once, and no other job is tried.
@@ -171,7 +172,7 @@ impl Worker for Hand<'_> {
                 return Err(self.give_up(start, task, &name, &error.to_string()));
             }
         };
-        let mut command = call.command();
+        let mut command = spawn_command(&call);
         let mut running = Running::new(task.number);
         running.permit = permit;
         running.last = self.shared.is_last(start);

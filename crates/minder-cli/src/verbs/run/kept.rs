@@ -21,7 +21,7 @@ use crate::journal::row::{self, Text};
 use crate::journal::write::output_path;
 use crate::plan::{Mode, Plan};
 use crate::report::{reason, say};
-use crate::template::Job;
+use minder_template::Job;
 
 /// How many reasons, and how many ranges of jobs, a message names.
 const NAMED_MAX: usize = 8;

@@ -20,7 +20,7 @@ use self::escape::Rules;
 pub(super) use self::refusal::Refusal;
 use crate::plan::{self, Beside};
 use crate::report::reason;
-use crate::template::{Job, Template};
+use minder_template::{Job, Template};
 
 /// How many names are tried for a file that nobody may have made before.
 const NAMES_MAX: u32 = 1000;

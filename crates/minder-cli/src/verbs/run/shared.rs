@@ -18,7 +18,7 @@ use super::roster::{Entry, Roster};
 use super::stage::{Lost, Shown, Stage};
 use crate::plan::Plan;
 use crate::report::{Tally, explain, reason, say};
-use crate::template::Job;
+use minder_template::Job;
 
 /// What the loops and the main thread share.
 #[derive(Debug)]

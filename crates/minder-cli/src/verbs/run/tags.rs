@@ -7,7 +7,7 @@ use memchr::{memchr, memrchr};
 use crate::plan::{Plan, View};
 use crate::report::colours::{Painter, failed_style, job_style};
 use crate::report::table::escape;
-use crate::template::{Job, Template};
+use minder_template::{Job, Template};
 
 /// How a colour begins and ends.
 type Style = (Vec<u8>, &'static [u8]);

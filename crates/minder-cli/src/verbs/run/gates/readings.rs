@@ -13,7 +13,9 @@ use minder_os::host_stats;
 use minder_os::host_stats::{Memory, SwapCounters};
 
 use crate::report::{explain, time};
-use crate::template::Call;
+use minder_template::Invocation;
+
+use crate::spawn_command::spawn_command;
 
 /// How long a command of `--limit` may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -63,8 +65,9 @@ impl Machine {
 
     /// The exit code, or why there is none.
     fn run(&self, line: &str) -> Result<i32, String> {
-        let call = Call::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
-        let mut command = call.command();
+        let call =
+            Invocation::of_line(self.shell.as_deref(), line.as_ref()).map_err(|error| error.to_string())?;
+        let mut command = spawn_command(&call);
         command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         command.descriptors(&self.descriptors);
         let mut child = command.spawn().map_err(|error| explain(&error.into()))?;

@@ -17,7 +17,7 @@ use super::super::spread::Meal;
 use super::Hand;
 use crate::plan::{Timeout, View, Way};
 use crate::report::reason;
-use crate::template::Job;
+use minder_template::Job;
 
 /// Pours its input into the pipe that its name is, beside the command that reads it: only who opens a named pipe for writing
 /// can wait until somebody reads. The words of the command stay words, and its first a program: `exec` knows nothing else.

@@ -9,7 +9,7 @@ use minder_os::files::create_private_file;
 
 use super::{Refusal, is_no_stream, text};
 use crate::plan::{Beside, place};
-use crate::template::Job;
+use minder_template::Job;
 
 /// What was made for a job and goes with it.
 #[derive(Debug, Default)]

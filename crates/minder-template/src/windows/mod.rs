@@ -1,0 +1,5 @@
+//! Lines for cmd.exe and PowerShell: values enter them as environment variables.
+
+pub(crate) mod cmd;
+pub(crate) mod env_vars;
+pub(crate) mod powershell;
