@@ -24,7 +24,7 @@ struct Target {
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
-const PACKAGES: &[&str] = &["minder-os", "minder-template", "minder", "minder-cli"];
+const PACKAGES: &[&str] = &["minder-os", "minder-template", "minder-record", "minder", "minder-cli"];
 
 const TARGETS: [Target; 8] = [
     Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true, needs: &[DLLTOOL] },

@@ -12,8 +12,20 @@ const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
 /// Named together each time, so that all runs are built from one set of features, and nothing twice.
-const OURS: [&str; 10] =
-    ["-p", "minder-os", "-p", "minder-template", "-p", "minder", "-p", "minder-cli", "-p", "minder-tests"];
+const OURS: [&str; 12] = [
+    "-p",
+    "minder-os",
+    "-p",
+    "minder-template",
+    "-p",
+    "minder-record",
+    "-p",
+    "minder",
+    "-p",
+    "minder-cli",
+    "-p",
+    "minder-tests",
+];
 
 /// What is run, in order. All of it has to exist: a test that vanished is a failure.
 ///

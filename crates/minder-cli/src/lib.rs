@@ -9,7 +9,6 @@ mod face;
 mod flags;
 mod ready;
 mod input;
-mod journal;
 mod plan;
 mod report;
 mod slots;

@@ -22,13 +22,13 @@ pub(crate) use self::input::{Manner, OrderPlan};
 pub(crate) use self::pipe::{PipePlan, Way};
 use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb, mistake};
 use crate::input::{Line, Opened};
-use crate::journal::folder;
-use crate::journal::manifest::{Manifest, Source};
-use crate::journal::row::Text;
 use crate::report::Wish;
 use crate::report::colours::When;
 use crate::slots::Slots;
 use crate::spawn_command::spawn_command;
+use minder_record::event::OsBytes;
+use minder_record::manifest::{InputSource, Manifest};
+use minder_record::store;
 use minder_template::{Job, Options, Template};
 
 /// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
@@ -190,12 +190,13 @@ impl Plan {
     /// The newest run that wrote this joblog with this command: what it did not show is still to be shown.
     fn run_of_joblog(&self) -> Option<PathBuf> {
         let joblog = self.record.joblog.as_ref().filter(|path| path.is_file())?;
-        let joblog = Text::from(joblog.as_os_str());
+        let joblog = OsBytes::from(joblog.as_os_str());
         let joblog = serde_json::to_value(joblog).ok()?;
-        let words: Vec<Text> = self.record.words.iter().map(|word| Text::from(word.as_os_str())).collect();
+        let words: Vec<OsBytes> =
+            self.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
         let its =
             |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
-        let mut runs = folder::list(&folder::state_root().ok()?).ok()?.into_iter();
+        let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
         runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.folder)
     }
 
@@ -211,10 +212,10 @@ impl Plan {
         if flags.record.no_record {
             bail!("a run is taken up from its record, which goes on: --no-record does not go with it");
         }
-        let root = folder::state_root()?;
+        let root = store::state_root()?;
         let run = match id {
-            "last" => folder::list(&root)?.into_iter().next().with_context(|| folder::none(&root))?.folder,
-            id => folder::find(&root, id)?,
+            "last" => store::list(&root)?.into_iter().next().with_context(|| store::none(&root))?.folder,
+            id => store::find(&root, id)?,
         };
         let manifest = Manifest::read(&run)?;
         if manifest.flags.contains_key(BY_JOBLOG) {
@@ -222,18 +223,18 @@ impl Plan {
                 "run {id} went on by a joblog: take it up by that, with --joblog FILE, its command and arguments"
             );
         }
-        let saved: Vec<Text> = match manifest.flags.get("typed") {
+        let saved: Vec<OsBytes> = match manifest.flags.get("typed") {
             Some(value) => serde_json::from_value(value.clone())
                 .with_context(|| format!("the manifest of run {id} is damaged"))?,
             None => Vec::new(),
         };
-        let words: Vec<OsString> = manifest.words.iter().map(Text::to_os).collect();
+        let words: Vec<OsString> = manifest.words.iter().map(OsBytes::to_os).collect();
         let mut line: Vec<OsString> = vec!["minder".into(), "run".into()];
-        line.extend(saved.iter().map(Text::to_os));
+        line.extend(saved.iter().map(OsBytes::to_os));
         line.extend(typed.iter().cloned());
         line.push("--".into());
         line.extend(words.iter().cloned());
-        if let Source::Arguments { .. } = &manifest.input {
+        if let InputSource::Arguments { .. } = &manifest.input {
             line.extend(manifest.arguments(&run)?);
         }
         let all = Flags::try_parse_from(&line).map_err(|error| {
@@ -246,7 +247,7 @@ impl Plan {
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot enter the folder of run {id}, `{}`", cwd.display()))?;
         let stdin = stdin_of(&manifest, id)?;
-        let saved = saved.iter().map(Text::to_os).collect();
+        let saved = saved.iter().map(OsBytes::to_os).collect();
         let (mut plan, input) = Self::build(*all, saved, Some(mode), manner, stdin)?;
         (plan.record.run, plan.record.by_joblog) = (Some(run), false);
         plan.record.skip_lost = flags.record.skip_lost;
@@ -365,7 +366,7 @@ const LONG_NUMBER: u32 = 999_999_999;
 /// What is read in place of standard input when a run is taken up by its id: `None` if it is given again.
 fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     let stdin = match &manifest.input {
-        Source::Arguments { files, stdin, .. } => {
+        InputSource::Arguments { files, stdin, .. } => {
             files.iter().try_for_each(|marks| marks.check())?;
             match stdin {
                 Some(stdin) => stdin,
@@ -375,11 +376,11 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
         stdin => stdin,
     };
     match stdin {
-        Source::File(marks) => {
+        InputSource::File(marks) => {
             marks.check()?;
             Ok(Some(PathBuf::from(marks.path.to_os())))
         }
-        Source::Lost { why } if std::io::stdin().is_terminal() => {
+        InputSource::Lost { why } if std::io::stdin().is_terminal() => {
             bail!("{why}: give it again, … | minder run --resume {id}")
         }
         _ => Ok(None),

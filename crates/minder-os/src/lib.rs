@@ -13,3 +13,4 @@ pub mod limits;
 pub mod stdio;
 pub mod system_paths;
 pub mod terminal;
+pub mod time;

@@ -20,11 +20,10 @@ const MINDER: [Layer; 6] = [
 ];
 
 /// In the command, flags become a plan, and a plan is what a verb carries out. Pairs: who may not import whom.
-const COMMAND: [(&str, &[&str]); 5] = [
-    ("exit", &["flags", "plan", "verbs", "journal", "report"]),
-    ("flags", &["plan", "verbs", "journal", "report"]),
+const COMMAND: [(&str, &[&str]); 4] = [
+    ("exit", &["flags", "plan", "verbs", "report"]),
+    ("flags", &["plan", "verbs", "report"]),
     ("plan", &["verbs"]),
-    ("journal", &["flags", "verbs", "report"]),
     ("report", &["flags", "verbs"]),
 ];
 

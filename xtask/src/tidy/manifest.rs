@@ -4,12 +4,13 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 5] = [
+const OURS: [(&str, &[&str]); 6] = [
     ("xtask", &[]),
     ("crates/minder-os", &[]),
     ("crates/minder-template", &["minder-os"]),
+    ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
-    ("crates/minder-cli", &["minder-os", "minder-template", "minder"]),
+    ("crates/minder-cli", &["minder-os", "minder-template", "minder-record", "minder"]),
 ];
 
 /// A line of a table of dependencies.

@@ -19,7 +19,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-use crate::journal::row::{Begun, Ended, Over, Text};
+use minder_record::event::{AttemptFinished, AttemptStarted, JobFinished, OsBytes};
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub(crate) enum Value {
     Text(String),
     /// No UTF-8.
     Bytes(Vec<u8>),
-    List(Vec<Text>),
+    List(Vec<OsBytes>),
 }
 
 /// What a table is called and has; `forms` are the columns whose writing has to be told.
@@ -101,7 +101,7 @@ pub(crate) struct RunFacts {
     pub(crate) run: String,
     /// When it began.
     pub(crate) at: Option<f64>,
-    pub(crate) command: Vec<Text>,
+    pub(crate) command: Vec<OsBytes>,
     /// Jobs that ended, and those of them that failed.
     pub(crate) jobs: u64,
     pub(crate) failed: u64,
@@ -129,7 +129,7 @@ impl RunFacts {
 }
 
 /// A row of [`ATTEMPTS`]; one that was killed has no end.
-pub(crate) fn attempt(begun: &Begun, over: Option<&Over>) -> Vec<Value> {
+pub(crate) fn attempt(begun: &AttemptStarted, over: Option<&AttemptFinished>) -> Vec<Value> {
     vec![
         Value::Text(begun.run.clone()),
         Value::Integer(begun.attempt.into()),
@@ -149,7 +149,7 @@ pub(crate) fn attempt(begun: &Begun, over: Option<&Over>) -> Vec<Value> {
 }
 
 /// A row of [`JOBS`].
-pub(crate) fn job(run: &str, ended: &Ended) -> Vec<Value> {
+pub(crate) fn job(run: &str, ended: &JobFinished) -> Vec<Value> {
     let code = |code: Option<i32>| code.map_or(Value::Nothing, |code| Value::Integer(code.into()));
     vec![
         Value::Text(run.to_owned()),
@@ -334,9 +334,9 @@ impl<'a> Rows<'a> {
 mod tests {
     use super::*;
 
-    fn ended(args: &[&[u8]], tail: Option<&[u8]>) -> Ended {
-        let text = |bytes: &[u8]| Text(bytes.to_vec());
-        Ended {
+    fn ended(args: &[&[u8]], tail: Option<&[u8]>) -> JobFinished {
+        let text = |bytes: &[u8]| OsBytes(bytes.to_vec());
+        JobFinished {
             job: 3,
             args: args.iter().map(|arg| text(arg)).collect(),
             at: 1.5,
@@ -344,11 +344,11 @@ mod tests {
             exit: Some(2),
             out: 10,
             tail: tail.map(text),
-            ..Ended::default()
+            ..JobFinished::default()
         }
     }
 
-    fn written(format: Format, rows: &[Ended]) -> String {
+    fn written(format: Format, rows: &[JobFinished]) -> String {
         let mut out = Vec::new();
         let mut to = Rows::of(&mut out, format, &JOBS).expect("memory");
         rows.iter().for_each(|row| to.row(&job("61c0aa00", row)).expect("memory"));
@@ -357,10 +357,10 @@ mod tests {
 
     #[test]
     fn schemas_fit_their_rows() {
-        let begun = Begun { version: "1".into(), run: "a".into(), attempt: 1, pid: 2, at: 3.0 };
+        let begun = AttemptStarted { version: "1".into(), run: "a".into(), attempt: 1, pid: 2, at: 3.0 };
         assert_eq!(attempt(&begun, None).len(), ATTEMPTS.columns.len());
-        assert_eq!(attempt(&begun, Some(&Over::default())).len(), ATTEMPTS.columns.len());
-        assert_eq!(job("a", &Ended::default()).len(), JOBS.columns.len());
+        assert_eq!(attempt(&begun, Some(&AttemptFinished::default())).len(), ATTEMPTS.columns.len());
+        assert_eq!(job("a", &JobFinished::default()).len(), JOBS.columns.len());
         assert_eq!(RunFacts::default().values().len(), RUNS.columns.len());
     }
 

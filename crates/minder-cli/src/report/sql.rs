@@ -181,15 +181,21 @@ fn refused(error: rusqlite::Error, query: &str) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::row::{Ended, Text};
     use crate::report::export::job;
+    use minder_record::event::{JobFinished, OsBytes};
 
     fn filled() -> Database {
         let database = Database::in_memory().expect("a database");
         let args: [&[&[u8]]; 3] = [&[b"a"], &[b"\xff"], &[b"b", b"c"]];
         for (number, args) in args.iter().enumerate() {
-            let args = args.iter().map(|arg| Text(arg.to_vec())).collect();
-            let ended = Ended { job: number as u64 + 1, args, wall: 0.5, out: u64::MAX, ..Ended::default() };
+            let args = args.iter().map(|arg| OsBytes(arg.to_vec())).collect();
+            let ended = JobFinished {
+                job: number as u64 + 1,
+                args,
+                wall: 0.5,
+                out: u64::MAX,
+                ..JobFinished::default()
+            };
             database.insert(&JOBS, [job("61c0aa00", &ended)]).expect("a row");
         }
         database
@@ -269,7 +275,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("jobs.db");
         let database = Database::create(&path).expect("a file");
-        database.insert(&JOBS, [job("61c0aa00", &Ended::default())]).expect("a row");
+        database.insert(&JOBS, [job("61c0aa00", &JobFinished::default())]).expect("a row");
         database.close().expect("all written");
         let read = Connection::open(&path).expect("a database");
         let count: i64 = read.query_row("select count(*) from jobs", [], |row| row.get(0)).expect("a number");

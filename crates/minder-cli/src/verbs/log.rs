@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::flags::LogFlags;
-use crate::journal::folder::{self, Found};
-use crate::journal::read::{self, Damage, Run};
 use crate::report::export::Format;
 use crate::report::{explain, reason, say};
+use minder_record::reader::{self, Corruption, Run};
+use minder_record::store::{self, RunEntry};
 
 /// How many runs a table lists.
 const LISTED: usize = 20;
@@ -27,7 +27,7 @@ const LAST: &str = "last";
 
 /// Shows what the flags ask for.
 pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
-    let root = folder::state_root()?;
+    let root = store::state_root()?;
     if flags.dry_run && !flags.prune {
         bail!("`--dry-run` is for `--prune`");
     }
@@ -60,10 +60,10 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
 /// The folder of a run that was named.
 fn find(root: &Path, word: &str) -> Result<PathBuf> {
     if word != LAST {
-        return folder::find(root, word);
+        return store::find(root, word);
     }
-    let newest = folder::list(root)?.into_iter().next();
-    newest.map(|found| found.folder).with_context(|| folder::none(root))
+    let newest = store::list(root)?.into_iter().next();
+    newest.map(|found| found.folder).with_context(|| store::none(root))
 }
 
 /// The folders of the runs that tables are made of.
@@ -71,8 +71,8 @@ fn chosen(root: &Path, one: Option<&str>, number: Option<usize>) -> Result<Vec<P
     match one {
         Some(word) => Ok(vec![find(root, word)?]),
         None => {
-            let found = folder::list(root)?.into_iter().take(number.unwrap_or(usize::MAX));
-            Ok(found.map(|found: Found| found.folder).collect())
+            let found = store::list(root)?.into_iter().take(number.unwrap_or(usize::MAX));
+            Ok(found.map(|found: RunEntry| found.folder).collect())
         }
     }
 }
@@ -85,7 +85,7 @@ fn id(folder: &Path) -> String {
 /// Reads a run, and says what is wrong with its record.
 fn read(folder: &Path) -> Result<Run> {
     let run =
-        read::read_run(folder).with_context(|| format!("cannot read the record of run {}", id(folder)))?;
+        reader::read_run(folder).with_context(|| format!("cannot read the record of run {}", id(folder)))?;
     let id = id(folder);
     if let Err(why) = &run.manifest {
         say(&format!("run {id} is damaged: {}", one_line(&explain(why))));
@@ -100,8 +100,8 @@ fn read(folder: &Path) -> Result<Run> {
 }
 
 /// What is wrong with a journal, in few words. Of one that is being written the last line may not be whole yet.
-fn wrong(attempt: u32, damage: &Damage, error: Option<&str>, alive: bool) -> Option<String> {
-    let name = folder::attempt_name(attempt);
+fn wrong(attempt: u32, damage: &Corruption, error: Option<&str>, alive: bool) -> Option<String> {
+    let name = store::attempt_name(attempt);
     if let Some(error) = error {
         return Some(format!("{name}: {}", one_line(error)));
     }
@@ -129,12 +129,12 @@ mod tests {
 
     #[test]
     fn damage_is_told_in_few_words() {
-        let damage = Damage { torn_tail: true, bad_lines: 3, first_bad_line: Some(17) };
+        let damage = Corruption { torn_tail: true, bad_lines: 3, first_bad_line: Some(17) };
         let wanted = "attempt-2.jsonl: line 17 and 2 more cannot be read, its last line is not whole";
         assert_eq!(wrong(2, &damage, None, false).as_deref(), Some(wanted));
-        let torn = Damage { torn_tail: true, ..Damage::default() };
+        let torn = Corruption { torn_tail: true, ..Corruption::default() };
         assert_eq!(wrong(1, &torn, None, true), None);
-        assert_eq!(wrong(1, &Damage::default(), None, false), None);
+        assert_eq!(wrong(1, &Corruption::default(), None, false), None);
         assert_eq!(wrong(1, &torn, Some("a\nb"), true).as_deref(), Some(r"attempt-1.jsonl: a\nb"));
     }
 }

@@ -50,10 +50,10 @@ use self::stage::{Order, Stage};
 use self::tags::Marks;
 use crate::exit;
 use crate::input::{Arguments, Opened, Order as InputOrder};
-use crate::journal::row::Over;
 use crate::plan::{Control, OrderPlan, Plan, View, Way};
 use crate::report::colours::Paint;
 use crate::report::{Progress, Summary, Tally, Wish, data, explain, reason, say, say_if_heard};
+use minder_record::event::AttemptFinished;
 use minder_template::Job;
 
 /// Loops that share the work: one a processor brings the most, and a third brings nothing on two.
@@ -370,7 +370,7 @@ fn part_name() -> String {
 }
 
 /// The last row of the record.
-fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
+fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> AttemptFinished {
     let why = match end {
         End::Cancelled(Ending::Signal(_)) => Some("interrupted".to_owned()),
         End::Cancelled(_) if shared.stage.screen.is_closed() => Some("its output was closed".to_owned()),
@@ -387,7 +387,7 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> Over {
     let over = summary.counts.succeeded + summary.counts.failed;
     // Jobs that were cut off are none of these: they run again.
     let [failed, succeeded] = shared.rows();
-    Over {
+    AttemptFinished {
         succeeded,
         failed,
         elapsed: summary.elapsed.as_secs_f64(),

@@ -14,16 +14,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::{Command, Descriptors, Events, Group, Poller, Status, Stdio};
+use minder::{Command, Descriptors, Group, Status, Stdio};
 use minder_os::files::create_private_file;
 use minder_os::terminal::terminal_name;
 
 use crate::exit;
 use crate::face::Sem;
-use crate::journal::folder::{make_folders, state_root};
 use crate::report::{self, say};
 use crate::slots::{Amount, processors};
 use crate::units::time;
+use minder_record::store::{make_folders, state_root};
 use minder_template::Invocation;
 
 use crate::spawn_command::spawn_command;
@@ -167,7 +167,7 @@ impl Turns {
             if overdue.is_some() {
                 return Ok(None);
             }
-            nap(&mut pause, patience.map(|patience| patience.deadline))?;
+            nap(&mut pause, patience.map(|patience| patience.deadline));
         }
     }
 
@@ -180,7 +180,7 @@ impl Turns {
                 return Ok(());
             }
             drop(gate);
-            nap(&mut pause, None)?;
+            nap(&mut pause, None);
         }
     }
 
@@ -286,11 +286,9 @@ fn open(path: &Path) -> Result<File> {
 }
 
 /// Lets time pass, a little more each time.
-fn nap(pause: &mut Duration, until: Option<Instant>) -> Result<()> {
-    let end = Instant::now() + *pause;
-    Poller::new()?.wait(&mut Events::new(), Some(until.map_or(end, |until| until.min(end))))?;
+fn nap(pause: &mut Duration, until: Option<Instant>) {
+    minder_os::time::pause(*pause, until);
     *pause = (*pause * 2).min(PAUSE_MAX);
-    Ok(())
 }
 
 /// A name as the name of a file that no other name has: odd bytes are written as numbers.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The crates whose texts a person can read.
-const CRATES: &[&str] = &["minder-cli", "minder-template"];
+const CRATES: &[&str] = &["minder-cli", "minder-record", "minder-template"];
 
 /// Files whose texts are no messages: tables, bars and help, which have tests of their own.
 const VIEWS: &[&str] = &[

@@ -10,11 +10,11 @@ use minder::{Events, Poller};
 
 use super::jobs::Printer;
 use super::{id, wrong};
-use crate::journal::folder::{attempt_name, attempts, is_alive};
-use crate::journal::read::tail_from;
-use crate::journal::row::{Ended, Row};
 use crate::report::export::Format;
 use crate::report::say;
+use minder_record::event::{JobFinished, JournalEvent};
+use minder_record::reader::tail_from;
+use minder_record::store::{attempt_name, attempts, is_alive};
 
 /// How often a journal is looked at.
 const EVERY: Duration = Duration::from_millis(200);
@@ -48,13 +48,17 @@ pub(super) fn run(out: &mut dyn Write, folder: &Path, format: Option<Format>, fa
 }
 
 /// Reads what was added to the journals of a run, from where the last call ended.
-fn read_on(folder: &Path, offsets: &mut BTreeMap<u32, u64>, mut print: impl FnMut(Ended)) -> Result<()> {
+fn read_on(
+    folder: &Path,
+    offsets: &mut BTreeMap<u32, u64>,
+    mut print: impl FnMut(JobFinished),
+) -> Result<()> {
     let about = || format!("cannot read the record of run {}", id(folder));
     for number in attempts(folder).with_context(about)? {
         let offset = offsets.entry(number).or_insert(0);
         let path = folder.join(attempt_name(number));
         let read = tail_from(&path, *offset, |row| {
-            if let Row::Ended(ended) = row {
+            if let JournalEvent::JobFinished(ended) = row {
                 print(ended);
             }
         });
@@ -74,7 +78,7 @@ fn read_on(folder: &Path, offsets: &mut BTreeMap<u32, u64>, mut print: impl FnMu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::line::encode;
+    use minder_record::codec::encode;
 
     #[test]
     fn each_row_is_seen_once_and_when_it_is_whole() {
@@ -82,7 +86,7 @@ mod tests {
         let mut file = std::fs::File::create(folder.path().join(attempt_name(1))).expect("a journal");
         let line = |job| {
             let mut line = Vec::new();
-            encode(&Row::Ended(Ended { job, ..Ended::default() }), &mut line);
+            encode(&JournalEvent::JobFinished(JobFinished { job, ..JobFinished::default() }), &mut line);
             line
         };
         let mut offsets = BTreeMap::new();

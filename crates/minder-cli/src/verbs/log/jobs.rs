@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use super::runs::seconds;
 use super::{id, read};
-use crate::journal::row::{Ended, TAIL_MAX, Text};
 use crate::report::export::{Format, JOBS, Rows, job};
 use crate::report::table::{Column, Table};
 use crate::report::when::size;
 use crate::report::{say, signal_name, time};
+use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 
 /// How many lines of each output of a failed job are shown. Data has all that was kept.
 const LINES_MAX: usize = 10;
@@ -61,7 +61,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints a job, unless only failed ones are wanted and it is none.
-    pub(super) fn print(&mut self, ended: &Ended) -> io::Result<()> {
+    pub(super) fn print(&mut self, ended: &JobFinished) -> io::Result<()> {
         if self.failed && ended.succeeded() {
             return Ok(());
         }
@@ -103,7 +103,7 @@ fn columns() -> Vec<Column> {
     columns
 }
 
-fn cells(ended: &Ended) -> [Vec<u8>; 7] {
+fn cells(ended: &JobFinished) -> [Vec<u8>; 7] {
     let arguments: Vec<&[u8]> = ended.args.iter().map(|arg| arg.0.as_slice()).collect();
     let cpu = match (ended.user, ended.system) {
         (None, None) => String::new(),
@@ -121,7 +121,7 @@ fn cells(ended: &Ended) -> [Vec<u8>; 7] {
 }
 
 /// How a job ended, in few words.
-fn how(ended: &Ended) -> String {
+fn how(ended: &JobFinished) -> String {
     let how = match (&ended.error, ended.exit, ended.signal) {
         (Some(_), ..) => "not started".to_owned(),
         _ if ended.timed_out => "timed out".to_owned(),
@@ -141,7 +141,7 @@ fn how(ended: &Ended) -> String {
 
 /// The last lines of what a failed job wrote, or why it was not started. Those of its standard output come first, with a mark
 /// where there are both.
-fn tail(ended: &Ended) -> Vec<String> {
+fn tail(ended: &JobFinished) -> Vec<String> {
     if let Some(error) = &ended.error {
         return vec![error.clone()];
     }
@@ -154,7 +154,7 @@ fn tail(ended: &Ended) -> Vec<String> {
 }
 
 /// The last whole lines of the end of an output.
-fn last_lines(tail: &Text) -> Vec<String> {
+fn last_lines(tail: &OsBytes) -> Vec<String> {
     // The first line of a tail that is full may have lost its beginning.
     let cut = if tail.0.len() < TAIL_MAX {
         0
@@ -178,17 +178,22 @@ mod tests {
 
     #[test]
     fn a_job_ends_in_one_way() {
-        let job = |exit, signal| how(&Ended { exit, signal, ..Ended::default() });
+        let job = |exit, signal| how(&JobFinished { exit, signal, ..JobFinished::default() });
         assert_eq!(
             [job(Some(2), None), job(None, Some(9)), job(None, Some(34)), job(None, None)],
             ["2", "KILL", "signal 34", "unknown"]
         );
-        assert_eq!(how(&Ended { error: Some("no such file".into()), ..Ended::default() }), "not started");
+        assert_eq!(
+            how(&JobFinished { error: Some("no such file".into()), ..JobFinished::default() }),
+            "not started"
+        );
     }
 
     #[test]
     fn the_last_lines_are_whole_and_few() {
-        let shown = |bytes: &[u8]| tail(&Ended { tail: Some(Text(bytes.to_vec())), ..Ended::default() });
+        let shown = |bytes: &[u8]| {
+            tail(&JobFinished { tail: Some(OsBytes(bytes.to_vec())), ..JobFinished::default() })
+        };
         assert_eq!(shown(b"a\xff\r\nb\x1b[1m"), [r"a\xff", r"b\x1b[1m"]);
         assert_eq!(shown(b""), [""; 0]);
         assert_eq!(shown(b"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n").len(), LINES_MAX);
@@ -203,16 +208,16 @@ mod tests {
     fn only_failed_jobs_have_their_last_lines_below_them() {
         let mut out = Vec::new();
         let mut printer = Printer::new(&mut out, "61c0aa00", None, true).expect("memory");
-        let text = |text: &str| Text(text.as_bytes().to_vec());
-        let bad = Ended {
+        let text = |text: &str| OsBytes(text.as_bytes().to_vec());
+        let bad = JobFinished {
             job: 2,
             args: vec![text("a\x07")],
             exit: Some(1),
             wall: 1.5,
             tail: Some(text("why\n")),
-            ..Ended::default()
+            ..JobFinished::default()
         };
-        printer.print(&Ended { job: 1, exit: Some(0), ..Ended::default() }).expect("memory");
+        printer.print(&JobFinished { job: 1, exit: Some(0), ..JobFinished::default() }).expect("memory");
         printer.print(&bad).expect("memory");
         printer.finish().expect("memory");
         let text = String::from_utf8(out).expect("text");

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::journal::prune::{Rule, Why, prune};
 use crate::report::when::{size, when, zone};
 use crate::report::{count, explain, say};
+use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
 /// Removes what the rule names; with `dry_run`, only tells of it.
 pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()> {
-    let rule = Rule::default();
+    let rule = RetentionPolicy::default();
     let pruned = prune(root, rule, dry_run)?;
     let (now, zone) = (Timestamp::now(), zone());
     for gone in &pruned.removed {
@@ -32,7 +32,7 @@ pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()>
 }
 
 /// The rule in words.
-fn stated(rule: Rule) -> String {
+fn stated(rule: RetentionPolicy) -> String {
     format!(
         "kept are runs of the last {} days, at most {}, {} in all",
         days(rule),
@@ -42,15 +42,15 @@ fn stated(rule: Rule) -> String {
 }
 
 /// What of the rule a run is beyond.
-fn beyond(rule: Rule, why: Why) -> String {
+fn beyond(rule: RetentionPolicy, why: PruneReason) -> String {
     match why {
-        Why::Age => format!("older than {} days", days(rule)),
-        Why::Runs => format!("more than {}", count(rule.runs_max as u64, "run")),
-        Why::Bytes => format!("more than {} in all", size(rule.bytes_max)),
+        PruneReason::Age => format!("older than {} days", days(rule)),
+        PruneReason::Runs => format!("more than {}", count(rule.runs_max as u64, "run")),
+        PruneReason::Bytes => format!("more than {} in all", size(rule.bytes_max)),
     }
 }
 
-fn days(rule: Rule) -> u64 {
+fn days(rule: RetentionPolicy) -> u64 {
     rule.age_max.as_secs() / 86_400
 }
 
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn the_rule_is_told_in_words() {
-        let rule = Rule { runs_max: 1, ..Rule::default() };
-        let whys = [Why::Age, Why::Runs, Why::Bytes].map(|why| beyond(rule, why));
+        let rule = RetentionPolicy { runs_max: 1, ..RetentionPolicy::default() };
+        let whys = [PruneReason::Age, PruneReason::Runs, PruneReason::Bytes].map(|why| beyond(rule, why));
         assert_eq!(whys, ["older than 30 days", "more than 1 run", "more than 1.0 GiB in all"]);
         assert_eq!(stated(rule), "kept are runs of the last 30 days, at most 1, 1.0 GiB in all");
     }

@@ -11,22 +11,22 @@ use anyhow::Result;
 use jiff::Timestamp;
 
 use super::wrong;
-use crate::journal::folder::{self, Found, attempt_name};
-use crate::journal::manifest::Source;
-use crate::journal::merge::JobSet;
-use crate::journal::read::{self, Damage, each};
-use crate::journal::row::{Over, Row};
 use crate::report::export::{Format, RUNS, Rows, RunFacts};
 use crate::report::table::{Column, Table};
 use crate::report::when::{when, zone};
 use crate::report::{explain, reason, say, time};
+use minder_record::event::{AttemptFinished, JournalEvent};
+use minder_record::manifest::InputSource;
+use minder_record::reader::{self, Corruption, each};
+use minder_record::run_state::JobSet;
+use minder_record::store::{self, RunEntry, attempt_name};
 
 /// As many digits of an id are typed, if no other run begins with them.
 const DIGITS: usize = 4;
 
 /// Lists the newest runs, at most `number`.
 pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Option<Format>) -> Result<()> {
-    let found = folder::list(root)?;
+    let found = store::list(root)?;
     let ids: Vec<String> = found.iter().map(|run| run.id.clone()).collect();
     let facts = found.iter().take(number).map(|run| {
         let (facts, damage) = facts(run, &ids);
@@ -41,7 +41,7 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         return Ok(());
     }
     if found.is_empty() {
-        say(&folder::none(root));
+        say(&store::none(root));
         return Ok(());
     }
     let right = ["jobs", "failed", "elapsed"].map(Column::right);
@@ -75,9 +75,9 @@ fn words(facts: &RunFacts) -> String {
 }
 
 /// What is told of a run, and what is wrong with its record. `ids` are those of all runs.
-pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
+pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     // Looked at first: what ends while we read is seen by its last line.
-    let alive = folder::is_alive(&run.folder);
+    let alive = store::is_alive(&run.folder);
     let (count, mut damage) = Count::of(&run.folder, alive);
     let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
     (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
@@ -87,7 +87,7 @@ pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
-        Ok(Source::Arguments { jobs: Some(all), .. }) => all.checked_sub(count.jobs),
+        Ok(InputSource::Arguments { jobs: Some(all), .. }) => all.checked_sub(count.jobs),
         // What the last attempt knew.
         _ => count.over.as_ref().and_then(|over| over.not_run),
     };
@@ -99,7 +99,7 @@ pub(super) fn facts(run: &Found, ids: &[String]) -> (RunFacts, Vec<String>) {
     (facts.state, facts.note) = match count.over {
         _ if alive => ("running", Some("running".to_owned())),
         None => ("killed", Some(format!("killed{more}{cure}"))),
-        Some(Over { why: Some(why), .. }) => ("over", Some(format!("{why}{more}{cure}"))),
+        Some(AttemptFinished { why: Some(why), .. }) => ("over", Some(format!("{why}{more}{cure}"))),
         Some(_) => ("over", None),
     };
     if let Some(why) = damage.first() {
@@ -126,18 +126,18 @@ struct Count {
     failed: u64,
     elapsed: Option<f64>,
     /// The end of the last attempt.
-    over: Option<Over>,
+    over: Option<AttemptFinished>,
 }
 
 impl Count {
     /// The sum of a run's attempts, and what is wrong with their journals.
     fn of(folder: &Path, alive: bool) -> (Self, Vec<String>) {
-        let attempts = match folder::attempts(folder) {
+        let attempts = match store::attempts(folder) {
             Ok(attempts) => attempts,
             Err(error) => return (Self::default(), vec![reason(&error)]),
         };
         if let [one] = attempts.as_slice()
-            && let Some(over) = read::over(&folder.join(attempt_name(*one)))
+            && let Some(over) = reader::over(&folder.join(attempt_name(*one)))
         {
             let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
             return (Self { jobs, failed, elapsed, over: Some(over) }, Vec::new());
@@ -150,8 +150,8 @@ impl Count {
             let (mut begun, mut last) = (None, None);
             let path = folder.join(attempt_name(number));
             let seen = each(&path, |row| match row {
-                Row::Begun(row) => begun = Some(row.at),
-                Row::Ended(row) => {
+                JournalEvent::AttemptStarted(row) => begun = Some(row.at),
+                JournalEvent::JobFinished(row) => {
                     done.insert(row.job);
                     if row.succeeded() {
                         failed.remove(row.job)
@@ -160,8 +160,8 @@ impl Count {
                     };
                     last = Some(row.at + row.wall);
                 }
-                Row::Over(row) => sum.over = Some(row),
-                Row::Shown(_) | Row::Lost(_) | Row::Outputs(_) => (),
+                JournalEvent::AttemptFinished(row) => sum.over = Some(row),
+                JournalEvent::OutputShown(_) | JournalEvent::OutputLost(_) | JournalEvent::OutputDir(_) => (),
             });
             let cut = || Some((last? - begun?).max(0.0));
             if let Some(took) = sum.over.as_ref().map_or_else(cut, |over| Some(over.elapsed)) {
@@ -169,7 +169,7 @@ impl Count {
             }
             damages.extend(match seen {
                 Ok(damage) => wrong(number, &damage, None, alive),
-                Err(error) => wrong(number, &Damage::default(), Some(&reason(&error)), alive),
+                Err(error) => wrong(number, &Corruption::default(), Some(&reason(&error)), alive),
             });
         }
         (sum.jobs, sum.failed) = (done.len(), failed.len());
@@ -180,31 +180,50 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::line::encode;
-    use crate::journal::row::{Begun, Ended};
+    use minder_record::codec::encode;
+    use minder_record::event::{AttemptStarted, JobFinished};
 
-    fn ended(job: u64, exit: i32) -> Row {
-        Row::Ended(Ended { job, at: 100.0 + job as f64, wall: 2.0, exit: Some(exit), ..Ended::default() })
+    fn ended(job: u64, exit: i32) -> JournalEvent {
+        JournalEvent::JobFinished(JobFinished {
+            job,
+            at: 100.0 + job as f64,
+            wall: 2.0,
+            exit: Some(exit),
+            ..JobFinished::default()
+        })
     }
 
-    fn begun(attempt: u32) -> Row {
-        Row::Begun(Begun { version: "1".into(), run: "61c0aa00".into(), attempt, pid: 1, at: 100.0 })
+    fn begun(attempt: u32) -> JournalEvent {
+        JournalEvent::AttemptStarted(AttemptStarted {
+            version: "1".into(),
+            run: "61c0aa00".into(),
+            attempt,
+            pid: 1,
+            at: 100.0,
+        })
     }
 
-    fn over(why: Option<&str>) -> Row {
+    fn over(why: Option<&str>) -> JournalEvent {
         let why = why.map(str::to_owned);
-        Row::Over(Over { succeeded: 1, failed: 1, elapsed: 9.0, cpu: 1.0, why, ..Over::default() })
+        JournalEvent::AttemptFinished(AttemptFinished {
+            succeeded: 1,
+            failed: 1,
+            elapsed: 9.0,
+            cpu: 1.0,
+            why,
+            ..AttemptFinished::default()
+        })
     }
 
-    fn write(folder: &Path, attempt: u32, rows: &[Row], rest: &[u8]) {
+    fn write(folder: &Path, attempt: u32, rows: &[JournalEvent], rest: &[u8]) {
         let mut text = Vec::new();
         rows.iter().for_each(|row| encode(row, &mut text));
         text.extend_from_slice(rest);
         std::fs::write(folder.join(attempt_name(attempt)), text).expect("a journal");
     }
 
-    fn found(folder: &Path) -> Found {
-        Found {
+    fn found(folder: &Path) -> RunEntry {
+        RunEntry {
             id: "61c0aa00".into(),
             folder: folder.to_owned(),
             at: 5.0,

@@ -41,12 +41,12 @@ mod with {
     use anyhow::Context;
 
     use super::*;
-    use crate::journal::folder::Found;
     use crate::report::export::{ATTEMPTS, JOBS, RUNS, Rows, Value, attempt, job};
     use crate::report::sql::Database;
     use crate::report::table::{Column, Table};
     use crate::report::{explain, say};
     use crate::verbs::log::{id, read, runs};
+    use minder_record::store::RunEntry;
 
     /// What takes the rows of an answer.
     enum Taker<'a> {
@@ -119,7 +119,7 @@ mod with {
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
             let begun = run.attempts.iter().find_map(|attempt| Some(attempt.begun.as_ref()?.at));
             let at = at.or(begun).unwrap_or(0.0);
-            let found = Found { id, folder: folder.clone(), at, manifest: run.manifest };
+            let found = RunEntry { id, folder: folder.clone(), at, manifest: run.manifest };
             database.insert(&RUNS, [runs::facts(&found, &[]).0.values()])?;
         }
         Ok(())

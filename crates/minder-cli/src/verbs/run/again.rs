@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::collections::HashMap;
 
 use crate::input::{Arguments, mark};
-use crate::journal::folder;
-use crate::journal::merge::{JobSet, Progress};
-use crate::journal::read::each;
-use crate::journal::row::{Row, Text};
 use crate::plan::{Mode, Plan};
+use minder_record::event::{JournalEvent, OsBytes};
+use minder_record::reader::each;
+use minder_record::run_state::{JobSet, RunState};
+use minder_record::store;
 
 /// From how many earlier runs of a command the times are taken.
 const RUNS_MAX: usize = 20;
@@ -20,11 +20,11 @@ const TIMES_MAX: usize = 4_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Again {
     mode: Option<Mode>,
-    progress: Progress,
+    progress: RunState,
 }
 
 impl Again {
-    pub(super) fn new(mode: Mode, progress: Progress) -> Self {
+    pub(super) fn new(mode: Mode, progress: RunState) -> Self {
         Self { mode: Some(mode), progress }
     }
 
@@ -59,7 +59,7 @@ impl Again {
 
     /// Whether the arguments of a job that ended are others now than they were.
     pub(super) fn differs(&self, job: u64, columns: &[OsString]) -> bool {
-        let texts = || columns.iter().map(|value| Text::from(value.as_os_str())).collect::<Vec<_>>();
+        let texts = || columns.iter().map(|value| OsBytes::from(value.as_os_str())).collect::<Vec<_>>();
         self.mode.is_some() && self.done().contains(job) && self.progress.differs(job, &texts())
     }
 
@@ -71,19 +71,19 @@ impl Again {
 /// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments. What cannot be read is not
 /// known.
 pub(super) fn costs(plan: &Plan) -> HashMap<u64, f32> {
-    let words: Vec<Text> = plan.record.words.iter().map(|word| Text::from(word.as_os_str())).collect();
-    let runs = folder::state_root().and_then(|root| folder::list(&root)).unwrap_or_default();
+    let words: Vec<OsBytes> = plan.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
+    let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
     let same =
         runs.into_iter().filter(|run| run.manifest.as_ref().is_ok_and(|manifest| manifest.words == words));
     let mut costs = HashMap::new();
     // The newest come first, and what they say stays.
     for run in same.take(RUNS_MAX) {
-        for number in folder::attempts(&run.folder).unwrap_or_default() {
-            let _ = each(&run.folder.join(folder::attempt_name(number)), |row| {
-                if let Row::Ended(ended) = row
+        for number in store::attempts(&run.folder).unwrap_or_default() {
+            let _ = each(&run.folder.join(store::attempt_name(number)), |row| {
+                if let JournalEvent::JobFinished(ended) = row
                     && costs.len() < TIMES_MAX
                 {
-                    let columns = ended.args.iter().map(Text::to_os).collect();
+                    let columns = ended.args.iter().map(OsBytes::to_os).collect();
                     costs.entry(mark(&Arguments::Columns(columns))).or_insert(ended.wall as f32);
                 }
             });

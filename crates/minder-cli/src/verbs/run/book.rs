@@ -8,15 +8,15 @@ use anyhow::{Context, Result};
 use super::again::Again;
 use super::kept::{self, Kept};
 use super::output::{Finished, Store};
-use crate::journal::joblog::{self, Joblog};
-use crate::journal::manifest::{Manifest, Source};
-use crate::journal::merge::{JobSet, Progress};
-use crate::journal::read::{Damage, each};
-use crate::journal::row::{OutputsRow, Over, Row, Shown, Text};
-use crate::journal::write::{Record, remove_outputs};
-use crate::journal::{folder, line, prune};
 use crate::plan::{BY_JOBLOG, Mode, Plan, RecordPlan};
 use crate::report::{count, explain, reason, say};
+use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, OutputDir};
+use minder_record::joblog::{self, Joblog};
+use minder_record::manifest::{InputSource, Manifest};
+use minder_record::reader::{Corruption, each};
+use minder_record::run_state::{JobSet, RunState};
+use minder_record::writer::{JournalWriter, remove_outputs};
+use minder_record::{codec, retention, store};
 use minder_template::Job;
 
 /// Why an attempt was cut short by an error of ours.
@@ -25,7 +25,7 @@ pub(super) const FAILED: &str = "it failed";
 /// Where rows go.
 #[derive(Debug, Default)]
 pub(super) struct Book {
-    record: Option<Record>,
+    record: Option<JournalWriter>,
     joblog: Option<Joblog>,
     sync: bool,
     quiet: bool,
@@ -61,7 +61,7 @@ impl Left {
         let Some(mode) = plan.record.mode else { return Ok(Self::default()) };
         match (&plan.record.run, &plan.record.joblog) {
             (Some(folder), joblog) => {
-                let (mut progress, damaged) = Progress::of_run(folder, !plan.record.redact)?;
+                let (mut progress, damaged) = RunState::of_run(folder, !plan.record.redact)?;
                 for (attempt, damage) in &damaged {
                     name_damage(
                         &format!("attempt {attempt} of the record in `{}`", folder.display()),
@@ -105,8 +105,8 @@ impl Left {
 /// Attempts without a journal, though later ones have one, or though they left output.
 fn missing(folder: &Path) -> Result<Vec<u32>> {
     let of = || format!("cannot read the record in `{}`", folder.display());
-    let (found, last) = folder::attempts(folder)
-        .and_then(|found| Ok((found, folder::last_attempt(folder)?)))
+    let (found, last) = store::attempts(folder)
+        .and_then(|found| Ok((found, store::last_attempt(folder)?)))
         .with_context(of)?;
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
@@ -118,11 +118,11 @@ impl Book {
         (book.sync, book.quiet) = (plan.record.sync, plan.quiet);
         if let Some(folder) = &plan.record.run {
             // Locked first, so that nobody writes to what is read.
-            book.record = Some(Record::resume(folder, plan.record.sync)?);
+            book.record = Some(JournalWriter::resume(folder, plan.record.sync)?);
         }
         let left = Left::read(plan)?;
         if plan.record.keep && book.record.is_none() {
-            match folder::state_root().and_then(|root| create(&root, plan, jobs)) {
+            match store::state_root().and_then(|root| create(&root, plan, jobs)) {
                 Ok(record) => book.record = Some(record),
                 Err(error) if plan.record.sync => return Err(error),
                 Err(error) if !plan.quiet => {
@@ -170,9 +170,9 @@ impl Book {
         };
         let folder = kept::make_folder(tmpdir, record.run(), record.attempt())
             .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
-        let outputs = OutputsRow { attempt: record.attempt(), folder: Text::from(folder.as_os_str()) };
+        let outputs = OutputDir { attempt: record.attempt(), folder: OsBytes::from(folder.as_os_str()) };
         let mut rows = Vec::new();
-        line::encode(&Row::Outputs(outputs), &mut rows);
+        codec::encode(&JournalEvent::OutputDir(outputs), &mut rows);
         let cannot = || format!("cannot write the record in `{}`", record.folder().display());
         record.note(&rows).with_context(cannot)?;
         Ok(folder)
@@ -188,7 +188,7 @@ impl Book {
 
     /// The run's id.
     pub(super) fn run(&self) -> Option<&str> {
-        self.record.as_ref().map(Record::run)
+        self.record.as_ref().map(JournalWriter::run)
     }
 
     /// What stands behind `--resume` when the run is taken up again.
@@ -240,7 +240,7 @@ impl Book {
             return Ok(());
         }
         let mut rows = Vec::new();
-        line::encode(&Row::Shown(Shown { jobs }), &mut rows);
+        codec::encode(&JournalEvent::OutputShown(JobList { jobs }), &mut rows);
         self.append(&rows)
     }
 
@@ -250,13 +250,13 @@ impl Book {
             return Ok(());
         }
         let mut rows = Vec::new();
-        line::encode(&Row::Lost(Shown { jobs }), &mut rows);
+        codec::encode(&JournalEvent::OutputLost(JobList { jobs }), &mut rows);
         self.append(&rows)
     }
 
     /// The run is over. `shown` says that all that its record keeps was shown. What fails here costs no output and no row
     /// of a job.
-    pub(super) fn close(&self, over: Over, shown: bool) {
+    pub(super) fn close(&self, over: AttemptFinished, shown: bool) {
         if let Some(record) = &self.record {
             if over.why.as_deref() == Some(FAILED) && record.is_unused() {
                 // It was refused: the run is as it was.
@@ -279,11 +279,11 @@ impl Book {
             }
         }
         let mut rows = Vec::new();
-        line::encode(&Row::Over(over), &mut rows);
+        codec::encode(&JournalEvent::AttemptFinished(over), &mut rows);
         let closed = self.append(&rows);
-        if let (Some(record), Ok(root), Ok(())) = (&self.record, folder::state_root(), closed) {
+        if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
             // Old runs are of no concern to this one.
-            let pruned = prune::prune_daily(&root, record.folder()).ok().flatten().unwrap_or_default();
+            let pruned = retention::prune_daily(&root, record.folder()).ok().flatten().unwrap_or_default();
             let unfinished: Vec<String> =
                 pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
             if !unfinished.is_empty() && !self.quiet {
@@ -319,48 +319,48 @@ fn removed(runs: &[String]) -> String {
 }
 
 /// Begins a new record. `jobs`: how many there will be, if that is known.
-fn create(root: &Path, plan: &Plan, jobs: Option<u64>) -> Result<Record> {
-    if folder::secure_runs(root)? {
-        let runs = folder::runs(root);
+fn create(root: &Path, plan: &Plan, jobs: Option<u64>) -> Result<JournalWriter> {
+    if store::secure_runs(root)? {
+        let runs = store::runs(root);
         say(&format!("other users could change `{}`: its mode is 0700 now", runs.display()));
     }
     let RecordPlan { files, stdin, behind, .. } = &plan.record;
     let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
         _ if plan.record.redact => {
-            (Source::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
+            (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
         }
         (true, _) => (of_stdin(), &[][..]),
         (false, stdin) => {
-            let marks = files.iter().filter_map(|path| Source::marks(path)).collect();
+            let marks = files.iter().filter_map(|path| InputSource::marks(path)).collect();
             let stdin = stdin.then(|| Box::new(of_stdin()));
-            (Source::arguments(jobs, marks, stdin), behind.as_slice())
+            (InputSource::arguments(jobs, marks, stdin), behind.as_slice())
         }
     };
     let mut manifest = Manifest::new(&plan.record.cwd, &plan.record.words, input);
-    let typed: Vec<_> = plan.record.typed.iter().map(|word| Text::from(word.as_os_str())).collect();
+    let typed: Vec<_> = plan.record.typed.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     manifest.flags.insert("typed".to_owned(), serde_json::to_value(typed)?);
     if plan.record.mode.is_some() {
         manifest.flags.insert(BY_JOBLOG.to_owned(), true.into());
     }
     if let Some(joblog) = &plan.record.joblog {
-        manifest.flags.insert("joblog".to_owned(), serde_json::to_value(Text::from(joblog.as_os_str()))?);
+        manifest.flags.insert("joblog".to_owned(), serde_json::to_value(OsBytes::from(joblog.as_os_str()))?);
     }
-    Record::create(root, manifest, arguments, plan.record.sync)
+    JournalWriter::create(root, manifest, arguments, plan.record.sync)
 }
 
 /// Standard input, if it can be had again.
-fn of_stdin() -> Source {
-    let lost = |why: &str| Source::Lost { why: why.to_owned() };
+fn of_stdin() -> InputSource {
+    let lost = |why: &str| InputSource::Lost { why: why.to_owned() };
     match minder_os::stdio::stdin_path() {
-        Some(path) => Source::file(&path).unwrap_or_else(|_| lost("its input was a file that is gone")),
+        Some(path) => InputSource::file(&path).unwrap_or_else(|_| lost("its input was a file that is gone")),
         None => lost("its input came through a pipe"),
     }
 }
 
 /// What a joblog says. One that is not there yet says nothing, as for GNU parallel.
-fn read_joblog(path: &Path) -> Result<Progress> {
+fn read_joblog(path: &Path) -> Result<RunState> {
     if !path.exists() {
-        return Ok(Progress::default());
+        return Ok(RunState::default());
     }
     let read = joblog::read(path).with_context(|| format!("cannot read the joblog `{}`", path.display()));
     let (progress, damage) = read?;
@@ -372,9 +372,9 @@ fn read_joblog(path: &Path) -> Result<Progress> {
 fn missing_rows(folder: &Path, path: &Path, left: &Left, plan: &Plan) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
     let mut rows = Vec::new();
-    for number in folder::attempts(folder)? {
-        each(&folder.join(folder::attempt_name(number)), |row| {
-            if let Row::Ended(ended) = row
+    for number in store::attempts(folder)? {
+        each(&folder.join(store::attempt_name(number)), |row| {
+            if let JournalEvent::JobFinished(ended) = row
                 && !logged.contains(ended.job)
                 && !left.lost.contains(ended.job)
                 && (!plan.record.by_joblog || left.waiting.contains(ended.job))
@@ -387,15 +387,15 @@ fn missing_rows(folder: &Path, path: &Path, left: &Left, plan: &Plan) -> Result<
 }
 
 /// A job's command for the joblog; the command alone where arguments are kept out.
-pub(super) fn command_of(args: &[Text], number: u64, slot: u32, plan: &Plan) -> String {
+pub(super) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &Plan) -> String {
     if plan.record.redact || args.is_empty() {
         return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     }
-    let columns: Vec<_> = args.iter().map(Text::to_os).collect();
+    let columns: Vec<_> = args.iter().map(OsBytes::to_os).collect();
     plan.template.display(&Job { columns: &columns, number, slot, ..Job::default() })
 }
 
-fn name_damage(what: &str, damage: &Damage) {
+fn name_damage(what: &str, damage: &Corruption) {
     if damage.any() {
         say(&format!("{what} is damaged: {damage}"));
     }

@@ -12,8 +12,8 @@ use super::results::{Copies, Results};
 use super::spread::Meal;
 use super::stage::Marking;
 use super::tags::{Marker, Marks};
-use crate::journal::row::{Ended, Piece, TAIL_MAX, Text, since_1970};
 use crate::report::Cause;
+use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX, since_1970};
 
 /// See the module.
 #[derive(Debug)]
@@ -123,13 +123,13 @@ impl Running {
     }
 
     /// Its row.
-    pub(super) fn row(&self, args: Vec<Text>, exit: Exit, kept: Vec<Piece>) -> Ended {
+    pub(super) fn row(&self, args: Vec<OsBytes>, exit: Exit, kept: Vec<OutputSegment>) -> JobFinished {
         let (code, signal) = match exit.status {
             Status::Exited(code) => (Some(code), None),
             Status::Signaled { signal, .. } => (None, Some(signal)),
             _ => (None, None),
         };
-        Ended {
+        JobFinished {
             job: self.number,
             args,
             at: since_1970(self.at),
@@ -155,9 +155,9 @@ impl Running {
 }
 
 /// The row of a job that could not be started.
-pub(super) fn refused(number: u64, args: Vec<Text>, why: &str) -> Ended {
+pub(super) fn refused(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
     let at = since_1970(SystemTime::now());
-    Ended { job: number, args, at, error: Some(why.to_owned()), ..Ended::default() }
+    JobFinished { job: number, args, at, error: Some(why.to_owned()), ..JobFinished::default() }
 }
 
 /// Whether a job that ended so was cut off by our order to end, or with the whole run.

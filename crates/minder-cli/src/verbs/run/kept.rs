@@ -15,12 +15,12 @@ use minder_os::files::{create_private_dir, is_owned_by_user, open_no_follow};
 
 use super::output::{Finished, Own, Piece, Place};
 use super::tags::Marks;
-use crate::journal::folder;
-use crate::journal::merge::{JobSet, Progress};
-use crate::journal::row::{self, Text};
-use crate::journal::write::output_path;
 use crate::plan::{Mode, Plan};
 use crate::report::{reason, say};
+use minder_record::event::{self, OsBytes};
+use minder_record::run_state::{JobSet, RunState};
+use minder_record::store;
+use minder_record::writer::output_path;
 use minder_template::Job;
 
 /// How many reasons, and how many ranges of jobs, a message names.
@@ -38,13 +38,13 @@ pub(super) struct Kept {
 
 /// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on stderr. They are taken
 /// out of `progress`, so that they run again, unless `plan` or `mode` say otherwise.
-pub(super) fn read(folder: &Path, progress: &mut Progress, mode: Mode, plan: &Plan) -> Kept {
+pub(super) fn read(folder: &Path, progress: &mut RunState, mode: Mode, plan: &Plan) -> Kept {
     let mut all_args = std::mem::take(&mut progress.unshown_args);
     let unshown = std::mem::take(&mut progress.unshown);
     let mut files = Files::new(folder, progress);
     let (mut found, mut lost) = (Vec::new(), Losses::default());
     for (job, pieces) in unshown {
-        let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(Text::to_os).collect();
+        let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(OsBytes::to_os).collect();
         let marks = Marks::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
         let marks = match plan.colour_failed && progress.failed.contains(job) {
             true => Marks::failed(marks),
@@ -77,7 +77,7 @@ pub(super) fn read(folder: &Path, progress: &mut Progress, mode: Mode, plan: &Pl
 }
 
 /// Folders outside of the run's own in which its output lies: those that have a name that a run gives, and are ours.
-pub(super) fn elsewhere(folder: &Path, progress: &Progress) -> Vec<PathBuf> {
+pub(super) fn elsewhere(folder: &Path, progress: &RunState) -> Vec<PathBuf> {
     let run = folder.file_name().unwrap_or_default();
     let folders = progress.outputs.iter().map(|(attempt, folder)| (attempt, PathBuf::from(folder.to_os())));
     let ours = folders.filter(|(attempt, folder)| {
@@ -123,7 +123,7 @@ struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    fn new(folder: &'a Path, progress: &Progress) -> Self {
+    fn new(folder: &'a Path, progress: &RunState) -> Self {
         let folders = progress.outputs.iter().map(|(attempt, folder)| {
             let folder = PathBuf::from(folder.to_os());
             let checked = check_folder(&folder).map_err(|error| reason(&error));
@@ -136,7 +136,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// Its file is not there, is too short, or is not ours.
-    fn find(&mut self, piece: &row::Piece) -> io::Result<Piece> {
+    fn find(&mut self, piece: &event::OutputSegment) -> io::Result<Piece> {
         let path = output_path(self.folder_of(&piece.file)?, &piece.file)?;
         let end = piece.at.checked_add(piece.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
         let (range, is_shared) = (piece.at..end, piece.file.starts_with("out-"));
@@ -165,7 +165,7 @@ impl<'a> Files<'a> {
 
     /// The folder of a file with output, by the attempt in its name.
     fn folder_of(&self, file: &str) -> io::Result<&Path> {
-        match folder::attempt_of(file).and_then(|attempt| self.folders.get(&attempt)) {
+        match store::attempt_of(file).and_then(|attempt| self.folders.get(&attempt)) {
             Some(Ok(folder)) => Ok(folder),
             Some(Err(why)) => Err(io::Error::other(why.clone())),
             None => Ok(self.folder),

@@ -16,10 +16,10 @@ use super::super::tags::Marks;
 use super::Hand;
 use super::hear::end_lines;
 use super::launch::job;
-use crate::journal::row::{Ended, Piece, Row, TAIL_MAX, Text};
-use crate::journal::{joblog, line};
 use crate::plan::View;
 use crate::report::{Cause, reason, say};
+use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment, TAIL_MAX};
+use minder_record::{codec, joblog};
 
 /// From this size on a row is made in a file.
 const ROW_MAX: u64 = 256 << 10;
@@ -45,14 +45,14 @@ impl Hand<'_> {
         Verdict::FailedForGood
     }
 
-    pub(super) fn args(&self, task: &Task) -> Vec<Text> {
+    pub(super) fn args(&self, task: &Task) -> Vec<OsBytes> {
         match self.shared.plan.record.redact {
-            false => task.columns().iter().map(|value| Text::from(value.as_os_str())).collect(),
+            false => task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect(),
             true => Vec::new(),
         }
     }
 
-    pub(super) fn write_row(&mut self, start: Start, task: &Task, ended: Ended) {
+    pub(super) fn write_row(&mut self, start: Start, task: &Task, ended: JobFinished) {
         let shared = self.shared;
         if shared.book.has_joblog() {
             let command = command_of(&self.args(task), task.number, start.slot, shared.plan);
@@ -60,7 +60,7 @@ impl Hand<'_> {
         }
         shared.count_row(ended.succeeded());
         if shared.book.is_kept() {
-            line::encode(&Row::Ended(ended), &mut self.rows);
+            codec::encode(&JournalEvent::JobFinished(ended), &mut self.rows);
         }
     }
 
@@ -147,13 +147,13 @@ impl Hand<'_> {
     }
 
     /// Where lies what waits of the job that ends.
-    fn kept(&self) -> Vec<Piece> {
+    fn kept(&self) -> Vec<OutputSegment> {
         let batch = &self.batch;
         let mut kept = Vec::new();
         for piece in batch.pieces() {
             let stream = piece.stream as u8 + 1;
             match &piece.place {
-                Place::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| Piece {
+                Place::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| OutputSegment {
                     stream,
                     file: file.to_owned(),
                     at,
@@ -161,7 +161,7 @@ impl Hand<'_> {
                 })),
                 Place::Own(own) => {
                     let name = own.path.as_deref().and_then(|path| path.file_name());
-                    kept.extend(name.map(|name| Piece {
+                    kept.extend(name.map(|name| OutputSegment {
                         stream,
                         file: name.to_string_lossy().into_owned(),
                         at: own.range.start,
@@ -178,7 +178,7 @@ impl Hand<'_> {
     fn tabulate(
         &mut self,
         table: &Table,
-        ended: &Ended,
+        ended: &JobFinished,
         start: Start,
         task: &Task,
         running: &mut Running,
@@ -211,7 +211,7 @@ impl Hand<'_> {
     }
 
     /// The last of what a failed job wrote to one of its outputs.
-    pub(super) fn tail(&self, running: &mut Running, stream: Stream) -> Option<Text> {
+    pub(super) fn tail(&self, running: &mut Running, stream: Stream) -> Option<OsBytes> {
         // What is shown in its place is not the job's.
         let is_own = running.results.as_ref().is_none_or(|results| results.shows(stream));
         let tail = &mut running.tails[stream as usize];
@@ -226,7 +226,7 @@ impl Hand<'_> {
         // What stands before its output is not the job's either.
         let wrote = usize::try_from(running.wrote[stream as usize]).unwrap_or(usize::MAX);
         let tail = &tail[tail.len().saturating_sub(wrote)..];
-        (!tail.is_empty()).then(|| Text::from(tail))
+        (!tail.is_empty()).then(|| OsBytes::from(tail))
     }
 
     fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {

@@ -15,9 +15,9 @@ use minder::Stream;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-use crate::journal::joblog::exit_of;
-use crate::journal::row::Ended;
 use crate::plan::{Plan, TableForm};
+use minder_record::event::JobFinished;
+use minder_record::joblog::exit_of;
 
 /// What comes before the columns of the input, as in a joblog, and behind them.
 const BEFORE: [&str; 9] =
@@ -85,7 +85,7 @@ impl Table {
     /// Those of reading the outputs and of writing.
     pub(in crate::verbs::run) fn row(
         &self,
-        ended: &Ended,
+        ended: &JobFinished,
         command: &str,
         columns: &[OsString],
         output: Output<'_>,
@@ -100,7 +100,7 @@ impl Table {
     fn separated(
         &self,
         between: u8,
-        ended: &Ended,
+        ended: &JobFinished,
         command: &str,
         columns: &[OsString],
         output: Output<'_>,
@@ -144,8 +144,8 @@ impl Table {
 }
 
 /// What a row begins with: all before the command. `:` is GNU's name for this machine.
-fn facts(ended: &Ended) -> [String; 8] {
-    let Ended { job, at, wall, sent, out, .. } = ended;
+fn facts(ended: &JobFinished) -> [String; 8] {
+    let JobFinished { job, at, wall, sent, out, .. } = ended;
     [
         job.to_string(),
         ":".to_owned(),
@@ -189,7 +189,7 @@ fn double(mut field: &[u8], out: &mut Vec<u8>) {
 }
 
 fn json(
-    ended: &Ended,
+    ended: &JobFinished,
     command: &str,
     columns: &[OsString],
     output: Output<'_>,

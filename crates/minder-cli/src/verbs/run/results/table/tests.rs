@@ -9,7 +9,7 @@ fn table(form: TableForm, names: &[&str]) -> Table {
 
 /// The table of one job with these arguments and outputs, which come in pieces of `step` bytes.
 fn written(table: &Table, args: &[&str], outputs: [&[u8]; 2], step: usize) -> Vec<u8> {
-    let ended = Ended { job: 7, at: 1.5, wall: 0.25, exit: Some(3), out: 9, ..Ended::default() };
+    let ended = JobFinished { job: 7, at: 1.5, wall: 0.25, exit: Some(3), out: 9, ..JobFinished::default() };
     let columns: Vec<OsString> = args.iter().map(OsString::from).collect();
     let output = |stream: Stream, take: &mut dyn FnMut(&[u8]) -> io::Result<()>| {
         outputs[stream as usize].chunks(step).try_for_each(take)

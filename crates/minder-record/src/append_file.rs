@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
 /// Where lines go. A file, or in tests something that fails as it is told.
-pub(crate) trait Target {
+pub trait AppendTarget {
     /// Writes some of these bytes where the position stands.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     /// Cuts the file to this length and goes there.
@@ -13,7 +13,7 @@ pub(crate) trait Target {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-impl Target for File {
+impl AppendTarget for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Write::write(self, bytes)
     }
@@ -30,7 +30,7 @@ impl Target for File {
 
 /// A target with whole lines only.
 #[derive(Debug)]
-pub(crate) struct Lines<T> {
+pub struct LineWriter<T> {
     target: T,
     /// Bytes of whole lines.
     len: u64,
@@ -41,30 +41,30 @@ pub(crate) struct Lines<T> {
     sync: bool,
 }
 
-impl<T: Target> Lines<T> {
+impl<T: AppendTarget> LineWriter<T> {
     /// A file whose position stands at its end, `len`, behind a whole line.
-    pub(crate) fn new(target: T, len: u64, sync: bool) -> Self {
+    pub fn new(target: T, len: u64, sync: bool) -> Self {
         Self { target, len, torn: false, stream: false, sync }
     }
 
     /// A pipe or a terminal. What was written in part is ended by a newline before the next line.
-    pub(crate) fn stream(target: T) -> Self {
+    pub fn stream(target: T) -> Self {
         Self { target, len: 0, torn: false, stream: true, sync: false }
     }
 
     #[cfg(test)]
-    pub(super) fn target(&self) -> &T {
+    pub(crate) fn target(&self) -> &T {
         &self.target
     }
 
     #[cfg(test)]
-    pub(super) fn change(&mut self, change: impl FnOnce(&mut T)) {
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut T)) {
         change(&mut self.target);
     }
 
     /// Appends these whole lines, in one write where the system takes them in one. All of them, or none and an error; the
     /// one exception is an error of the last step, which with `sync` makes them durable: then they stand in the file.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+    pub fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }

@@ -4,9 +4,9 @@ use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
-use super::super::folder::{find, is_alive, list};
 use super::super::joblog::Joblog;
-use super::super::prune::Rule;
+use super::super::retention::RetentionPolicy;
+use super::super::store::{find, is_alive, list};
 use super::folders::{removed, run};
 use super::joblogs::encoded;
 use super::*;
@@ -16,7 +16,8 @@ fn all_that_is_made_is_private() {
     let root = tempfile::tempdir().unwrap();
     let state = root.path().join("a/minder");
     let record =
-        Record::create(&state, manifest(Source::arguments(None, Vec::new(), None)), ["x"], false).unwrap();
+        JournalWriter::create(&state, manifest(InputSource::arguments(None, Vec::new(), None)), ["x"], false)
+            .unwrap();
     drop(minder_os::files::create_private_file(&record.folder().join("out-1-0")).unwrap());
     let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     for folder in [&root.path().join("a"), &state, &state.join("runs"), record.folder()] {
@@ -41,7 +42,7 @@ fn links_lead_nowhere() {
     symlink(&target, root.path().join("runs/bbbb0000")).unwrap();
     assert!(find(root.path(), "bbbb").unwrap_err().to_string().contains("left alone"));
     assert!(list(root.path()).unwrap().is_empty());
-    Record::resume(&root.path().join("runs/bbbb0000"), false).unwrap_err();
+    JournalWriter::resume(&root.path().join("runs/bbbb0000"), false).unwrap_err();
     // Links in the place of files.
     let folder = run(root.path(), "cccc0000", 99);
     for name in ["lock", "manifest.json", "attempt-1.jsonl"] {
@@ -49,12 +50,12 @@ fn links_lead_nowhere() {
         symlink(target.join(name), folder.join(name)).unwrap();
     }
     assert!(!is_alive(&folder));
-    Record::resume(&folder, false).unwrap_err();
+    JournalWriter::resume(&folder, false).unwrap_err();
     let read = read_run(&folder).unwrap();
     assert!(read.manifest.is_err() && read.jobs.is_empty() && read.attempts[0].error.is_some());
     fs::remove_file(folder.join("lock")).unwrap();
     symlink(target.join("attempt-1.jsonl"), folder.join("out-1-0")).unwrap();
-    let never = Rule { age_max: Duration::ZERO, runs_max: 0, bytes_max: 0 };
+    let never = RetentionPolicy { age_max: Duration::ZERO, runs_max: 0, bytes_max: 0 };
     assert_eq!(removed(root.path(), never), ["cccc0000"]);
     assert!(root.path().join("runs/bbbb0000").is_symlink());
     assert_eq!(fs::read_dir(&target).unwrap().count(), 3, "what they lead to is as it was");
@@ -106,14 +107,14 @@ fn a_start_that_was_killed_is_passed_over_and_removed_later() {
     listed.sort();
     assert_eq!(listed, ["aaaa0000", "dddd0000"], "what has other files is damaged");
     // A start may be under way.
-    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
     let folder = |id: &str| root.path().join("runs").join(id);
     assert!(folder("bbbb0000").exists() && folder("cccc0000").exists());
     for id in ["bbbb0000", "cccc0000"] {
         let old = std::time::SystemTime::now() - Duration::from_secs(7200);
         fs::File::open(folder(id)).unwrap().set_modified(old).unwrap();
     }
-    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
     assert!(!folder("bbbb0000").exists() && !folder("cccc0000").exists());
     assert!(whole.exists() && folder("dddd0000").exists());
 }
@@ -127,18 +128,22 @@ fn folders_in_which_jobs_worked_go_with_their_run() {
     fs::create_dir_all(folder.join("work-12/deep")).unwrap();
     fs::write(folder.join("work-12/deep/file"), "four").unwrap();
     symlink(elsewhere.path(), folder.join("work-12/link")).unwrap();
-    assert_eq!(removed(root.path(), Rule::default()), [""; 0], "something was written there a moment ago");
+    assert_eq!(
+        removed(root.path(), RetentionPolicy::default()),
+        [""; 0],
+        "something was written there a moment ago"
+    );
     let file = fs::File::options().write(true).open(folder.join("work-12/deep/file")).unwrap();
     file.set_modified(std::time::SystemTime::now() - Duration::from_secs(86_400 * 99)).unwrap();
     // Names that we do not give.
     for odd in ["work-", "work-x", "work-1-2"] {
         fs::create_dir(folder.join(odd)).unwrap();
-        assert_eq!(removed(root.path(), Rule::default()), [""; 0], "{odd}");
+        assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0], "{odd}");
         fs::remove_dir(folder.join(odd)).unwrap();
     }
     fs::write(folder.join("work-13"), "a file").unwrap();
-    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
     fs::remove_file(folder.join("work-13")).unwrap();
-    assert_eq!(removed(root.path(), Rule::default()), ["aaaa0000"]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000"]);
     assert!(elsewhere.path().join("kept").exists());
 }

@@ -9,8 +9,8 @@ use std::thread;
 
 use minder_os::files::{create_private_file, read_at, write_all_at};
 
-use super::folder;
 use super::manifest::open_file;
+use super::store;
 
 /// The file with the last number.
 const COUNTER: &str = "counter";
@@ -24,7 +24,7 @@ const LOCK_TRIES: u32 = 1_000;
 ///
 /// # Errors
 /// The state folder cannot be read or written.
-pub(super) fn next(root: &Path) -> io::Result<u64> {
+pub(crate) fn next(root: &Path) -> io::Result<u64> {
     let file = open(&root.join(COUNTER))?;
     lock(&file);
     let last = match read(&file) {
@@ -67,6 +67,6 @@ fn read(file: &File) -> Option<u64> {
 
 /// The highest number that the manifest of a run has.
 fn highest(root: &Path) -> u64 {
-    let runs = folder::list(root).unwrap_or_default();
+    let runs = store::list(root).unwrap_or_default();
     runs.iter().filter_map(|run| run.manifest.as_ref().ok()?.number).max().unwrap_or(0)
 }

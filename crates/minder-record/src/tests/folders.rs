@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use super::super::folder::{self, Kind, find, kind, list, state_root_from};
-use super::super::prune::{Pruned, Rule, Why, prune, prune_daily};
-use super::super::row::now;
-use super::super::write::output_path;
+use super::super::event::now;
+use super::super::retention::{PruneReason, PruneReport, RetentionPolicy, prune, prune_daily};
+use super::super::store::{self, FileKind, find, kind, list, state_root_from};
+use super::super::writer::output_path;
 use super::*;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -16,10 +16,10 @@ pub(super) fn run(root: &Path, id: &str, days: u32) -> PathBuf {
     let folder = root.join("runs").join(id);
     fs::create_dir_all(&folder).unwrap();
     let age = DAY * days;
-    let mut manifest = manifest(Source::Lost { why: String::new() });
+    let mut manifest = manifest(InputSource::Lost { why: String::new() });
     (manifest.run, manifest.at) = (id.to_owned(), now() - age.as_secs_f64());
     fs::write(folder.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
-    fs::write(folder.join("attempt-1.jsonl"), lines(&[Row::Ended(ended(1))])).unwrap();
+    fs::write(folder.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(ended(1))])).unwrap();
     fs::write(folder.join("lock"), "").unwrap();
     grow_old(&folder, age);
     folder
@@ -34,17 +34,18 @@ fn grow_old(folder: &Path, age: Duration) {
     }
 }
 
-pub(super) fn removed(root: &Path, rule: Rule) -> Vec<String> {
+pub(super) fn removed(root: &Path, rule: RetentionPolicy) -> Vec<String> {
     let dry = prune(root, rule, true).unwrap();
     let pruned = prune(root, rule, false).unwrap();
     // A dry run tells what goes, and why.
-    let left = |it: &Pruned| it.left.iter().map(|(id, why)| format!("{id}: {why:#}")).collect::<Vec<_>>();
+    let left =
+        |it: &PruneReport| it.left.iter().map(|(id, why)| format!("{id}: {why:#}")).collect::<Vec<_>>();
     assert_eq!((&dry.removed, left(&dry), dry.bytes), (&pruned.removed, left(&pruned), pruned.bytes));
     pruned.removed.into_iter().map(|run| run.id).collect()
 }
 
 fn there(root: &Path) -> Vec<String> {
-    let mut ids = folder::ids(root).unwrap();
+    let mut ids = store::ids(root).unwrap();
     ids.sort();
     ids
 }
@@ -109,7 +110,7 @@ fn names_that_are_not_ours() {
     ] {
         assert!(kind(name).is_some(), "{name}");
     }
-    assert_eq!(kind("attempt-10.jsonl"), Some(Kind::Attempt(10)));
+    assert_eq!(kind("attempt-10.jsonl"), Some(FileKind::Attempt(10)));
     let foreign = [
         "",
         "..",
@@ -146,45 +147,51 @@ fn the_rule_of_age_number_and_size() {
         }
     };
     fill();
-    let few = prune(root.path(), Rule { runs_max: 2, ..Rule::default() }, true).unwrap().removed;
-    let whys: Vec<Why> = few.iter().map(|run| run.why).collect();
-    assert_eq!(whys, [Why::Age, Why::Runs, Why::Runs]);
+    let few = prune(root.path(), RetentionPolicy { runs_max: 2, ..RetentionPolicy::default() }, true)
+        .unwrap()
+        .removed;
+    let whys: Vec<PruneReason> = few.iter().map(|run| run.why).collect();
+    assert_eq!(whys, [PruneReason::Age, PruneReason::Runs, PruneReason::Runs]);
     assert_eq!(there(root.path()), all, "a dry run removes nothing");
-    assert_eq!(removed(root.path(), Rule::default()), [all[0].clone()]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), [all[0].clone()]);
     assert_eq!(there(root.path()), all[1..]);
-    assert_eq!(removed(root.path(), Rule { runs_max: 2, ..Rule::default() }), all[1..3]);
+    assert_eq!(
+        removed(root.path(), RetentionPolicy { runs_max: 2, ..RetentionPolicy::default() }),
+        all[1..3]
+    );
     assert_eq!(there(root.path()), all[3..]);
     fill();
     fs::write(root.path().join("runs").join(&all[2]).join("spill-1-0"), vec![0; 5000]).unwrap();
     fs::write(root.path().join("runs").join(&all[3]).join("out-1-0"), vec![0; 5000]).unwrap();
-    let pruned = prune(root.path(), Rule { bytes_max: 9000, ..Rule::default() }, false).unwrap();
-    let whys: Vec<Why> = pruned.removed.iter().map(|run| run.why).collect();
-    assert_eq!(whys, [Why::Age, Why::Bytes, Why::Bytes]);
+    let pruned =
+        prune(root.path(), RetentionPolicy { bytes_max: 9000, ..RetentionPolicy::default() }, false).unwrap();
+    let whys: Vec<PruneReason> = pruned.removed.iter().map(|run| run.why).collect();
+    assert_eq!(whys, [PruneReason::Age, PruneReason::Bytes, PruneReason::Bytes]);
     let ids: Vec<&str> = pruned.removed.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, [&all[0], &all[1], &all[2]]);
     assert!(pruned.removed[2].bytes > 5000 && pruned.bytes > 5000 && pruned.bytes <= 9000);
     // A run that began long ago, and went on today, is not old.
     run(root.path(), &all[0], 99);
     fs::write(root.path().join("runs").join(&all[0]).join("attempt-2.jsonl"), "").unwrap();
-    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
 }
 
 #[test]
 fn what_must_not_be_removed() {
     let root = tempfile::tempdir().unwrap();
-    let none = Rule { runs_max: 0, ..Rule::default() };
+    let none = RetentionPolicy { runs_max: 0, ..RetentionPolicy::default() };
     // Alive, however old.
     let alive = run(root.path(), "aaaa0000", 99);
-    let record = Record::resume(&alive, false).unwrap();
+    let record = JournalWriter::resume(&alive, false).unwrap();
     grow_old(&alive, DAY * 99);
     // With output that nobody has seen.
     let unshown = run(root.path(), "bbbb0000", 29);
-    fs::write(unshown.join("attempt-1.jsonl"), lines(&[Row::Ended(kept(1))])).unwrap();
+    fs::write(unshown.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(kept(1))])).unwrap();
     fs::write(unshown.join("out-1-0"), "x").unwrap();
     grow_old(&unshown, DAY * 29);
     // With output that was shown: the runner was killed before it removed it.
     let shown = run(root.path(), "cccc0000", 29);
-    let rows = [Row::Ended(kept(1)), Row::Shown(Shown { jobs: vec![1] })];
+    let rows = [JournalEvent::JobFinished(kept(1)), JournalEvent::OutputShown(JobList { jobs: vec![1] })];
     fs::write(shown.join("attempt-1.jsonl"), lines(&rows)).unwrap();
     fs::write(shown.join("out-1-0"), "x").unwrap();
     // With something that is not ours.
@@ -203,7 +210,7 @@ fn what_must_not_be_removed() {
     grow_old(&unshown, DAY * 31);
     run(root.path(), "bbbb0000", 31);
     grow_old(&unshown, DAY * 31);
-    assert_eq!(removed(root.path(), Rule::default()), ["aaaa0000", "bbbb0000"]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000", "bbbb0000"]);
 }
 
 #[test]
@@ -211,7 +218,7 @@ fn what_a_killed_pruning_left_is_removed() {
     let root = tempfile::tempdir().unwrap();
     let folder = run(root.path(), "aaaa0000", 0);
     fs::rename(folder, root.path().join("runs/gone-aaaa0000")).unwrap();
-    assert_eq!(removed(root.path(), Rule::default()), [""; 0]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
     assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0);
 }
 
@@ -254,7 +261,7 @@ fn a_clock_that_may_be_wrong_removes_nothing() {
     // By hand the rule counts as it is.
     let root = tempfile::tempdir().unwrap();
     run(root.path(), "aaaa0000", 60);
-    assert_eq!(removed(root.path(), Rule::default()), ["aaaa0000"]);
+    assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000"]);
 }
 
 #[test]
@@ -265,7 +272,7 @@ fn a_wrong_clock_does_not_spare_what_is_too_much() {
     grow_old(&large, DAY * 60);
     let own = run(root.path(), "bbbb0000", 0);
     let pruned = prune_daily(root.path(), &own).unwrap().unwrap();
-    assert_eq!(pruned.removed.iter().map(|run| run.why).collect::<Vec<_>>(), [Why::Bytes]);
+    assert_eq!(pruned.removed.iter().map(|run| run.why).collect::<Vec<_>>(), [PruneReason::Bytes]);
     assert!(pruned.removed[0].unfinished, "its journal has no end");
 }
 

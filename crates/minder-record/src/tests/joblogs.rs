@@ -1,7 +1,7 @@
 //! Joblogs: ours, and those of GNU parallel.
 
 use super::super::joblog::{self, Joblog};
-use super::super::read::Damage;
+use super::super::reader::Corruption;
 use super::*;
 
 /// Written by GNU parallel 20221122: `--joblog FILE --timeout 0.2`, and commands with a tab, a newline, a failure and a
@@ -17,7 +17,7 @@ fn ranges(set: &JobSet) -> Vec<(u64, u64)> {
     set.ranges().collect()
 }
 
-pub(super) fn encoded(rows: &[(Ended, &str)]) -> Vec<u8> {
+pub(super) fn encoded(rows: &[(JobFinished, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     rows.iter().for_each(|(ended, command)| joblog::encode(ended, command.as_bytes(), &mut out));
     out
@@ -38,11 +38,25 @@ fn what_gnu_wrote_is_read() {
 #[test]
 fn lines_are_as_gnu_writes_them() {
     let gnu = |number: usize| GNU.split_inclusive(|&byte| byte == b'\n').nth(number).unwrap();
-    let row = Ended { job: 4, at: 1_795_267_459.571, wall: 0.0, exit: Some(0), out: 6, ..Ended::default() };
+    let row = JobFinished {
+        job: 4,
+        at: 1_795_267_459.571,
+        wall: 0.0,
+        exit: Some(0),
+        out: 6,
+        ..JobFinished::default()
+    };
     assert_eq!(encoded(&[(row, "printf \"a\tb\n\"\necho x")]), gnu(3));
-    let row = Ended { job: 6, at: 1_795_267_460.132, signal: Some(15), ..Ended::default() };
+    let row = JobFinished { job: 6, at: 1_795_267_460.132, signal: Some(15), ..JobFinished::default() };
     assert_eq!(encoded(&[(row, "kill -TERM $$; true")]), gnu(5));
-    let row = Ended { job: 3, at: 1_795_267_459.494, wall: 0.003, exit: Some(2), out: 2, ..Ended::default() };
+    let row = JobFinished {
+        job: 3,
+        at: 1_795_267_459.494,
+        wall: 0.003,
+        exit: Some(2),
+        out: 2,
+        ..JobFinished::default()
+    };
     assert_eq!(encoded(&[(row, "echo 2; exit 2")]), gnu(2));
 }
 
@@ -52,7 +66,7 @@ fn a_joblog_comes_back() {
     let path = folder.path().join("log");
     fs::write(&path, "something else").unwrap();
     let log = Joblog::open(&path, false).unwrap();
-    let missing = Ended { exit: None, error: Some("not found".to_owned()), ..ended(3) };
+    let missing = JobFinished { exit: None, error: Some("not found".to_owned()), ..ended(3) };
     log.append(&encoded(&[(ended(1), "a"), (failed(2), "b\tc\nd"), (missing, "")])).unwrap();
     drop(log);
     let log = Joblog::open(&path, true).unwrap();
@@ -75,7 +89,7 @@ fn a_joblog_cut_at_every_byte_is_mended() {
         let torn = len > 0 && GNU[len - 1] != b'\n';
         let (progress, damage) = joblog::read(&path).unwrap();
         assert_eq!(progress.done.len(), whole.saturating_sub(1) as u64);
-        assert_eq!(damage, Damage { torn_tail: torn, ..Damage::default() });
+        assert_eq!(damage, Corruption { torn_tail: torn, ..Corruption::default() });
         let log = Joblog::open(&path, true).unwrap();
         assert_eq!(log.was_cut(), torn, "{len}");
         log.append(&encoded(&[(ended(9), "x")])).unwrap();
@@ -95,7 +109,7 @@ fn damaged_lines_are_skipped_and_counted() {
         fs::write(&path, [GNU, line, b"\n", GNU, b"8\t"].concat()).unwrap();
         let (progress, damage) = joblog::read(&path).unwrap();
         assert_eq!(ranges(&progress.done), [(1, 1), (3, 6)]);
-        assert_eq!(damage, Damage { torn_tail: true, bad_lines: 1, first_bad_line: Some(7) });
+        assert_eq!(damage, Corruption { torn_tail: true, bad_lines: 1, first_bad_line: Some(7) });
     }
 }
 

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use minder_os::files::create_private_file;
 
-use super::folder::{self, Kind};
-use super::manifest::{self, Manifest, Source};
-use super::row::{Begun, Row};
-use super::target::Lines;
-use super::{line, order, read};
+use super::append_file::LineWriter;
+use super::event::{AttemptStarted, JournalEvent};
+use super::manifest::{self, InputSource, Manifest};
+use super::store::{self, FileKind};
+use super::{codec, reader, run_number};
 
 /// How long a run that another minder works on is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_millis(1500);
@@ -24,39 +24,39 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// One attempt at a run. Shared by the loops; while it lives, the run is locked.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub struct JournalWriter {
     folder: PathBuf,
     run: String,
     attempt: u32,
-    journal: Mutex<Lines<File>>,
+    journal: Mutex<LineWriter<File>>,
     /// Whether something was written that a later attempt has to know.
     used: AtomicBool,
     /// Let go when this process ends, however it ends.
     _lock: File,
 }
 
-impl Record {
+impl JournalWriter {
     /// Makes the folder of a new run and begins its first attempt. The run's id is put into the manifest, and the arguments
     /// of the command line beside it if they are its input; otherwise `arguments` is not looked at.
     ///
     /// # Errors
     /// When something cannot be written; nothing is left then.
-    pub(crate) fn create(
+    pub fn create(
         root: &Path,
         manifest: Manifest,
         arguments: impl IntoIterator<Item: AsRef<OsStr>>,
         sync: bool,
     ) -> Result<Self> {
-        let (run, folder) = folder::create(root)
+        let (run, folder) = store::create(root)
             .with_context(|| format!("cannot make a folder for the record in `{}`", root.display()))?;
-        let made = order::next(root)
+        let made = run_number::next(root)
             .with_context(|| format!("cannot count the run in `{}`", root.display()))
             .and_then(|number| {
                 let manifest = Manifest { run, number: Some(number), ..manifest };
                 Self::fill(&folder, manifest, arguments, sync)
             });
         if made.is_err() {
-            let _ = super::prune::remove_folder(&folder);
+            let _ = super::retention::remove_folder(&folder);
         }
         made.with_context(|| format!("cannot write the record in `{}`", folder.display()))
     }
@@ -67,8 +67,8 @@ impl Record {
         arguments: impl IntoIterator<Item: AsRef<OsStr>>,
         sync: bool,
     ) -> Result<Self> {
-        let Some(lock) = folder::lock(folder)? else { bail!("another minder took it") };
-        if let Source::Arguments { count, .. } = &mut manifest.input {
+        let Some(lock) = store::lock(folder)? else { bail!("another minder took it") };
+        if let InputSource::Arguments { count, .. } = &mut manifest.input {
             *count = manifest::write_arguments(folder, arguments, sync)?;
         }
         manifest.write(folder, sync)?;
@@ -79,12 +79,12 @@ impl Record {
     ///
     /// # Errors
     /// When another minder works on it; when something cannot be written.
-    pub(crate) fn resume(folder: &Path, sync: bool) -> Result<Self> {
-        folder::check_folder(folder)?;
-        let run = folder::id(folder)?;
+    pub fn resume(folder: &Path, sync: bool) -> Result<Self> {
+        store::check_folder(folder)?;
+        let run = store::id(folder)?;
         let lock = patient_lock(folder).with_context(|| format!("cannot lock run {run}"))?;
         let Some(lock) = lock else {
-            let pid = read::last_pid(folder).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            let pid = reader::last_pid(folder).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             bail!("run {run} is being run by another minder{pid}");
         };
         Self::begin(folder, run, lock, sync)
@@ -92,22 +92,25 @@ impl Record {
     }
 
     fn begin(folder: &Path, run: String, lock: File, sync: bool) -> Result<Self> {
-        let mut attempt = folder::last_attempt(folder)?;
+        let mut attempt = store::last_attempt(folder)?;
         let file = loop {
             attempt = attempt.checked_add(1).context("there are too many attempts")?;
-            match create_private_file(&folder.join(folder::attempt_name(attempt))) {
+            match create_private_file(&folder.join(store::attempt_name(attempt))) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
                 made => break made?,
             }
         };
         let mut row = Vec::new();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let (pid, at) = (std::process::id(), super::row::now());
-        line::encode(&Row::Begun(Begun { version, run: run.clone(), attempt, pid, at }), &mut row);
-        let mut journal = Lines::new(file, 0, sync);
+        let (pid, at) = (std::process::id(), super::event::now());
+        codec::encode(
+            &JournalEvent::AttemptStarted(AttemptStarted { version, run: run.clone(), attempt, pid, at }),
+            &mut row,
+        );
+        let mut journal = LineWriter::new(file, 0, sync);
         if let Err(error) = journal.append(&row) {
             // Nothing was done: the run is as it was.
-            let _ = fs::remove_file(folder.join(folder::attempt_name(attempt)));
+            let _ = fs::remove_file(folder.join(store::attempt_name(attempt)));
             return Err(error.into());
         }
         if sync {
@@ -118,50 +121,50 @@ impl Record {
     }
 
     /// Where the run's files are.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The run's id.
-    pub(crate) fn run(&self) -> &str {
+    pub fn run(&self) -> &str {
         &self.run
     }
 
     /// The number of this attempt, from 1.
-    pub(crate) fn attempt(&self) -> u32 {
+    pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Appends lines that [`line::encode`] made: all of them or, with an error, none. They survive this process, and with
+    /// Appends lines that [`codec::encode`] made: all of them or, with an error, none. They survive this process, and with
     /// `sync` the machine.
-    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
+    pub fn append(&self, lines: &[u8]) -> io::Result<()> {
         self.used.store(true, Ordering::SeqCst);
         self.note(lines)
     }
 
     /// The same for lines that say nothing of a job: an attempt that has no others leaves no trace if it is refused.
-    pub(crate) fn note(&self, lines: &[u8]) -> io::Result<()> {
+    pub fn note(&self, lines: &[u8]) -> io::Result<()> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
 }
 
-impl Record {
+impl JournalWriter {
     /// Whether this attempt at a run that was begun before has recorded nothing yet.
-    pub(crate) fn is_unused(&self) -> bool {
+    pub fn is_unused(&self) -> bool {
         self.attempt > 1 && !self.used.load(Ordering::SeqCst)
     }
 
     /// Whether the journal is still there.
-    pub(crate) fn exists(&self) -> bool {
-        self.folder.join(folder::attempt_name(self.attempt)).exists()
+    pub fn exists(&self) -> bool {
+        self.folder.join(store::attempt_name(self.attempt)).exists()
     }
 }
 
-impl Drop for Record {
+impl Drop for JournalWriter {
     /// An attempt that was refused before anything was done leaves no trace: the run is as it was.
     fn drop(&mut self) {
         if self.is_unused() && remove_outputs_of(&self.folder, Some(self.attempt)) {
-            let _ = fs::remove_file(self.folder.join(folder::attempt_name(self.attempt)));
+            let _ = fs::remove_file(self.folder.join(store::attempt_name(self.attempt)));
         }
     }
 }
@@ -170,16 +173,16 @@ impl Drop for Record {
 fn patient_lock(folder: &Path) -> Result<Option<File>> {
     let until = Instant::now() + LOCK_PATIENCE;
     loop {
-        let lock = folder::lock(folder)?;
+        let lock = store::lock(folder)?;
         if lock.is_some() || Instant::now() >= until {
             return Ok(lock);
         }
-        minder::Poller::new()?.wait(&mut minder::Events::new(), Some(Instant::now() + LOCK_PAUSE))?;
+        minder_os::time::pause(LOCK_PAUSE, Some(until));
     }
 }
 
 /// Removes all files with output in a folder, of any attempt: all of it was shown.
-pub(crate) fn remove_outputs(folder: &Path) {
+pub fn remove_outputs(folder: &Path) {
     remove_outputs_of(folder, None);
 }
 
@@ -203,9 +206,9 @@ fn remove_outputs_of(folder: &Path, attempt: Option<u32>) -> bool {
 ///
 /// # Errors
 /// When it is no name of an output.
-pub(crate) fn output_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
+pub fn output_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
     let check = || -> Result<()> {
-        ensure!(folder::kind(name) == Some(Kind::Output), "`{name}` is not the name of an output");
+        ensure!(store::kind(name) == Some(FileKind::Output), "`{name}` is not the name of an output");
         Ok(())
     };
     check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;

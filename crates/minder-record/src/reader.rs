@@ -5,39 +5,39 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use super::folder;
-use super::line::{LINE_MAX, Why, decode};
+use super::codec::{DecodeError, LINE_MAX, decode};
+use super::event::{AttemptFinished, AttemptStarted, JobFinished, JournalEvent, OutputSegment};
 use super::manifest::{Manifest, open_file};
-use super::row::{Begun, Ended, Over, Piece, Row};
+use super::store;
 
 /// The last line of a journal is shorter than this.
 const LAST_LINE: u64 = 8 << 10;
 
 /// What was wrong with a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Damage {
+pub struct Corruption {
     /// The last line was not whole, and was dropped: the runner was killed while it wrote, or the machine went down.
-    pub(crate) torn_tail: bool,
+    pub torn_tail: bool,
     /// Other lines that were skipped.
-    pub(crate) bad_lines: u64,
+    pub bad_lines: u64,
     /// The first of those, from 1.
-    pub(crate) first_bad_line: Option<u64>,
+    pub first_bad_line: Option<u64>,
 }
 
-impl Damage {
+impl Corruption {
     /// Whether there was any.
-    pub(crate) fn any(&self) -> bool {
+    pub fn any(&self) -> bool {
         self.torn_tail || self.bad_lines > 0
     }
 
-    pub(super) fn bad(&mut self, line: u64) {
+    pub(crate) fn bad(&mut self, line: u64) {
         self.bad_lines += 1;
         self.first_bad_line.get_or_insert(line);
     }
 }
 
 /// For people.
-impl fmt::Display for Damage {
+impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = match (self.bad_lines, self.first_bad_line) {
             (0, _) | (_, None) => String::new(),
@@ -52,36 +52,41 @@ impl fmt::Display for Damage {
 
 /// An attempt, without its jobs.
 #[derive(Debug)]
-pub(crate) struct Attempt {
-    pub(crate) number: u32,
-    pub(crate) begun: Option<Begun>,
+pub struct Attempt {
+    /// The number of the attempt, from 1.
+    pub number: u32,
+    /// The first line of its journal, if it is there.
+    pub begun: Option<AttemptStarted>,
     /// None: it runs still, or was killed.
-    pub(crate) over: Option<Over>,
-    pub(crate) damage: Damage,
-    /// Why it could not be read to its end.
-    pub(crate) error: Option<io::Error>,
+    pub over: Option<AttemptFinished>,
+    /// What was wrong with its journal.
+    pub damage: Corruption,
+    /// DecodeError it could not be read to its end.
+    pub error: Option<io::Error>,
 }
 
 /// All that is known of a run.
 #[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) manifest: anyhow::Result<Manifest>,
-    pub(crate) attempts: Vec<Attempt>,
+pub struct Run {
+    /// The manifest, or why it cannot be read.
+    pub manifest: anyhow::Result<Manifest>,
+    /// The attempts, in order.
+    pub attempts: Vec<Attempt>,
     /// The last row of each job.
-    pub(crate) jobs: BTreeMap<u64, Ended>,
+    pub jobs: BTreeMap<u64, JobFinished>,
     /// Output that was kept and not shown.
-    pub(crate) unshown: BTreeMap<u64, Vec<Piece>>,
+    pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
     /// Whether somebody works on it at this moment.
-    pub(crate) alive: bool,
+    pub alive: bool,
 }
 
 /// Reads a journal line by line. Rows of newer versions are left out.
 ///
 /// # Errors
 /// When it cannot be read; rows that came before were visited.
-pub(crate) fn each(path: &Path, visit: impl FnMut(Row)) -> io::Result<Damage> {
+pub fn each(path: &Path, visit: impl FnMut(JournalEvent)) -> io::Result<Corruption> {
     let mut reader = BufReader::with_capacity(64 << 10, open_file(path)?);
-    let mut scan = Scan { visit, damage: Damage::default(), suspect: None };
+    let mut scan = Scan { visit, damage: Corruption::default(), suspect: None };
     let rest = lines(&mut reader, LINE_MAX, |number, line, _| scan.line(number, line))?;
     // What was suspect is the last line, or was followed by part of a line only.
     scan.damage.torn_tail = rest > 0 || scan.suspect.is_some();
@@ -93,13 +98,13 @@ pub(crate) fn each(path: &Path, visit: impl FnMut(Row)) -> io::Result<Damage> {
 
 /// Reads what was added behind `offset`, which was 0 or came from the last call. Gives the offset for the next. A last line
 /// that is not whole is left for later.
-pub(crate) fn tail_from(path: &Path, offset: u64, visit: impl FnMut(Row)) -> io::Result<(u64, Damage)> {
+pub fn tail_from(path: &Path, offset: u64, visit: impl FnMut(JournalEvent)) -> io::Result<(u64, Corruption)> {
     let mut file = open_file(path)?;
     // A journal gets shorter when a write to it failed and was taken back.
     let mut offset = offset.min(file.metadata()?.len());
     file.seek(SeekFrom::Start(offset))?;
     let mut reader = BufReader::with_capacity(64 << 10, file);
-    let mut scan = Scan { visit, damage: Damage::default(), suspect: None };
+    let mut scan = Scan { visit, damage: Corruption::default(), suspect: None };
     lines(&mut reader, LINE_MAX, |number, line, len| {
         scan.line(number, line);
         offset += len;
@@ -113,26 +118,26 @@ pub(crate) fn tail_from(path: &Path, offset: u64, visit: impl FnMut(Row)) -> io:
 /// Decides what lines mean. A bad line is suspect first: only if it is not the last one it is a bad line, else a torn tail.
 struct Scan<F> {
     visit: F,
-    damage: Damage,
+    damage: Corruption,
     suspect: Option<u64>,
 }
 
-impl<F: FnMut(Row)> Scan<F> {
+impl<F: FnMut(JournalEvent)> Scan<F> {
     fn line(&mut self, number: u64, line: Option<&[u8]>) {
         if let Some(earlier) = self.suspect.take() {
             self.damage.bad(earlier);
         }
-        match line.ok_or(Why::Damaged).and_then(decode) {
+        match line.ok_or(DecodeError::Damaged).and_then(decode) {
             Ok(row) => (self.visit)(row),
-            Err(Why::Unknown) => (),
-            Err(Why::Damaged | Why::Malformed) => self.suspect = Some(number),
+            Err(DecodeError::Unknown) => (),
+            Err(DecodeError::Damaged | DecodeError::Malformed) => self.suspect = Some(number),
         }
     }
 }
 
 /// Gives each whole line with its number and its length with the newline; without the line where it is longer than `max`.
 /// Returns the length of what follows the last newline.
-pub(super) fn lines(
+pub(crate) fn lines(
     reader: &mut impl BufRead,
     max: usize,
     mut each: impl FnMut(u64, Option<&[u8]>, u64),
@@ -174,23 +179,24 @@ pub(super) fn lines(
 ///
 /// # Errors
 /// When the folder cannot be read. What is wrong with single files is said where they would be.
-pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
+pub fn read_run(folder: &Path) -> io::Result<Run> {
     // Looked at first: what ends while we read is seen by its last row.
-    let alive = folder::is_alive(folder);
+    let alive = store::is_alive(folder);
     let manifest = Manifest::read(folder);
     let mut run =
         Run { manifest, attempts: Vec::new(), jobs: BTreeMap::new(), unshown: BTreeMap::new(), alive };
-    for number in folder::attempts(folder)? {
-        let mut attempt = Attempt { number, begun: None, over: None, damage: Damage::default(), error: None };
-        let path = folder.join(folder::attempt_name(number));
+    for number in store::attempts(folder)? {
+        let mut attempt =
+            Attempt { number, begun: None, over: None, damage: Corruption::default(), error: None };
+        let path = folder.join(store::attempt_name(number));
         let damage = each(&path, |row| match row {
-            Row::Begun(begun) => attempt.begun = Some(begun),
-            Row::Outputs(_) => (),
-            Row::Over(over) => attempt.over = Some(over),
-            Row::Lost(shown) | Row::Shown(shown) => {
+            JournalEvent::AttemptStarted(begun) => attempt.begun = Some(begun),
+            JournalEvent::OutputDir(_) => (),
+            JournalEvent::AttemptFinished(over) => attempt.over = Some(over),
+            JournalEvent::OutputLost(shown) | JournalEvent::OutputShown(shown) => {
                 shown.jobs.iter().for_each(|job| drop(run.unshown.remove(job)))
             }
-            Row::Ended(ended) => {
+            JournalEvent::JobFinished(ended) => {
                 keep(&mut run.unshown, &ended);
                 run.jobs.insert(ended.job, ended);
             }
@@ -205,12 +211,12 @@ pub(crate) fn read_run(folder: &Path) -> io::Result<Run> {
 }
 
 /// The last line of a journal, if it is whole and says how the attempt ended.
-pub(crate) fn over(path: &Path) -> Option<Over> {
-    let last = || -> io::Result<Option<Over>> {
+pub fn over(path: &Path) -> Option<AttemptFinished> {
+    let last = || -> io::Result<Option<AttemptFinished>> {
         let len = std::fs::symlink_metadata(path)?.len();
         let mut over = None;
         let (end, _) = tail_from(path, len.saturating_sub(LAST_LINE), |row| {
-            over = if let Row::Over(row) = row { Some(row) } else { None };
+            over = if let JournalEvent::AttemptFinished(row) = row { Some(row) } else { None };
         })?;
         Ok(over.filter(|_| end == len))
     };
@@ -218,7 +224,7 @@ pub(crate) fn over(path: &Path) -> Option<Over> {
 }
 
 /// Remembers what a job kept; what an earlier try of it kept is replaced.
-pub(super) fn keep(unshown: &mut BTreeMap<u64, Vec<Piece>>, ended: &Ended) {
+pub(crate) fn keep(unshown: &mut BTreeMap<u64, Vec<OutputSegment>>, ended: &JobFinished) {
     if ended.kept.is_empty() {
         unshown.remove(&ended.job);
     } else {
@@ -227,13 +233,13 @@ pub(super) fn keep(unshown: &mut BTreeMap<u64, Vec<Piece>>, ended: &Ended) {
 }
 
 /// The process that began the last attempt, if its first line is there.
-pub(super) fn last_pid(folder: &Path) -> Option<u32> {
-    let number = *folder::attempts(folder).ok()?.last()?;
-    let file = open_file(&folder.join(folder::attempt_name(number))).ok()?;
+pub(crate) fn last_pid(folder: &Path) -> Option<u32> {
+    let number = *store::attempts(folder).ok()?.last()?;
+    let file = open_file(&folder.join(store::attempt_name(number))).ok()?;
     let mut line = Vec::new();
     io::Read::take(BufReader::new(file), 4096).read_until(b'\n', &mut line).ok()?;
     match decode(line.strip_suffix(b"\n")?) {
-        Ok(Row::Begun(begun)) => Some(begun.pid),
+        Ok(JournalEvent::AttemptStarted(begun)) => Some(begun.pid),
         _ => None,
     }
 }

@@ -1,17 +1,21 @@
 //! Journals that were cut, or in which bytes changed.
 
-use super::super::read::{Damage, tail_from};
+use super::super::reader::{Corruption, tail_from};
 use super::*;
 
 /// Three whole lines, and where the last two of them begin.
-fn three() -> (Vec<Row>, Vec<u8>, usize) {
-    let some = vec![Row::Ended(ended(1)), Row::Ended(kept(2)), Row::Shown(Shown { jobs: vec![1, 2] })];
+fn three() -> (Vec<JournalEvent>, Vec<u8>, usize) {
+    let some = vec![
+        JournalEvent::JobFinished(ended(1)),
+        JournalEvent::JobFinished(kept(2)),
+        JournalEvent::OutputShown(JobList { jobs: vec![1, 2] }),
+    ];
     let text = lines(&some);
     let start = lines(&some[..1]).len();
     (some, text, start)
 }
 
-fn read(path: &Path) -> (Vec<Row>, Damage) {
+fn read(path: &Path) -> (Vec<JournalEvent>, Corruption) {
     let mut rows = Vec::new();
     let damage = each(path, |row| rows.push(row)).unwrap();
     (rows, damage)
@@ -28,7 +32,7 @@ fn a_journal_cut_at_every_byte_of_its_last_lines() {
         let whole = text[..len].iter().filter(|&&byte| byte == b'\n').count();
         assert_eq!(read, some[..whole], "cut at {len}");
         let torn_tail = text[len - 1] != b'\n';
-        assert_eq!(damage, Damage { torn_tail, ..Damage::default() }, "cut at {len}");
+        assert_eq!(damage, Corruption { torn_tail, ..Corruption::default() }, "cut at {len}");
     }
 }
 
@@ -51,7 +55,7 @@ fn every_bit_of_the_last_lines_flipped() {
                 assert_eq!(read[1..], some[2..], "byte {place}, bit {bit}");
                 let split = text[place] == b'\n';
                 let bad_lines = if split { 2 } else { 1 };
-                assert_eq!(damage, Damage { torn_tail: false, bad_lines, first_bad_line: Some(2) });
+                assert_eq!(damage, Corruption { torn_tail: false, bad_lines, first_bad_line: Some(2) });
             } else if place >= second {
                 assert_eq!(read[1], some[1], "byte {place}, bit {bit}");
                 assert!(damage.torn_tail);
@@ -66,7 +70,7 @@ fn a_long_journal_is_read_on_behind_damage() {
     let path = folder.path().join("attempt-1.jsonl");
     let mut text = Vec::new();
     for job in 1..=3000 {
-        text.extend(lines(&[Row::Ended(ended(job))]));
+        text.extend(lines(&[JournalEvent::JobFinished(ended(job))]));
         match job {
             1000 => text.extend(b"\n"),
             // Longer than any line may be.
@@ -77,7 +81,7 @@ fn a_long_journal_is_read_on_behind_damage() {
     fs::write(&path, &text).unwrap();
     let (read, damage) = read(&path);
     assert_eq!(read.len(), 3000);
-    assert_eq!(damage, Damage { torn_tail: false, bad_lines: 2, first_bad_line: Some(1001) });
+    assert_eq!(damage, Corruption { torn_tail: false, bad_lines: 2, first_bad_line: Some(1001) });
 }
 
 #[test]
@@ -87,9 +91,9 @@ fn zeros_at_the_end_are_a_torn_line() {
     let (some, mut text, _) = three();
     text.extend([0; 5000]);
     fs::write(&path, &text).unwrap();
-    assert_eq!(read(&path), (some, Damage { torn_tail: true, ..Damage::default() }));
+    assert_eq!(read(&path), (some, Corruption { torn_tail: true, ..Corruption::default() }));
     fs::write(&path, "").unwrap();
-    assert_eq!(read(&path), (Vec::new(), Damage::default()));
+    assert_eq!(read(&path), (Vec::new(), Corruption::default()));
 }
 
 #[test]
@@ -107,7 +111,7 @@ fn following_goes_on_where_it_stopped() {
     assert_eq!((seen, offset), (some, text.len() as u64));
     // Shorter than before: a write was taken back.
     fs::write(&path, "").unwrap();
-    assert_eq!(tail_from(&path, offset, |_| ()).unwrap(), (0, Damage::default()));
+    assert_eq!(tail_from(&path, offset, |_| ()).unwrap(), (0, Corruption::default()));
     fs::write(&path, "rubbish\n").unwrap();
     let (next, damage) = tail_from(&path, 0, |_| ()).unwrap();
     assert_eq!((next, damage.bad_lines), (8, 1));
@@ -122,9 +126,9 @@ fn what_is_no_file_is_not_read() {
     assert_eq!(read_run(folder.path()).unwrap().attempts.len(), 0);
     // A folder in the place of a journal is said, and the rest is read.
     fs::create_dir(&missing).unwrap();
-    fs::write(folder.path().join("attempt-2.jsonl"), lines(&[Row::Ended(ended(1))])).unwrap();
+    fs::write(folder.path().join("attempt-2.jsonl"), lines(&[JournalEvent::JobFinished(ended(1))])).unwrap();
     let run = read_run(folder.path()).unwrap();
     assert!(run.attempts[0].error.is_some() && run.manifest.is_err());
     assert_eq!(run.jobs.len(), 1);
-    Progress::of_run(folder.path(), false).unwrap_err();
+    RunState::of_run(folder.path(), false).unwrap_err();
 }

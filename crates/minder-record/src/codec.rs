@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::row::{Ended, Row, Shown};
+use super::event::{JobFinished, JobList, JournalEvent};
 
 /// The longest line, with its end. What an argument list can hold (2 MiB on Linux, execve(2)) fits, the few that grow
 /// sixfold by JSON's quoting aside: [`encode`] leaves out the arguments of those.
-pub(crate) const LINE_MAX: usize = 4 << 20;
+pub const LINE_MAX: usize = 4 << 20;
 
 /// What stands between the checked bytes and the checksum.
 const MARK: &[u8] = b",\"crc\":\"";
@@ -17,9 +17,9 @@ const SEAL_LEN: usize = MARK.len() + 8 + 2;
 /// How nearly all lines begin.
 const ENDED: &[u8] = b"{\"event\":\"ended\",";
 
-/// Why a line gives no row.
+/// DecodeError a line gives no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub enum DecodeError {
     /// It has no checksum, or another one: it is damaged.
     Damaged,
     /// The checksum is right and the rest is not what we know of this event.
@@ -28,7 +28,7 @@ pub(crate) enum Why {
     Unknown,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Damaged => "damaged",
@@ -40,34 +40,38 @@ impl fmt::Display for Why {
 
 /// Appends one line. A job's arguments, and the last of its outputs, are left out where the line would
 /// become longer than [`LINE_MAX`].
-pub(crate) fn encode(row: &Row, out: &mut Vec<u8>) {
+pub fn encode(row: &JournalEvent, out: &mut Vec<u8>) {
     let start = out.len();
     if append(row, out) && out.len() - start <= LINE_MAX {
         return;
     }
     out.truncate(start);
     match row {
-        Row::Ended(ended) => {
-            let bare = Ended { args: Vec::new(), tail: None, out_tail: None, ..ended.clone() };
-            append(&Row::Ended(bare), out);
+        JournalEvent::JobFinished(ended) => {
+            let bare = JobFinished { args: Vec::new(), tail: None, out_tail: None, ..ended.clone() };
+            append(&JournalEvent::JobFinished(bare), out);
         }
-        Row::Shown(shown) => halves(shown).for_each(|half| encode(&Row::Shown(half), out)),
-        Row::Lost(lost) => halves(lost).for_each(|half| encode(&Row::Lost(half), out)),
-        Row::Begun(_) | Row::Outputs(_) | Row::Over(_) => {
+        JournalEvent::OutputShown(shown) => {
+            halves(shown).for_each(|half| encode(&JournalEvent::OutputShown(half), out))
+        }
+        JournalEvent::OutputLost(lost) => {
+            halves(lost).for_each(|half| encode(&JournalEvent::OutputLost(half), out))
+        }
+        JournalEvent::AttemptStarted(_) | JournalEvent::OutputDir(_) | JournalEvent::AttemptFinished(_) => {
             append(row, out);
         }
     }
 }
 
 /// Two rows of half of the jobs each say the same as one.
-fn halves(row: &Shown) -> impl Iterator<Item = Shown> {
+fn halves(row: &JobList) -> impl Iterator<Item = JobList> {
     let (one, other) = row.jobs.split_at(row.jobs.len() / 2);
-    [one, other].map(|jobs| Shown { jobs: jobs.to_vec() }).into_iter()
+    [one, other].map(|jobs| JobList { jobs: jobs.to_vec() }).into_iter()
 }
 
 /// Appends one line, however long. False: nothing was appended, since the row is nothing that JSON can say, which our
 /// rows never are.
-fn append(row: &Row, out: &mut Vec<u8>) -> bool {
+fn append(row: &JournalEvent, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     if serde_json::to_writer(&mut *out, row).is_err() || out.pop() != Some(b'}') {
         out.truncate(start);
@@ -81,30 +85,33 @@ fn append(row: &Row, out: &mut Vec<u8>) -> bool {
 }
 
 /// Reads one line, without its newline.
-pub(crate) fn decode(line: &[u8]) -> Result<Row, Why> {
-    let checked = line.len().checked_sub(SEAL_LEN).ok_or(Why::Damaged)?;
+pub fn decode(line: &[u8]) -> Result<JournalEvent, DecodeError> {
+    let checked = line.len().checked_sub(SEAL_LEN).ok_or(DecodeError::Damaged)?;
     let (text, seal) = line.split_at(checked);
-    let digits = seal.strip_prefix(MARK).and_then(|seal| seal.strip_suffix(b"\"}")).ok_or(Why::Damaged)?;
+    let digits =
+        seal.strip_prefix(MARK).and_then(|seal| seal.strip_suffix(b"\"}")).ok_or(DecodeError::Damaged)?;
     if digits != hex(crc32fast::hash(text)) {
-        return Err(Why::Damaged);
+        return Err(DecodeError::Damaged);
     }
     if line.starts_with(ENDED) {
         // Several times faster than by the tag, for which serde keeps all members first.
-        return serde_json::from_slice(line).map(Row::Ended).map_err(|_| Why::Malformed);
+        return serde_json::from_slice(line)
+            .map(JournalEvent::JobFinished)
+            .map_err(|_| DecodeError::Malformed);
     }
     serde_json::from_slice(line).map_err(|_| what_is_wrong(line))
 }
 
-fn what_is_wrong(line: &[u8]) -> Why {
+fn what_is_wrong(line: &[u8]) -> DecodeError {
     #[derive(Deserialize)]
     struct Tag {
         event: String,
     }
     match serde_json::from_slice::<Tag>(line) {
         Ok(tag) if !["begun", "outputs", "ended", "shown", "lost", "over"].contains(&tag.event.as_str()) => {
-            Why::Unknown
+            DecodeError::Unknown
         }
-        _ => Why::Malformed,
+        _ => DecodeError::Malformed,
     }
 }
 

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use super::line::{self, LINE_MAX, Why};
-use super::manifest::{Manifest, Source};
-use super::merge::{JobSet, Progress};
-use super::read::{each, read_run};
-use super::row::{Begun, Ended, Over, Piece, Row, Shown, Text};
-use super::write::Record;
+use super::codec::{self, DecodeError, LINE_MAX};
+use super::event::{
+    AttemptFinished, AttemptStarted, JobFinished, JobList, JournalEvent, OsBytes, OutputSegment,
+};
+use super::manifest::{InputSource, Manifest};
+use super::reader::{each, read_run};
+use super::run_state::{JobSet, RunState};
+use super::writer::JournalWriter;
 
 mod damage;
 mod faults;
@@ -21,48 +23,48 @@ mod joblogs;
 mod unix;
 
 /// A job that ended well.
-fn ended(job: u64) -> Ended {
-    Ended { job, at: 1_763_731_172.25, wall: 0.5, exit: Some(0), out: 3, ..Ended::default() }
+fn ended(job: u64) -> JobFinished {
+    JobFinished { job, at: 1_763_731_172.25, wall: 0.5, exit: Some(0), out: 3, ..JobFinished::default() }
 }
 
-fn failed(job: u64) -> Ended {
-    Ended { exit: Some(1), ..ended(job) }
+fn failed(job: u64) -> JobFinished {
+    JobFinished { exit: Some(1), ..ended(job) }
 }
 
-fn kept(job: u64) -> Ended {
-    let piece = Piece { stream: 1, file: "out-1-0".to_owned(), at: job * 10, len: 10 };
-    Ended { kept: vec![piece], ..ended(job) }
+fn kept(job: u64) -> JobFinished {
+    let piece = OutputSegment { stream: 1, file: "out-1-0".to_owned(), at: job * 10, len: 10 };
+    JobFinished { kept: vec![piece], ..ended(job) }
 }
 
-fn lines(rows: &[Row]) -> Vec<u8> {
+fn lines(rows: &[JournalEvent]) -> Vec<u8> {
     let mut out = Vec::new();
-    rows.iter().for_each(|row| line::encode(row, &mut out));
+    rows.iter().for_each(|row| codec::encode(row, &mut out));
     out
 }
 
-fn rows(path: &Path) -> Vec<Row> {
+fn rows(path: &Path) -> Vec<JournalEvent> {
     let mut rows = Vec::new();
     each(path, |row| rows.push(row)).unwrap();
     rows
 }
 
-fn manifest(input: Source) -> Manifest {
+fn manifest(input: InputSource) -> Manifest {
     Manifest::new(Path::new("/work"), &["echo", "{}"], input)
 }
 
 /// A new run without arguments.
-fn new_run(root: &Path) -> Record {
-    let lost = Source::Lost { why: "standard input was a pipe".to_owned() };
-    Record::create(root, manifest(lost), None::<OsString>, false).unwrap()
+fn new_run(root: &Path) -> JournalWriter {
+    let lost = InputSource::Lost { why: "standard input was a pipe".to_owned() };
+    JournalWriter::create(root, manifest(lost), None::<OsString>, false).unwrap()
 }
 
-fn journal_of(record: &Record) -> PathBuf {
+fn journal_of(record: &JournalWriter) -> PathBuf {
     record.folder().join(format!("attempt-{}.jsonl", record.attempt()))
 }
 
 #[test]
 fn a_line_reads_as_it_is_specified() {
-    let line = lines(&[Row::Shown(Shown { jobs: vec![1, 2] })]);
+    let line = lines(&[JournalEvent::OutputShown(JobList { jobs: vec![1, 2] })]);
     let text = r#"{"event":"shown","jobs":[1,2]"#;
     let crc = crc32fast::hash(text.as_bytes());
     assert_eq!(String::from_utf8(line).unwrap(), format!("{text},\"crc\":\"{crc:08x}\"}}\n"));
@@ -70,42 +72,45 @@ fn a_line_reads_as_it_is_specified() {
 
 #[test]
 fn bytes_that_are_no_utf8_are_kept() {
-    let args = vec![Text(vec![b'a', 0xff, b'\n']), Text("é\n\"\u{1}".into()), Text(Vec::new())];
-    let row = Row::Ended(Ended { args, ..ended(1) });
+    let args = vec![OsBytes(vec![b'a', 0xff, b'\n']), OsBytes("é\n\"\u{1}".into()), OsBytes(Vec::new())];
+    let row = JournalEvent::JobFinished(JobFinished { args, ..ended(1) });
     let line = lines(std::slice::from_ref(&row));
     assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
     assert!(String::from_utf8_lossy(&line).contains(r#"{"base64":"Yf8K"}"#));
-    assert_eq!(line::decode(line.trim_ascii_end()), Ok(row));
+    assert_eq!(codec::decode(line.trim_ascii_end()), Ok(row));
 }
 
 #[test]
 fn what_a_newer_version_writes_is_no_damage() {
     let seal = |text: &str| format!("{text},\"crc\":\"{:08x}\"}}", crc32fast::hash(text.as_bytes()));
-    let decode = |text: &str| line::decode(seal(text).as_bytes());
-    assert_eq!(decode(r#"{"event":"moved","to":3"#), Err(Why::Unknown));
-    assert_eq!(decode(r#"{"event":"shown","to":3"#), Err(Why::Malformed));
-    assert_eq!(decode(r#"{"event":"ended","job":"x""#), Err(Why::Malformed));
-    assert_eq!(decode(r#"{"event":"outputs","attempt":1"#), Err(Why::Malformed));
-    assert_eq!(decode(r#"{"event":"lost","job":1"#), Err(Why::Malformed));
-    assert_eq!(decode("[1"), Err(Why::Malformed));
+    let decode = |text: &str| codec::decode(seal(text).as_bytes());
+    assert_eq!(decode(r#"{"event":"moved","to":3"#), Err(DecodeError::Unknown));
+    assert_eq!(decode(r#"{"event":"shown","to":3"#), Err(DecodeError::Malformed));
+    assert_eq!(decode(r#"{"event":"ended","job":"x""#), Err(DecodeError::Malformed));
+    assert_eq!(decode(r#"{"event":"outputs","attempt":1"#), Err(DecodeError::Malformed));
+    assert_eq!(decode(r#"{"event":"lost","job":1"#), Err(DecodeError::Malformed));
+    assert_eq!(decode("[1"), Err(DecodeError::Malformed));
     // A member that we do not know.
-    assert_eq!(decode(r#"{"event":"shown","jobs":[1],"new":{}"#), Ok(Row::Shown(Shown { jobs: vec![1] })));
+    assert_eq!(
+        decode(r#"{"event":"shown","jobs":[1],"new":{}"#),
+        Ok(JournalEvent::OutputShown(JobList { jobs: vec![1] }))
+    );
     for text in ["", "}", "{}", "\"crc\"", ",\"crc\":\"00000000\"}"] {
-        assert!(line::decode(text.as_bytes()).is_err(), "{text}");
+        assert!(codec::decode(text.as_bytes()).is_err(), "{text}");
     }
 }
 
 #[test]
 fn a_row_never_becomes_longer_than_what_is_read() {
-    let args = vec![Text(vec![1; LINE_MAX / 6]), Text(vec![1; 100])];
-    let line = lines(&[Row::Ended(Ended { args, ..ended(7) })]);
-    assert_eq!(line::decode(line.trim_ascii_end()), Ok(Row::Ended(ended(7))));
+    let args = vec![OsBytes(vec![1; LINE_MAX / 6]), OsBytes(vec![1; 100])];
+    let line = lines(&[JournalEvent::JobFinished(JobFinished { args, ..ended(7) })]);
+    assert_eq!(codec::decode(line.trim_ascii_end()), Ok(JournalEvent::JobFinished(ended(7))));
     let jobs: Vec<u64> = (10_000_000..10_600_000).collect();
-    let shown = lines(&[Row::Shown(Shown { jobs: jobs.clone() })]);
+    let shown = lines(&[JournalEvent::OutputShown(JobList { jobs: jobs.clone() })]);
     let mut read = Vec::new();
     for line in shown.split_inclusive(|&byte| byte == b'\n') {
         assert!(line.len() <= LINE_MAX);
-        let Ok(Row::Shown(shown)) = line::decode(line.trim_ascii_end()) else { panic!() };
+        let Ok(JournalEvent::OutputShown(shown)) = codec::decode(line.trim_ascii_end()) else { panic!() };
         read.extend(shown.jobs);
     }
     assert_eq!(read, jobs);
@@ -113,10 +118,11 @@ fn a_row_never_becomes_longer_than_what_is_read() {
 
 #[test]
 fn what_json_cannot_say_is_no_number() {
-    let row = Row::Ended(Ended { wall: f64::NAN, user: Some(f64::INFINITY), ..ended(1) });
+    let row =
+        JournalEvent::JobFinished(JobFinished { wall: f64::NAN, user: Some(f64::INFINITY), ..ended(1) });
     let line = lines(&[row]);
-    let expected = Row::Ended(Ended { wall: 0.0, user: Some(0.0), ..ended(1) });
-    assert_eq!(line::decode(line.trim_ascii_end()), Ok(expected));
+    let expected = JournalEvent::JobFinished(JobFinished { wall: 0.0, user: Some(0.0), ..ended(1) });
+    assert_eq!(codec::decode(line.trim_ascii_end()), Ok(expected));
 }
 
 #[test]
@@ -125,9 +131,13 @@ fn arguments_come_back_exactly() {
     let arguments: Vec<OsString> = [&b"plain"[..], b"", b"two\nlines", b"\xff\xfe", b"tab\t"]
         .map(|bytes| minder_os::encoding::os_string_from_encoded(bytes.to_vec()))
         .into();
-    let record =
-        Record::create(root.path(), manifest(Source::arguments(None, Vec::new(), None)), &arguments, true)
-            .unwrap();
+    let record = JournalWriter::create(
+        root.path(),
+        manifest(InputSource::arguments(None, Vec::new(), None)),
+        &arguments,
+        true,
+    )
+    .unwrap();
     let manifest = Manifest::read(record.folder()).unwrap();
     assert_eq!(manifest.run, record.run());
     assert_eq!(manifest.arguments(record.folder()).unwrap(), arguments);
@@ -143,8 +153,12 @@ fn arguments_come_back_exactly() {
 #[test]
 fn an_argument_with_a_nul_makes_no_run() {
     let root = tempfile::tempdir().unwrap();
-    let made =
-        Record::create(root.path(), manifest(Source::arguments(None, Vec::new(), None)), ["a\0b"], false);
+    let made = JournalWriter::create(
+        root.path(),
+        manifest(InputSource::arguments(None, Vec::new(), None)),
+        ["a\0b"],
+        false,
+    );
     assert!(format!("{:#}", made.unwrap_err()).contains("NUL"));
     assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0, "nothing is left");
 }
@@ -154,31 +168,31 @@ fn an_input_file_is_known_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list");
     fs::write(&path, "a\nb\n").unwrap();
-    let Source::File(marks) = Source::file(&path).unwrap() else { panic!() };
-    let text = serde_json::to_string(&Source::File(marks.clone())).unwrap();
-    assert_eq!(serde_json::from_str::<Source>(&text).unwrap(), Source::File(marks.clone()));
+    let InputSource::File(marks) = InputSource::file(&path).unwrap() else { panic!() };
+    let text = serde_json::to_string(&InputSource::File(marks.clone())).unwrap();
+    assert_eq!(serde_json::from_str::<InputSource>(&text).unwrap(), InputSource::File(marks.clone()));
     marks.check().unwrap();
     fs::write(&path, "a\nb\nc\n").unwrap();
     assert!(marks.check().unwrap_err().to_string().contains("was changed"));
     fs::remove_file(&path).unwrap();
     marks.check().unwrap_err();
-    Source::file(folder.path()).unwrap_err();
+    InputSource::file(folder.path()).unwrap_err();
 }
 
 #[test]
 fn two_records_of_one_run_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let first = new_run(root.path());
-    let error = Record::resume(first.folder(), false).unwrap_err();
+    let error = JournalWriter::resume(first.folder(), false).unwrap_err();
     let expected = format!("run {} is being run by another minder (pid {})", first.run(), std::process::id());
     assert_eq!(error.to_string(), expected);
-    assert!(super::folder::is_alive(first.folder()));
+    assert!(super::store::is_alive(first.folder()));
     let folder = first.folder().to_owned();
     drop(first);
-    assert!(!super::folder::is_alive(&folder));
-    let second = Record::resume(&folder, false).unwrap();
+    assert!(!super::store::is_alive(&folder));
+    let second = JournalWriter::resume(&folder, false).unwrap();
     assert_eq!(second.attempt(), 2);
-    let Row::Begun(begun) = &rows(&journal_of(&second))[0] else { panic!() };
+    let JournalEvent::AttemptStarted(begun) = &rows(&journal_of(&second))[0] else { panic!() };
     assert_eq!((begun.attempt, begun.run.as_str(), begun.pid), (2, second.run(), std::process::id()));
 }
 
@@ -190,10 +204,10 @@ fn looking_does_not_keep_a_run_from_being_resumed() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                super::folder::is_alive(&folder);
+                super::store::is_alive(&folder);
             }
         });
-        let resumed = (0..50).map(|_| Record::resume(&folder, false).map(drop));
+        let resumed = (0..50).map(|_| JournalWriter::resume(&folder, false).map(drop));
         let refused: Vec<String> =
             resumed.filter_map(|resumed| Some(format!("{:#}", resumed.err()?))).collect();
         over.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -210,12 +224,12 @@ fn threads_write_whole_lines() {
             let record = &record;
             scope.spawn(move || {
                 for job in 0..500 {
-                    record.append(&lines(&[Row::Ended(ended(job * 2 + thread + 1))])).unwrap();
+                    record.append(&lines(&[JournalEvent::JobFinished(ended(job * 2 + thread + 1))])).unwrap();
                 }
             });
         }
     });
-    let (progress, damaged) = Progress::of_run(record.folder(), false).unwrap();
+    let (progress, damaged) = RunState::of_run(record.folder(), false).unwrap();
     assert!(damaged.is_empty());
     assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 1000)]);
 }
@@ -224,26 +238,27 @@ fn threads_write_whole_lines() {
 fn the_last_row_of_a_job_counts_whatever_the_clock_says() {
     let root = tempfile::tempdir().unwrap();
     let first = new_run(root.path());
-    let Ended { at, .. } = ended(1);
+    let JobFinished { at, .. } = ended(1);
     let first_rows =
-        [failed(1), failed(2), ended(3), kept(4), kept(5), Ended { kept: kept(6).kept, ..failed(6) }];
-    first.append(&lines(&first_rows.map(Row::Ended))).unwrap();
+        [failed(1), failed(2), ended(3), kept(4), kept(5), JobFinished { kept: kept(6).kept, ..failed(6) }];
+    first.append(&lines(&first_rows.map(JournalEvent::JobFinished))).unwrap();
     let folder = first.folder().to_owned();
     drop(first);
-    let second = Record::resume(&folder, false).unwrap();
+    let second = JournalWriter::resume(&folder, false).unwrap();
     // A clock that jumps back, and on.
-    let succeeded = Ended { at: at - 1e6, ..ended(1) };
-    let again = Ended { at: 0.0, ..failed(3) };
-    let over = Over { succeeded: 2, failed: 1, elapsed: 1.0, cpu: 0.5, ..Over::default() };
+    let succeeded = JobFinished { at: at - 1e6, ..ended(1) };
+    let again = JobFinished { at: 0.0, ..failed(3) };
+    let over =
+        AttemptFinished { succeeded: 2, failed: 1, elapsed: 1.0, cpu: 0.5, ..AttemptFinished::default() };
     let second_rows = [
-        Row::Ended(succeeded.clone()),
-        Row::Shown(Shown { jobs: vec![4] }),
-        Row::Ended(again),
-        Row::Ended(ended(6)),
-        Row::Over(over.clone()),
+        JournalEvent::JobFinished(succeeded.clone()),
+        JournalEvent::OutputShown(JobList { jobs: vec![4] }),
+        JournalEvent::JobFinished(again),
+        JournalEvent::JobFinished(ended(6)),
+        JournalEvent::AttemptFinished(over.clone()),
     ];
     second.append(&lines(&second_rows)).unwrap();
-    let (progress, damaged) = Progress::of_run(&folder, false).unwrap();
+    let (progress, damaged) = RunState::of_run(&folder, false).unwrap();
     assert!(damaged.is_empty());
     assert_eq!(progress.done.ranges().collect::<Vec<_>>(), [(1, 6)]);
     assert_eq!(progress.failed.ranges().collect::<Vec<_>>(), [(2, 3)]);
@@ -264,12 +279,12 @@ fn the_tenth_attempt_comes_after_the_ninth() {
     let root = tempfile::tempdir().unwrap();
     let folder = new_run(root.path()).folder().to_owned();
     for number in 2..=10 {
-        let record = Record::resume(&folder, false).unwrap();
+        let record = JournalWriter::resume(&folder, false).unwrap();
         assert_eq!(record.attempt(), number);
         let row = if number == 10 { ended(1) } else { failed(1) };
-        record.append(&lines(&[Row::Ended(row)])).unwrap();
+        record.append(&lines(&[JournalEvent::JobFinished(row)])).unwrap();
     }
-    let (progress, _) = Progress::of_run(&folder, false).unwrap();
+    let (progress, _) = RunState::of_run(&folder, false).unwrap();
     assert_eq!(progress.failed, JobSet::default());
 }
 
@@ -277,15 +292,17 @@ fn the_tenth_attempt_comes_after_the_ninth() {
 fn other_arguments_are_noticed() {
     let root = tempfile::tempdir().unwrap();
     let record = new_run(root.path());
-    let args = |words: &[&str]| words.iter().map(|&word| Text::from(word)).collect::<Vec<_>>();
-    record.append(&lines(&[Row::Ended(Ended { args: args(&["a", "b"]), ..ended(2) })])).unwrap();
-    record.append(&lines(&[Row::Ended(ended(3))])).unwrap();
-    let (progress, _) = Progress::of_run(record.folder(), true).unwrap();
+    let args = |words: &[&str]| words.iter().map(|&word| OsBytes::from(word)).collect::<Vec<_>>();
+    record
+        .append(&lines(&[JournalEvent::JobFinished(JobFinished { args: args(&["a", "b"]), ..ended(2) })]))
+        .unwrap();
+    record.append(&lines(&[JournalEvent::JobFinished(ended(3))])).unwrap();
+    let (progress, _) = RunState::of_run(record.folder(), true).unwrap();
     assert!(!progress.differs(2, &args(&["a", "b"])));
     assert!(progress.differs(2, &args(&["ab"])));
     assert!(progress.differs(2, &args(&["a"])));
     assert!(!progress.differs(1, &args(&["x"])) && !progress.differs(3, &args(&["x"])), "not recorded");
-    let (progress, _) = Progress::of_run(record.folder(), false).unwrap();
+    let (progress, _) = RunState::of_run(record.folder(), false).unwrap();
     assert!(!progress.differs(2, &args(&["x"])), "not asked for");
 }
 
@@ -311,20 +328,19 @@ fn seconds() -> impl Strategy<Value = f64> {
     (0..4_000_000_000_000_000_u64).prop_map(|micros| micros as f64 / 1e6)
 }
 
-fn text() -> impl Strategy<Value = Text> {
-    prop_oneof![any::<Vec<u8>>().prop_map(Text), any::<String>().prop_map(|text| Text(text.into_bytes()))]
+fn text() -> impl Strategy<Value = OsBytes> {
+    prop_oneof![
+        any::<Vec<u8>>().prop_map(OsBytes),
+        any::<String>().prop_map(|text| OsBytes(text.into_bytes()))
+    ]
 }
 
-fn piece() -> impl Strategy<Value = Piece> {
-    (1..=2_u8, any::<String>(), any::<u64>(), any::<u64>()).prop_map(|(stream, file, at, len)| Piece {
-        stream,
-        file,
-        at,
-        len,
-    })
+fn piece() -> impl Strategy<Value = OutputSegment> {
+    (1..=2_u8, any::<String>(), any::<u64>(), any::<u64>())
+        .prop_map(|(stream, file, at, len)| OutputSegment { stream, file, at, len })
 }
 
-fn any_ended() -> impl Strategy<Value = Ended> {
+fn any_ended() -> impl Strategy<Value = JobFinished> {
     let what = (any::<u64>(), prop::collection::vec(text(), 0..4), seconds(), seconds());
     let cost = (prop::option::of(seconds()), prop::option::of(seconds()), prop::option::of(any::<u64>()));
     let end = (any::<Option<i32>>(), any::<Option<i32>>(), any::<Option<String>>());
@@ -339,7 +355,7 @@ fn any_ended() -> impl Strategy<Value = Ended> {
             (out, err, leaked),
             (kept, (tail, out_tail), attempts, cause),
         )| {
-            Ended {
+            JobFinished {
                 job,
                 args,
                 at,
@@ -365,26 +381,29 @@ fn any_ended() -> impl Strategy<Value = Ended> {
     )
 }
 
-fn any_row() -> impl Strategy<Value = Row> {
-    let begun = (any::<String>(), any::<String>(), any::<u32>(), any::<u32>(), seconds())
-        .prop_map(|(version, run, attempt, pid, at)| Row::Begun(Begun { version, run, attempt, pid, at }));
-    let shown = any::<Vec<u64>>().prop_map(|jobs| Row::Shown(Shown { jobs }));
-    let over = (any::<u64>(), any::<u64>(), seconds(), seconds(), any::<Option<String>>()).prop_map(
-        |(succeeded, failed, elapsed, cpu, why)| {
-            let over = Over { succeeded, failed, elapsed, cpu, why, ..Over::default() };
-            Row::Over(over)
+fn any_row() -> impl Strategy<Value = JournalEvent> {
+    let begun = (any::<String>(), any::<String>(), any::<u32>(), any::<u32>(), seconds()).prop_map(
+        |(version, run, attempt, pid, at)| {
+            JournalEvent::AttemptStarted(AttemptStarted { version, run, attempt, pid, at })
         },
     );
-    prop_oneof![4 => any_ended().prop_map(Row::Ended), 1 => begun, 1 => shown, 1 => over]
+    let shown = any::<Vec<u64>>().prop_map(|jobs| JournalEvent::OutputShown(JobList { jobs }));
+    let over = (any::<u64>(), any::<u64>(), seconds(), seconds(), any::<Option<String>>()).prop_map(
+        |(succeeded, failed, elapsed, cpu, why)| {
+            let over = AttemptFinished { succeeded, failed, elapsed, cpu, why, ..AttemptFinished::default() };
+            JournalEvent::AttemptFinished(over)
+        },
+    );
+    prop_oneof![4 => any_ended().prop_map(JournalEvent::JobFinished), 1 => begun, 1 => shown, 1 => over]
 }
 
 proptest! {
     #[test]
     fn rows_come_back(some in prop::collection::vec(any_row(), 0..8)) {
         let text = lines(&some);
-        let read: Vec<Row> = text
+        let read: Vec<JournalEvent> = text
             .split_inclusive(|&byte| byte == b'\n')
-            .map(|line| line::decode(line.strip_suffix(b"\n").unwrap()).unwrap())
+            .map(|line| codec::decode(line.strip_suffix(b"\n").unwrap()).unwrap())
             .collect();
         prop_assert_eq!(read, some);
     }

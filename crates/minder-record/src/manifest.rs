@@ -10,83 +10,97 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::row::Text;
+use super::event::OsBytes;
 
 /// Its name in the run's folder.
-pub(crate) const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";
 /// Its name until it is whole.
-pub(crate) const UNFINISHED: &str = "manifest.json.tmp";
+pub const UNFINISHED: &str = "manifest.json.tmp";
 /// The arguments of the command line, each with a NUL behind it.
-pub(crate) const ARGUMENTS: &str = "arguments";
+pub const ARGUMENTS: &str = "arguments";
 
 /// The most that is read of a manifest.
 const LEN_MAX: u64 = 16 << 20;
 
 /// What a run was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub struct Manifest {
     /// The version of minder.
-    pub(crate) version: String,
+    pub version: String,
     /// The run's id.
-    pub(crate) run: String,
+    pub run: String,
     /// Its place among all runs, from 1: the higher, the later. Runs of old versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) number: Option<u64>,
+    pub number: Option<u64>,
     /// Seconds since 1970, by a clock that may jump.
-    pub(crate) at: f64,
+    pub at: f64,
     /// The folder that it was started in.
-    pub(crate) cwd: Text,
+    pub cwd: OsBytes,
     /// The command as typed, with its placeholders.
-    pub(crate) words: Vec<Text>,
+    pub words: Vec<OsBytes>,
     /// The flags that are needed again.
     #[serde(default)]
-    pub(crate) flags: BTreeMap<String, serde_json::Value>,
-    pub(crate) input: Source,
+    pub flags: BTreeMap<String, serde_json::Value>,
+    /// Where the arguments come from.
+    pub input: InputSource,
 }
 
 /// Where the arguments came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
-pub(crate) enum Source {
+pub enum InputSource {
     /// The command line: what stood behind the command lies in this file of the run's folder. Files of arguments had these
     /// marks; standard input may be read beside them.
     Arguments {
+        /// The name of the file with the arguments.
         file: String,
+        /// The number of arguments.
         count: u64,
+        /// The number of jobs, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         jobs: Option<u64>,
+        /// The files with arguments, as they were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        files: Vec<Marks>,
+        files: Vec<FileFingerprint>,
+        /// What standard input was read from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        stdin: Option<Box<Source>>,
+        stdin: Option<Box<InputSource>>,
     },
     /// A file that had these marks when the run began.
-    File(Marks),
+    File(FileFingerprint),
     /// They cannot be had again.
-    Lost { why: String },
+    /// The reason.
+    Lost {
+        /// Why they are lost.
+        why: String,
+    },
 }
 
 /// What a file is known by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Marks {
-    pub(crate) path: Text,
+pub struct FileFingerprint {
+    /// The absolute path.
+    pub path: OsBytes,
+    /// The device number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) dev: Option<u64>,
+    pub dev: Option<u64>,
+    /// The inode number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ino: Option<u64>,
-    pub(crate) len: u64,
+    pub ino: Option<u64>,
+    /// The length in bytes.
+    pub len: u64,
     /// Nanoseconds since 1970, if the file system says.
-    pub(crate) mtime: Option<u64>,
+    pub mtime: Option<u64>,
 }
 
 impl Manifest {
-    /// A manifest of a run that begins now, whose id is given to it by [`Record::create`](super::write::Record::create).
-    pub(crate) fn new(cwd: &Path, words: &[impl AsRef<OsStr>], input: Source) -> Self {
+    /// A manifest of a run that begins now, whose id is given to it by [`JournalWriter::create`](super::writer::JournalWriter::create).
+    pub fn new(cwd: &Path, words: &[impl AsRef<OsStr>], input: InputSource) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run: String::new(),
             number: None,
-            at: super::row::now(),
+            at: super::event::now(),
             cwd: cwd.as_os_str().into(),
             words: words.iter().map(|word| word.as_ref().into()).collect(),
             flags: BTreeMap::new(),
@@ -95,7 +109,7 @@ impl Manifest {
     }
 
     /// Writes it under another name first: whoever sees it sees all of it.
-    pub(super) fn write(&self, folder: &Path, sync: bool) -> io::Result<()> {
+    pub(crate) fn write(&self, folder: &Path, sync: bool) -> io::Result<()> {
         let unfinished = folder.join(UNFINISHED);
         let mut file = minder_os::files::create_private_file(&unfinished)?;
         let mut text = serde_json::to_vec_pretty(self)?;
@@ -112,7 +126,7 @@ impl Manifest {
     ///
     /// # Errors
     /// When it is missing, a link, too large, or not understood.
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let read = || -> Result<Self> {
             let mut text = Vec::new();
@@ -127,8 +141,8 @@ impl Manifest {
     ///
     /// # Errors
     /// When they are not kept, or not all of them are there.
-    pub(crate) fn arguments(&self, folder: &Path) -> Result<Vec<OsString>> {
-        let Source::Arguments { file, count, .. } = &self.input else {
+    pub fn arguments(&self, folder: &Path) -> Result<Vec<OsString>> {
+        let InputSource::Arguments { file, count, .. } = &self.input else {
             bail!("the arguments of run {} are not in its record", self.run);
         };
         ensure!(file == ARGUMENTS, "the manifest of run {} names an unknown file `{file}`", self.run);
@@ -148,24 +162,28 @@ impl Manifest {
     }
 }
 
-impl Source {
+impl InputSource {
     /// The command line; they are counted when they are written.
-    pub(crate) fn arguments(jobs: Option<u64>, files: Vec<Marks>, stdin: Option<Box<Source>>) -> Self {
+    pub fn arguments(
+        jobs: Option<u64>,
+        files: Vec<FileFingerprint>,
+        stdin: Option<Box<InputSource>>,
+    ) -> Self {
         Self::Arguments { file: ARGUMENTS.to_owned(), count: 0, jobs, files, stdin }
     }
 
     /// The marks of a file of arguments, if it can be had again: a pipe has none.
-    pub(crate) fn marks(path: &Path) -> Option<Marks> {
-        Marks::of(path).ok()
+    pub fn marks(path: &Path) -> Option<FileFingerprint> {
+        FileFingerprint::of(path).ok()
     }
 
     /// A file as it is now.
-    pub(crate) fn file(path: &Path) -> io::Result<Self> {
-        Marks::of(path).map(Self::File)
+    pub fn file(path: &Path) -> io::Result<Self> {
+        FileFingerprint::of(path).map(Self::File)
     }
 }
 
-impl Marks {
+impl FileFingerprint {
     fn of(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let about = fs::metadata(&path)?;
@@ -178,7 +196,7 @@ impl Marks {
     }
 
     /// Refuses a file that is no longer what it was.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         let path = self.path.to_os();
         let now =
             Self::of(Path::new(&path)).with_context(|| format!("cannot read the input `{}`", self.path))?;
@@ -192,7 +210,7 @@ impl Marks {
 }
 
 /// Writes the arguments; says how many there are.
-pub(super) fn write_arguments(
+pub(crate) fn write_arguments(
     folder: &Path,
     arguments: impl IntoIterator<Item: AsRef<OsStr>>,
     sync: bool,
@@ -217,7 +235,7 @@ pub(super) fn write_arguments(
 }
 
 /// Opens a regular file: no link is followed, and no pipe waited for.
-pub(super) fn open_file(path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::super::target::{Lines, Target};
+use super::super::append_file::{AppendTarget, LineWriter};
 use super::*;
 
 /// A file on a disk with so much room, whose calls fail when they are told to.
@@ -17,7 +17,7 @@ struct Disk {
     writes: usize,
 }
 
-impl Target for Disk {
+impl AppendTarget for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writes += 1;
         if self.writes.is_multiple_of(3) {
@@ -45,7 +45,7 @@ impl Target for Disk {
 }
 
 /// Reads what stands on the disk.
-fn read(bytes: &[u8]) -> (Vec<Row>, bool) {
+fn read(bytes: &[u8]) -> (Vec<JournalEvent>, bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("attempt-1.jsonl");
     fs::write(&path, bytes).unwrap();
@@ -55,11 +55,11 @@ fn read(bytes: &[u8]) -> (Vec<Row>, bool) {
 }
 
 /// What is appended, in one write each.
-fn batches() -> Vec<Vec<Row>> {
+fn batches() -> Vec<Vec<JournalEvent>> {
     vec![
-        vec![Row::Ended(ended(1))],
-        vec![Row::Ended(kept(2)), Row::Shown(Shown { jobs: vec![2] })],
-        vec![Row::Over(Over::default())],
+        vec![JournalEvent::JobFinished(ended(1))],
+        vec![JournalEvent::JobFinished(kept(2)), JournalEvent::OutputShown(JobList { jobs: vec![2] })],
+        vec![JournalEvent::AttemptFinished(AttemptFinished::default())],
     ]
 }
 
@@ -67,7 +67,7 @@ fn batches() -> Vec<Vec<Row>> {
 fn a_disk_that_is_full_after_every_byte() {
     let total: usize = batches().iter().map(|batch| lines(batch).len()).sum();
     for (room, gulp) in (0..=total).flat_map(|room| [(room, usize::MAX), (room, 7)]) {
-        let mut file = Lines::new(Disk { room, gulp, ..Disk::default() }, 0, false);
+        let mut file = LineWriter::new(Disk { room, gulp, ..Disk::default() }, 0, false);
         let mut written = Vec::new();
         for batch in batches() {
             // After a failure the next one may still find room.
@@ -89,7 +89,7 @@ fn a_disk_that_is_full_after_every_byte() {
 fn a_torn_line_that_cannot_be_taken_back_at_once() {
     for room in 0..=lines(&batches()[0]).len() + lines(&batches()[1]).len() {
         let mut file =
-            Lines::new(Disk { room, gulp: usize::MAX, cannot_cut: true, ..Disk::default() }, 0, false);
+            LineWriter::new(Disk { room, gulp: usize::MAX, cannot_cut: true, ..Disk::default() }, 0, false);
         let mut written = Vec::new();
         for batch in batches() {
             if file.append(&lines(&batch)).is_ok() {
@@ -100,7 +100,8 @@ fn a_torn_line_that_cannot_be_taken_back_at_once() {
         let (rows, _) = read(&file.target().bytes);
         assert_eq!(rows[..written.len()], written, "room for {room}");
         // When there is room again, all is well.
-        file = Lines::new(Disk { room, gulp: usize::MAX, cannot_cut: true, ..Disk::default() }, 0, false);
+        file =
+            LineWriter::new(Disk { room, gulp: usize::MAX, cannot_cut: true, ..Disk::default() }, 0, false);
         let first = file.append(&lines(&batches()[1])).is_ok();
         let mut disk = file;
         disk.change(|disk| (disk.room, disk.cannot_cut) = (usize::MAX, false));
@@ -113,7 +114,7 @@ fn a_torn_line_that_cannot_be_taken_back_at_once() {
 
 #[test]
 fn a_stream_ends_what_it_could_not_take_back() {
-    let mut stream = Lines::stream(Disk { room: 10, gulp: usize::MAX, ..Disk::default() });
+    let mut stream = LineWriter::stream(Disk { room: 10, gulp: usize::MAX, ..Disk::default() });
     stream.append(b"one\n").unwrap();
     stream.append(b"two is long\n").unwrap_err();
     stream.append(b"three\n").unwrap_err();
@@ -125,11 +126,11 @@ fn a_stream_ends_what_it_could_not_take_back() {
 #[test]
 fn what_cannot_be_made_durable_is_an_error() {
     let disk = || Disk { room: 100, gulp: usize::MAX, cannot_sync: true, ..Disk::default() };
-    let mut file = Lines::new(disk(), 0, true);
+    let mut file = LineWriter::new(disk(), 0, true);
     file.append(b"one\n").unwrap_err();
     file.append(b"two\n").unwrap_err();
     assert_eq!(file.target().bytes, b"one\ntwo\n");
-    Lines::new(disk(), 0, false).append(b"one\n").unwrap();
+    LineWriter::new(disk(), 0, false).append(b"one\n").unwrap();
 }
 
 #[test]
@@ -137,8 +138,8 @@ fn a_state_folder_that_cannot_be_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let lost = || manifest(Source::Lost { why: String::new() });
-    let error = Record::create(&file.join("state"), lost(), None::<OsString>, false).unwrap_err();
+    let lost = || manifest(InputSource::Lost { why: String::new() });
+    let error = JournalWriter::create(&file.join("state"), lost(), None::<OsString>, false).unwrap_err();
     assert!(format!("{error:#}").contains("cannot make a folder for the record in"), "{error:#}");
 }
 
@@ -169,7 +170,7 @@ fn fill(root: &Path) {
     io::Write::write_all(&mut output, &[0; 20_000]).unwrap();
     let mut written = 0;
     let error = loop {
-        match record.append(&lines(&[Row::Ended(ended(written + 1))])) {
+        match record.append(&lines(&[JournalEvent::JobFinished(ended(written + 1))])) {
             Ok(()) => written += 1,
             Err(error) => break error,
         }
@@ -177,19 +178,24 @@ fn fill(root: &Path) {
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     assert!(fs::read(journal_of(&record)).unwrap().ends_with(b"\n"));
     let done = || {
-        let (progress, damaged) = Progress::of_run(record.folder(), false).unwrap();
+        let (progress, damaged) = RunState::of_run(record.folder(), false).unwrap();
         assert!(damaged.is_empty());
         progress.done.ranges().collect::<Vec<_>>()
     };
     assert_eq!(done(), [(1, written)]);
-    crate::journal::write::remove_outputs(record.folder());
+    crate::writer::remove_outputs(record.folder());
     drop(output);
-    record.append(&lines(&[Row::Ended(ended(written + 1))])).unwrap();
+    record.append(&lines(&[JournalEvent::JobFinished(ended(written + 1))])).unwrap();
     assert_eq!(done(), [(1, written + 1)]);
     // A new run that finds no room leaves nothing.
-    while record.append(&lines(&[Row::Ended(ended(1))])).is_ok() {}
+    while record.append(&lines(&[JournalEvent::JobFinished(ended(1))])).is_ok() {}
     let arguments = vec!["x".repeat(1000); 100];
-    let made = Record::create(root, manifest(Source::arguments(None, Vec::new(), None)), &arguments, false);
+    let made = JournalWriter::create(
+        root,
+        manifest(InputSource::arguments(None, Vec::new(), None)),
+        &arguments,
+        false,
+    );
     assert!(made.is_err());
     assert_eq!(fs::read_dir(root.join("runs")).unwrap().count(), 1);
 }

@@ -14,8 +14,8 @@ use minder_os::files::{
     create_private_dir, create_private_file, is_owned_by_user, is_writable_by_others, restrict_to_owner,
 };
 
+use super::event::since_1970;
 use super::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
-use super::row::since_1970;
 
 /// Held by whoever works on the run.
 const LOCK: &str = "lock";
@@ -28,23 +28,25 @@ const ID_TRIES: u32 = 100;
 
 /// A run that was found.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) id: String,
-    pub(crate) folder: PathBuf,
+pub struct RunEntry {
+    /// The id of the run.
+    pub id: String,
+    /// The directory of the run.
+    pub folder: PathBuf,
     /// When it began, in seconds since 1970: by its manifest, or else by its folder.
-    pub(crate) at: f64,
+    pub at: f64,
     /// What it was asked to do, or why that cannot be read.
-    pub(crate) manifest: Result<Manifest>,
+    pub manifest: Result<Manifest>,
 }
 
 /// The user's state folder for minder. It need not exist.
-pub(crate) fn state_root() -> Result<PathBuf> {
+pub fn state_root() -> Result<PathBuf> {
     let root = state_root_from(|name| std::env::var_os(name), std::env::consts::FAMILY)?;
     Ok(std::path::absolute(root)?)
 }
 
 /// See [`state_root`].
-pub(super) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, family: &str) -> Result<PathBuf> {
+pub(crate) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, family: &str) -> Result<PathBuf> {
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // The XDG base directory specification: "all paths … must be absolute", others are to be ignored.
     let whole = |name: &str| path(name).filter(|path| path.is_absolute());
@@ -62,12 +64,12 @@ pub(super) fn state_root_from(variable: impl Fn(&str) -> Option<OsString>, famil
 }
 
 /// The folder of all runs.
-pub(crate) fn runs(root: &Path) -> PathBuf {
+pub fn runs(root: &Path) -> PathBuf {
     root.join("runs")
 }
 
 /// Makes the folder of a new run, and what is missing above it.
-pub(super) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
+pub(crate) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
     let runs = runs(root);
     make_folders(&runs)?;
     let random = RandomState::new();
@@ -86,7 +88,7 @@ pub(super) fn create(root: &Path) -> io::Result<(String, PathBuf)> {
 }
 
 /// Makes a folder for its owner alone, and what is missing above it.
-pub(crate) fn make_folders(path: &Path) -> io::Result<()> {
+pub fn make_folders(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
@@ -101,7 +103,7 @@ pub(crate) fn make_folders(path: &Path) -> io::Result<()> {
 }
 
 /// Finds a run by its id, or by the first digits of it if no other run has the same.
-pub(crate) fn find(root: &Path, word: &str) -> Result<PathBuf> {
+pub fn find(root: &Path, word: &str) -> Result<PathBuf> {
     let hex = !word.is_empty() && word.len() <= ID_LEN && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     ensure!(hex, "`{word}` is no run: an id is up to {ID_LEN} hexadecimal digits");
     let word = word.to_ascii_lowercase();
@@ -123,14 +125,14 @@ pub(crate) fn find(root: &Path, word: &str) -> Result<PathBuf> {
 }
 
 /// The runs, newest first. Links and whatever else lies there are left out.
-pub(crate) fn list(root: &Path) -> Result<Vec<Found>> {
-    let mut found: Vec<Found> = Vec::new();
+pub fn list(root: &Path) -> Result<Vec<RunEntry>> {
+    let mut found: Vec<RunEntry> = Vec::new();
     for id in ids(root)? {
         let folder = runs(root).join(&id);
         if check_folder(&folder).is_err() {
             continue;
         }
-        let run = Found::new(id, folder);
+        let run = RunEntry::new(id, folder);
         if run.manifest.is_ok() || !is_stillborn(&run.folder) {
             found.push(run);
         }
@@ -140,7 +142,7 @@ pub(crate) fn list(root: &Path) -> Result<Vec<Found>> {
 }
 
 /// Whether this is what a start leaves that was killed before the manifest was written: nothing had run.
-pub(super) fn is_stillborn(folder: &Path) -> bool {
+pub(crate) fn is_stillborn(folder: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(folder) else { return false };
     entries.all(|entry| {
         let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
@@ -150,7 +152,7 @@ pub(super) fn is_stillborn(folder: &Path) -> bool {
 
 /// Refuses a folder of all runs in which another user may put runs, or which is a link. Returns whether other users may
 /// change it although it is ours.
-pub(crate) fn check_runs(root: &Path) -> Result<bool> {
+pub fn check_runs(root: &Path) -> Result<bool> {
     let runs = runs(root);
     let about = match fs::symlink_metadata(&runs) {
         // Both are told by what is to be done there.
@@ -168,7 +170,7 @@ pub(crate) fn check_runs(root: &Path) -> Result<bool> {
 }
 
 /// Takes the rights of other users on the folder of all runs away, if they may change it. Returns whether they might.
-pub(crate) fn secure_runs(root: &Path) -> Result<bool> {
+pub fn secure_runs(root: &Path) -> Result<bool> {
     let open = check_runs(root)?;
     if open {
         let runs = runs(root);
@@ -181,8 +183,8 @@ pub(crate) fn secure_runs(root: &Path) -> Result<bool> {
 
 /// Sorts runs, newest first, by their numbers. The clock decides only where one without a number belongs, as those of old
 /// versions and those with a damaged manifest are: behind the last one with a number that began before it.
-fn sort(found: &mut [Found]) {
-    let number = |run: &Found| run.manifest.as_ref().ok().and_then(|manifest| manifest.number);
+fn sort(found: &mut [RunEntry]) {
+    let number = |run: &RunEntry| run.manifest.as_ref().ok().and_then(|manifest| manifest.number);
     let known: Vec<(u64, f64)> = found.iter().filter_map(|run| Some((number(run)?, run.at))).collect();
     let before = |at: f64| known.iter().filter(|known| known.1 <= at).map(|known| known.0).max();
     found.sort_by_cached_key(|run| {
@@ -209,7 +211,7 @@ impl PartialOrd for Time {
     }
 }
 
-impl Found {
+impl RunEntry {
     fn new(id: String, folder: PathBuf) -> Self {
         let manifest = Manifest::read(&folder);
         let made =
@@ -220,7 +222,7 @@ impl Found {
 }
 
 /// Everything that is called like a run.
-pub(super) fn ids(root: &Path) -> Result<Vec<String>> {
+pub(crate) fn ids(root: &Path) -> Result<Vec<String>> {
     let runs = runs(root);
     check_runs(root)?;
     let entries = match fs::read_dir(&runs) {
@@ -241,12 +243,12 @@ pub(super) fn ids(root: &Path) -> Result<Vec<String>> {
 }
 
 /// Whether this is a whole id.
-pub(crate) fn is_id(name: &str) -> bool {
+pub fn is_id(name: &str) -> bool {
     name.len() == ID_LEN && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Refuses what is no folder of this user: a link could lead anywhere, and another user's run is that user's command.
-pub(super) fn check_folder(folder: &Path) -> Result<()> {
+pub(crate) fn check_folder(folder: &Path) -> Result<()> {
     let about =
         fs::symlink_metadata(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
     ensure!(about.is_dir(), "`{}` is not a folder, but a link or a file: it is left alone", folder.display());
@@ -256,9 +258,12 @@ pub(super) fn check_folder(folder: &Path) -> Result<()> {
 
 /// What a file in a run's folder is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum FileKind {
+    /// The manifest, complete or not.
     Manifest,
+    /// The arguments of the command line.
     Arguments,
+    /// The lock file.
     Lock,
     /// The journal of this attempt.
     Attempt(u32),
@@ -269,58 +274,58 @@ pub(crate) enum Kind {
 }
 
 /// Which kind of file has this name; None: we do not make such names.
-pub(crate) fn kind(name: &str) -> Option<Kind> {
+pub fn kind(name: &str) -> Option<FileKind> {
     let plain = |rest: &str| {
         !rest.is_empty()
             && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
     match name {
-        MANIFEST | UNFINISHED => return Some(Kind::Manifest),
-        ARGUMENTS => return Some(Kind::Arguments),
-        LOCK => return Some(Kind::Lock),
+        MANIFEST | UNFINISHED => return Some(FileKind::Manifest),
+        ARGUMENTS => return Some(FileKind::Arguments),
+        LOCK => return Some(FileKind::Lock),
         _ => (),
     }
     if let Some(number) = name.strip_prefix("attempt-").and_then(|rest| rest.strip_suffix(".jsonl")) {
         let parsed = number.parse().ok().filter(|parsed: &u32| *parsed > 0 && parsed.to_string() == number);
-        return parsed.map(Kind::Attempt);
+        return parsed.map(FileKind::Attempt);
     }
     if let Some(number) = name.strip_prefix("work-") {
         return number
             .bytes()
             .all(|byte| byte.is_ascii_digit())
-            .then_some(Kind::Work)
+            .then_some(FileKind::Work)
             .filter(|_| plain(number));
     }
     let rest = ["out-", "spill-", "part-"].iter().find_map(|kind| name.strip_prefix(kind));
-    rest.filter(|rest| plain(rest)).map(|_| Kind::Output)
+    rest.filter(|rest| plain(rest)).map(|_| FileKind::Output)
 }
 
 /// The name of an attempt's journal.
-pub(crate) fn attempt_name(number: u32) -> String {
+pub fn attempt_name(number: u32) -> String {
     format!("attempt-{number}.jsonl")
 }
 
 /// The attempts of a run, in order.
-pub(crate) fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
+pub fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
     numbers(folder, |name| match kind(name) {
-        Some(Kind::Attempt(number)) => Some(number),
+        Some(FileKind::Attempt(number)) => Some(number),
         _ => None,
     })
 }
 
 /// The number of the last attempt that left a journal or output; 0 if none did.
-pub(crate) fn last_attempt(folder: &Path) -> io::Result<u32> {
+pub fn last_attempt(folder: &Path) -> io::Result<u32> {
     let all = numbers(folder, |name| match kind(name) {
-        Some(Kind::Attempt(number)) => Some(number),
+        Some(FileKind::Attempt(number)) => Some(number),
         // Parts have the number of their job.
-        Some(Kind::Output) if !name.starts_with("part-") => attempt_of(name),
+        Some(FileKind::Output) if !name.starts_with("part-") => attempt_of(name),
         _ => None,
     });
     Ok(all?.last().copied().unwrap_or(0))
 }
 
 /// The attempt that made a file with output, `out-A-L` or `spill-A-L-N`.
-pub(crate) fn attempt_of(output: &str) -> Option<u32> {
+pub fn attempt_of(output: &str) -> Option<u32> {
     output.split('-').nth(1).and_then(|number| number.parse().ok())
 }
 
@@ -335,18 +340,18 @@ fn numbers(folder: &Path, number: impl Fn(&str) -> Option<u32>) -> io::Result<Ve
 }
 
 /// What is said where there is no run.
-pub(crate) fn none(root: &Path) -> String {
+pub fn none(root: &Path) -> String {
     format!("no run is recorded in `{}`", runs(root).display())
 }
 
 /// Whether somebody works on the run at this moment.
-pub(crate) fn is_alive(folder: &Path) -> bool {
+pub fn is_alive(folder: &Path) -> bool {
     let Ok(file) = super::manifest::open_file(&folder.join(LOCK)) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// Takes the lock of a run, and makes it if there is none. None: somebody else has it.
-pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
+pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(LOCK);
     let file = match create_private_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -375,7 +380,7 @@ pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
 }
 
 /// The id of a run, which is the name of its folder.
-pub(super) fn id(folder: &Path) -> Result<String> {
+pub(crate) fn id(folder: &Path) -> Result<String> {
     let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_id(name));
     name.map(str::to_owned).ok_or_else(|| anyhow!("`{}` is not the folder of a run", folder.display()))
 }

@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, bail, ensure};
 use minder_os::files::create_private_file;
 
-use super::folder::{self, Found, Kind, kind};
-use super::merge::Progress;
-use super::read;
-use super::row::{now, since_1970};
+use super::event::{now, since_1970};
+use super::reader;
+use super::run_state::RunState;
+use super::store::{self, FileKind, RunEntry, kind};
 
 /// Its age says when records were last pruned.
 const STAMP: &str = "pruned";
 /// A run that is being removed is called so first: nobody finds half of it.
 const GONE: &str = "gone-";
-/// Why a run that somebody works on stays.
+/// PruneReason a run that somebody works on stays.
 const RUNNING: &str = "it is running";
 /// The daily clean-up goes by ages only if the newest of the other runs is younger than this: else the clock may be wrong.
 const PLAUSIBLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
@@ -27,16 +27,16 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Which records are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rule {
+pub struct RetentionPolicy {
     /// Runs to which nothing was written for longer are removed.
-    pub(crate) age_max: Duration,
+    pub age_max: Duration,
     /// Of the others the newest are kept, so many.
-    pub(crate) runs_max: usize,
+    pub runs_max: usize,
     /// And of those the newest that together take no more bytes.
-    pub(crate) bytes_max: u64,
+    pub bytes_max: u64,
 }
 
-impl Default for Rule {
+impl Default for RetentionPolicy {
     fn default() -> Self {
         Self { age_max: 30 * DAY, runs_max: 1000, bytes_max: 1 << 30 }
     }
@@ -44,32 +44,38 @@ impl Default for Rule {
 
 /// What was done; of a dry run, what would be.
 #[derive(Debug, Default)]
-pub(crate) struct Pruned {
+pub struct PruneReport {
     /// Oldest first.
-    pub(crate) removed: Vec<Removed>,
+    pub removed: Vec<RemovedRun>,
     /// Runs that the rule names, and why they stay all the same.
-    pub(crate) left: Vec<(String, anyhow::Error)>,
+    pub left: Vec<(String, anyhow::Error)>,
     /// Bytes of the runs that are still there.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 /// A run that is no more.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Removed {
-    pub(crate) id: String,
+pub struct RemovedRun {
+    /// The id of the run.
+    pub id: String,
     /// When it began, in seconds since 1970.
-    pub(crate) at: f64,
-    pub(crate) bytes: u64,
-    pub(crate) why: Why,
+    pub at: f64,
+    /// The bytes that it took.
+    pub bytes: u64,
+    /// The part of the policy that it exceeded.
+    pub why: PruneReason,
     /// Whether it was cut short, so that it could have been resumed.
-    pub(crate) unfinished: bool,
+    pub unfinished: bool,
 }
 
 /// Which part of the rule a run is beyond: the first that names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub enum PruneReason {
+    /// It is older than `age_max`.
     Age,
+    /// More than `runs_max` runs are newer.
     Runs,
+    /// Newer runs take `bytes_max` bytes.
     Bytes,
 }
 
@@ -77,7 +83,7 @@ pub(crate) enum Why {
 ///
 /// A clock that is wrong makes everything old at once. So nothing is removed for its age when the newest of the other runs is
 /// older than [`PLAUSIBLE`], or when more than half of all runs would go. Number and size are no matter of the clock.
-pub(crate) fn prune_daily(root: &Path, own: &Path) -> Result<Option<Pruned>> {
+pub fn prune_daily(root: &Path, own: &Path) -> Result<Option<PruneReport>> {
     let stamp = root.join(STAMP);
     let made = fs::symlink_metadata(&stamp).and_then(|about| about.modified());
     // A stamp of the future, where the clock was set back, counts as old.
@@ -93,16 +99,16 @@ pub(crate) fn prune_daily(root: &Path, own: &Path) -> Result<Option<Pruned>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         made => drop(made?),
     }
-    prune_by(root, Rule::default(), false, |runs| is_plausible(runs, own)).map(Some)
+    prune_by(root, RetentionPolicy::default(), false, |runs| is_plausible(runs, own)).map(Some)
 }
 
 /// Whether the ages of runs may be what they seem.
-fn is_plausible(runs: &[(Found, Size)], own: &Path) -> bool {
+fn is_plausible(runs: &[(RunEntry, Size)], own: &Path) -> bool {
     let now = now();
     let ages: Vec<f64> =
         runs.iter().filter(|(run, _)| run.folder != own).map(|(run, size)| size.age(run, now)).collect();
     let youngest = ages.iter().copied().fold(f64::INFINITY, f64::min);
-    let old = ages.iter().filter(|age| **age > Rule::default().age_max.as_secs_f64()).count();
+    let old = ages.iter().filter(|age| **age > RetentionPolicy::default().age_max.as_secs_f64()).count();
     youngest <= PLAUSIBLE.as_secs_f64() && 2 * old <= runs.len()
 }
 
@@ -112,36 +118,36 @@ fn is_plausible(runs: &[(Found, Size)], own: &Path) -> bool {
 /// With `dry_run` nothing is removed, and all that would be is told.
 ///
 /// # Errors
-/// When the folder of the runs cannot be read. What cannot be removed is in [`Pruned::left`].
-pub(crate) fn prune(root: &Path, rule: Rule, dry_run: bool) -> Result<Pruned> {
+/// When the folder of the runs cannot be read. What cannot be removed is in [`PruneReport::left`].
+pub fn prune(root: &Path, rule: RetentionPolicy, dry_run: bool) -> Result<PruneReport> {
     prune_by(root, rule, dry_run, |_| true)
 }
 
 /// See [`prune`]. `by_age` says whether ages count.
 fn prune_by(
     root: &Path,
-    rule: Rule,
+    rule: RetentionPolicy,
     dry_run: bool,
-    by_age: impl FnOnce(&[(Found, Size)]) -> bool,
-) -> Result<Pruned> {
+    by_age: impl FnOnce(&[(RunEntry, Size)]) -> bool,
+) -> Result<PruneReport> {
     if !dry_run {
         remove_rest(root);
     }
-    let sized = |run: Found| {
+    let sized = |run: RunEntry| {
         let size = Size::of(&run.folder);
         (run, size)
     };
-    let found: Vec<(Found, Size)> = folder::list(root)?.into_iter().map(sized).collect();
+    let found: Vec<(RunEntry, Size)> = store::list(root)?.into_iter().map(sized).collect();
     let by_age = by_age(&found);
     let bytes = found.iter().map(|(_, size)| size.bytes).sum();
-    let mut pruned = Pruned { bytes, ..Pruned::default() };
+    let mut pruned = PruneReport { bytes, ..PruneReport::default() };
     let mut count = found.len();
     let now = now();
     for (run, size) in found.into_iter().rev() {
         let why = match () {
-            () if by_age && size.age(&run, now) > rule.age_max.as_secs_f64() => Why::Age,
-            () if count > rule.runs_max => Why::Runs,
-            () if pruned.bytes > rule.bytes_max => Why::Bytes,
+            () if by_age && size.age(&run, now) > rule.age_max.as_secs_f64() => PruneReason::Age,
+            () if count > rule.runs_max => PruneReason::Runs,
+            () if pruned.bytes > rule.bytes_max => PruneReason::Bytes,
             () => continue,
         };
         let unfinished = is_unfinished(&run.folder);
@@ -151,7 +157,13 @@ fn prune_by(
             Ok(()) => {
                 count -= 1;
                 pruned.bytes -= size.bytes;
-                pruned.removed.push(Removed { id: run.id, at: run.at, bytes: size.bytes, why, unfinished });
+                pruned.removed.push(RemovedRun {
+                    id: run.id,
+                    at: run.at,
+                    bytes: size.bytes,
+                    why,
+                    unfinished,
+                });
             }
             Err(error) => pruned.left.push((run.id, error)),
         }
@@ -161,9 +173,9 @@ fn prune_by(
 
 /// Whether the last attempt at a run was cut short.
 fn is_unfinished(folder: &Path) -> bool {
-    let last = folder::attempts(folder).ok().and_then(|attempts| attempts.last().copied());
+    let last = store::attempts(folder).ok().and_then(|attempts| attempts.last().copied());
     last.is_some_and(|number| {
-        read::over(&folder.join(folder::attempt_name(number))).is_none_or(|over| over.why.is_some())
+        reader::over(&folder.join(store::attempt_name(number))).is_none_or(|over| over.why.is_some())
     })
 }
 
@@ -179,7 +191,7 @@ struct Size {
 
 impl Size {
     /// For how many seconds nothing was written to the run.
-    fn age(&self, run: &Found, now: f64) -> f64 {
+    fn age(&self, run: &RunEntry, now: f64) -> f64 {
         now - self.last.max(run.at.min(now))
     }
 
@@ -199,26 +211,26 @@ impl Size {
             } else if about.is_file() {
                 self.bytes += about.len();
                 self.last = self.last.max(about.modified().map_or(0.0, since_1970));
-                self.outputs |= entry.file_name().to_str().and_then(kind) == Some(Kind::Output);
+                self.outputs |= entry.file_name().to_str().and_then(kind) == Some(FileKind::Output);
             }
         }
     }
 }
 
 /// Refuses a run that is to stay although the rule names it.
-fn check(run: &Found, size: &Size, why: Why) -> Result<()> {
-    ensure!(!folder::is_alive(&run.folder), RUNNING);
-    if why != Why::Age && size.outputs {
-        let (progress, _) = Progress::of_run(&run.folder, false)?;
+fn check(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> {
+    ensure!(!store::is_alive(&run.folder), RUNNING);
+    if why != PruneReason::Age && size.outputs {
+        let (progress, _) = RunState::of_run(&run.folder, false)?;
         ensure!(progress.unshown.is_empty(), "it keeps output that was not shown");
     }
     only_ours(&run.folder).map(drop)
 }
 
-fn remove(root: &Path, run: &Found) -> Result<()> {
+fn remove(root: &Path, run: &RunEntry) -> Result<()> {
     // Somebody may have taken it up since it was looked at.
-    let Some(lock) = folder::lock(&run.folder)? else { bail!(RUNNING) };
-    let gone = folder::runs(root).join(format!("{GONE}{}", run.id));
+    let Some(lock) = store::lock(&run.folder)? else { bail!(RUNNING) };
+    let gone = store::runs(root).join(format!("{GONE}{}", run.id));
     // Whoever opened the lock before finds no folder to write to then.
     let renamed = fs::rename(&run.folder, &gone);
     // Windows renames no folder while a file in it is open (which protects it from the next one who works on it, too), and
@@ -232,13 +244,13 @@ fn remove(root: &Path, run: &Found) -> Result<()> {
 
 /// Removes what an earlier pruning that was killed has left.
 fn remove_rest(root: &Path) {
-    for entry in fs::read_dir(folder::runs(root)).into_iter().flatten().flatten() {
-        let ours = |name: &str| name.strip_prefix(GONE).is_some_and(folder::is_id);
+    for entry in fs::read_dir(store::runs(root)).into_iter().flatten().flatten() {
+        let ours = |name: &str| name.strip_prefix(GONE).is_some_and(store::is_id);
         let name = entry.file_name();
         if name.to_str().is_some_and(ours) {
             let _ = remove_folder(&entry.path());
         }
-        if name.to_str().is_some_and(folder::is_id) {
+        if name.to_str().is_some_and(store::is_id) {
             let _ = remove_stillborn(&entry.path());
         }
     }
@@ -246,9 +258,9 @@ fn remove_rest(root: &Path) {
 
 /// Removes what a start has left that was killed before its run was known. One that is just being started is younger.
 fn remove_stillborn(folder: &Path) -> Result<()> {
-    folder::check_folder(folder)?;
+    store::check_folder(folder)?;
     let age = SystemTime::now().duration_since(fs::symlink_metadata(folder)?.modified()?)?;
-    if age < STILLBORN_AFTER || !folder::is_stillborn(folder) || folder::is_alive(folder) {
+    if age < STILLBORN_AFTER || !store::is_stillborn(folder) || store::is_alive(folder) {
         return Ok(());
     }
     remove_folder(folder)
@@ -256,13 +268,13 @@ fn remove_stillborn(folder: &Path) -> Result<()> {
 
 /// The files and folders in a run's folder, if each has a name that we give.
 fn only_ours(folder: &Path) -> Result<Vec<PathBuf>> {
-    folder::check_folder(folder)?;
+    store::check_folder(folder)?;
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let is_folder = entry.file_type()?.is_dir();
-        let ours = name.to_str().and_then(kind).is_some_and(|kind| (kind == Kind::Work) == is_folder);
+        let ours = name.to_str().and_then(kind).is_some_and(|kind| (kind == FileKind::Work) == is_folder);
         ensure!(ours, "`{}` in it is not ours", name.display());
         files.push(entry.path());
     }
@@ -270,7 +282,7 @@ fn only_ours(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Removes a run's folder with all its files; a link in it goes, and what it leads to stays.
-pub(super) fn remove_folder(folder: &Path) -> Result<()> {
+pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
     for path in only_ours(folder)? {
         // A link is no folder here, and none is followed below.
         match fs::symlink_metadata(&path)?.is_dir() {

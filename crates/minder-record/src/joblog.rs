@@ -8,10 +8,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::merge::Progress;
-use super::read::{Damage, lines};
-use super::row::Ended;
-use super::target::Lines;
+use super::append_file::LineWriter;
+use super::event::JobFinished;
+use super::reader::{Corruption, lines};
+use super::run_state::RunState;
 
 /// The first line.
 const HEADER: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
@@ -24,8 +24,8 @@ const LINE_MAX: usize = 16 << 20;
 
 /// A joblog that is being written. Shared by the loops.
 #[derive(Debug)]
-pub(crate) struct Joblog {
-    lines: Mutex<Lines<File>>,
+pub struct Joblog {
+    lines: Mutex<LineWriter<File>>,
     cut: bool,
 }
 
@@ -36,10 +36,10 @@ impl Joblog {
     ///
     /// # Errors
     /// Whatever the file system says; `InvalidData` if it is to be appended to and is no joblog.
-    pub(crate) fn open(path: &Path, append: bool) -> io::Result<Self> {
+    pub fn open(path: &Path, append: bool) -> io::Result<Self> {
         let stream = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
         let (mut lines, empty, cut) = if stream {
-            (Lines::stream(OpenOptions::new().write(true).open(path)?), true, false)
+            (LineWriter::stream(OpenOptions::new().write(true).open(path)?), true, false)
         } else {
             let mut options = OpenOptions::new();
             let mut file = options.read(append).write(true).create(true).truncate(false).open(path)?;
@@ -50,7 +50,7 @@ impl Joblog {
                 file.set_len(0)?;
             }
             let (whole, cut) = if append { cut_tail(&mut file)? } else { (0, false) };
-            (Lines::new(file, whole, false), whole == 0, cut)
+            (LineWriter::new(file, whole, false), whole == 0, cut)
         };
         if empty {
             lines.append(HEADER)?;
@@ -59,18 +59,18 @@ impl Joblog {
     }
 
     /// Whether a last line that was not whole was cut off.
-    pub(crate) fn was_cut(&self) -> bool {
+    pub fn was_cut(&self) -> bool {
         self.cut
     }
 
     /// Appends lines that [`encode`] made: all of them or, with an error, none.
-    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
+    pub fn append(&self, lines: &[u8]) -> io::Result<()> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
 }
 
 /// Appends the line of a job.
-pub(crate) fn encode(ended: &Ended, command: &[u8], out: &mut Vec<u8>) {
+pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
     // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and received.
@@ -82,7 +82,7 @@ pub(crate) fn encode(ended: &Ended, command: &[u8], out: &mut Vec<u8>) {
 }
 
 /// What stands for the exit code of a job.
-pub(crate) fn exit_of(ended: &Ended) -> i32 {
+pub fn exit_of(ended: &JobFinished) -> i32 {
     match ended.exit {
         _ if ended.timed_out => TIMED_OUT,
         Some(exit) => exit,
@@ -95,9 +95,9 @@ pub(crate) fn exit_of(ended: &Ended) -> i32 {
 ///
 /// # Errors
 /// When it cannot be read; `InvalidData` when its first line is no header. Damaged lines are skipped, and counted.
-pub(crate) fn read(path: &Path) -> io::Result<(Progress, Damage)> {
+pub fn read(path: &Path) -> io::Result<(RunState, Corruption)> {
     let mut reader = BufReader::with_capacity(64 << 10, File::open(path)?);
-    let (mut progress, mut damage, mut foreign) = (Progress::default(), Damage::default(), false);
+    let (mut progress, mut damage, mut foreign) = (RunState::default(), Corruption::default(), false);
     let rest = lines(&mut reader, LINE_MAX, |number, line, _| {
         if line.is_some_and(is_header) {
             // The first line, or two joblogs that were joined.
