@@ -79,10 +79,12 @@ pub enum PruneReason {
     Bytes,
 }
 
-/// Prunes by the default rule, if that was not done for a day. None: it was. `own` is the run that has just ended.
+/// Prunes by the default policy, unless that was done within the last day; then it returns `None`. `own` is the run that
+/// has just ended.
 ///
-/// A clock that is wrong makes everything old at once. So nothing is removed for its age when the newest of the other runs is
-/// older than [`PLAUSIBLE`], or when more than half of all runs would go. Number and size are no matter of the clock.
+/// A wrong clock makes all runs look old. So runs are not removed for their age if the newest of the other runs is older
+/// than 14 days, or if more than half of all runs would be removed. The limits for number and size do not depend on the
+/// clock.
 pub fn prune_daily(root: &Path, own: &Path) -> Result<Option<PruneReport>> {
     let stamp = root.join(STAMP);
     let made = fs::symlink_metadata(&stamp).and_then(|about| about.modified());

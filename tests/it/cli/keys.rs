@@ -156,8 +156,9 @@ fn interrupts_at_any_moment_neither_hang_nor_record_what_never_ran() {
 #[test]
 fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
     let folder = folder();
+    let go = folder.path().join("go");
     let mut command = minder("run -j2 --no-record");
-    command.args([TESTKID, "sleep-ms", ":::", "500", "1000"]).env("MINDER_STATE_DIR", folder.path());
+    command.args([TESTKID, "await", path(&go), "{}", ":::", "a", "b"]).env("MINDER_STATE_DIR", folder.path());
     let mut job = Job::start(&command);
     let pid = Pid::from_raw(job.set.id(job.token).expect("a run").cast_signed()).expect("a pid");
     for stop in 1..=3 {
@@ -168,6 +169,7 @@ fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
         assert!(stopped, "stop {stop}: {}", job.states());
         kill_process(pid, Signal::CONT).expect("a run");
     }
+    std::fs::write(go, "").expect("create a file");
     assert_eq!(job.end("a run that was continued by its pid"), Status::Exited(0));
 }
 

@@ -397,3 +397,37 @@ fn a_job_is_in_the_record_before_it_is_seen() {
     fs::write(place.at("wait"), "").expect("a file");
     live.finish().code(0);
 }
+
+/// The run was recorded and killed by the version before crates were split: one job had not ended, and nothing was shown.
+#[cfg(unix)] // The lines of the jobs are for a POSIX shell.
+#[test]
+fn a_run_of_an_older_version_is_listed_and_resumed() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    const FILES: [(&str, &[u8]); 4] = [
+        ("manifest.json", include_bytes!("record/old-run/manifest.json")),
+        ("attempt-1.jsonl", include_bytes!("record/old-run/attempt-1.jsonl")),
+        ("arguments", include_bytes!("record/old-run/arguments")),
+        ("out-1-0", include_bytes!("record/old-run/out-1-0")),
+    ];
+    let place = Place::new();
+    let run = place.at("state/runs/b04e6f41");
+    fs::create_dir_all(&run).expect("create the directory of the run");
+    for dir in ["state", "state/runs", "state/runs/b04e6f41"] {
+        fs::set_permissions(place.at(dir), fs::Permissions::from_mode(0o700)).expect("set the mode");
+    }
+    for (name, bytes) in FILES {
+        fs::write(run.join(name), bytes).expect("write a file of the run");
+    }
+    let listed = place.ended("log b04e --csv").code(0);
+    // A header, three jobs, and the second line of a tail.
+    assert_eq!(listed.text().lines().count(), 1 + 3 + 1, "{}", listed.text());
+    let resumed = place.ended("run --resume b04e").code(0);
+    assert_eq!(resumed.text(), "out stay\nout b c\nout bad\nout d\n", "{}", resumed.err);
+    assert!(resumed.err.starts_with("why\n"), "{}", resumed.err);
+    // The formats are the same: each line of the new attempt has the members of the old ones.
+    let journal = file(&run.join("attempt-2.jsonl"));
+    for event in ["begun", "ended", "shown", "over"] {
+        assert!(journal.contains(&format!("{{\"event\":\"{event}\",")), "no `{event}` in {journal}");
+    }
+}

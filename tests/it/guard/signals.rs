@@ -134,15 +134,23 @@ fn a_background_job_hears_no_keys() {
 
 #[test]
 fn the_same_wish_twice_is_one() {
-    // `timeout -s INT` signals the process, then its group.
-    let run = start(&[]);
-    let pids = run.ready();
-    send(pids.outer, Signal::INT);
-    run.expect_line("signal Interrupt", 1);
-    send_group(pids.outer, Signal::INT);
-    send(pids.outer, Signal::USR2);
-    run.expect_line("signal User2", 1);
-    assert_eq!(run.count("signal Interrupt"), 1);
+    // `timeout -s INT` signals the process, then its group. Signals that are 200 ms apart count as two: on a busy
+    // machine this test tries again.
+    for _ in 0..20 {
+        let run = start(&[]);
+        let pids = run.ready();
+        let begun = std::time::Instant::now();
+        send(pids.outer, Signal::INT);
+        run.expect_line("signal Interrupt", 1);
+        send_group(pids.outer, Signal::INT);
+        send(pids.outer, Signal::USR2);
+        run.expect_line("signal User2", 1);
+        if run.count("signal Interrupt") == 1 {
+            return;
+        }
+        assert!(begun.elapsed() > std::time::Duration::from_millis(200), "{:?}", run.lines());
+    }
+    panic!("the machine is too busy: two signals were never sent within 200 ms");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub const TEMP_DIR_VARIABLE: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" }
 /// current directory decides which program that is.
 ///
 /// - Unix: `/bin/sh`.
-/// - Windows: `cmd.exe` in the [system directory](system_dir).
+/// - Windows: `cmd.exe` in the system directory (`system_dir`, GetSystemDirectoryW).
 #[must_use]
 pub fn system_shell() -> PathBuf {
     #[cfg(windows)]
