@@ -1,6 +1,7 @@
 //! Shell lines of any bytes: no panic, and nothing of a value gets into the line.
 //!
-//! No shell runs. The first two bytes of an input choose the shell and the options, the others are the template.
+//! No shell runs. The first two bytes of an input choose the shell and the options, the others are
+//! the template.
 
 #![no_main]
 

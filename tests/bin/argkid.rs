@@ -1,6 +1,8 @@
-//! A program that tells its arguments and does nothing else: what the lines of tests may run under any name.
+//! A program that tells its arguments and does nothing else: what the lines of tests may run under
+//! any name.
 //!
-//! It appends one record to the file that `ARGKID_LOG` names: each argument as `LENGTH:BYTES`, then a `;`.
+//! It appends one record to the file that `ARGKID_LOG` names: each argument as `LENGTH:BYTES`, then
+//! a `;`.
 
 use std::fs::OpenOptions;
 use std::io::Write;

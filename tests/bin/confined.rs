@@ -17,7 +17,8 @@ use super::Words;
 /// Does the verb, if it is one of these.
 pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
     match words.word(0) {
-        // confined VERB …: enters a new job, starts the verb there by the library, and passes on what it writes.
+        // confined VERB …: enters a new job, starts the verb there by the library, and passes on what it
+        // writes.
         "confined" => {
             enter_job()?;
             super::herd(1, &args[1..])?;

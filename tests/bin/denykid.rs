@@ -1,5 +1,6 @@
-//! `denykid CALL[,CALL…] PROGRAM ARGUMENT…`: runs a program to which the kernel refuses these system calls (ENOSYS), as old
-//! kernels and sandboxes do. `write-64k` is refused a write of just so many bytes (ENOSPC). Linux only.
+//! `denykid CALL[,CALL…] PROGRAM ARGUMENT…`: runs a program to which the kernel refuses these
+//! system calls (ENOSYS), as old kernels and sandboxes do. `write-64k` is refused a write of just
+//! so many bytes (ENOSPC). Linux only.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "a seccomp filter"))]
 
 #[cfg(not(target_os = "linux"))]
@@ -30,11 +31,12 @@ fn number(name: &str) -> u32 {
     u32::try_from(number).expect("a small number")
 }
 
-/// Installs the filter: load the number, compare it with each, answer ENOSYS or go on. Where a rule has a length, the third
-/// argument is compared with it, and the answer is ENOSPC.
+/// Installs the filter: load the number, compare it with each, answer ENOSYS or go on. Where a rule
+/// has a length, the third argument is compared with it, and the answer is ENOSPC.
 #[cfg(target_os = "linux")]
 fn deny(rules: &[(u32, Option<u32>)]) -> std::io::Result<()> {
-    /// Where the third argument is in what a filter sees (`seccomp_data`), on a machine with the low bytes first.
+    /// Where the third argument is in what a filter sees (`seccomp_data`), on a machine with the
+    /// low bytes first.
     const THIRD: u32 = 32;
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];

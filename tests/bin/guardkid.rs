@@ -1,7 +1,9 @@
-//! The program that the guard's tests run: a runner under guard, the jobs that are hard to kill, and a small shell. Linux only.
+//! The program that the guard's tests run: a runner under guard, the jobs that are hard to kill,
+//! and a small shell. Linux only.
 //!
-//! `guardkid VERB …`: `runner REPORT [SETTING…] [JOB…]`, `job NAME`, and, in front of another command line of this
-//! program, `session`, `terminal PATH`, `shell REPORT`, `nobody`, `nohup`, `background`.
+//! `guardkid VERB …`: `runner REPORT [SETTING…] [JOB…]`, `job NAME`, and, in front of another
+//! command line of this program, `session`, `terminal PATH`, `shell REPORT`, `nobody`, `nohup`,
+//! `background`.
 #![cfg_attr(unix, expect(unsafe_code, reason = "jobs must misbehave as real ones do"))]
 
 #[cfg(not(target_os = "linux"))]
@@ -60,7 +62,8 @@ mod system {
         }
     }
 
-    /// Becomes a job: this program with nothing in its name and arguments that tells where it came from.
+    /// Becomes a job: this program with nothing in its name and arguments that tells where it came
+    /// from.
     pub(crate) fn become_job(name: &str) -> io::Error {
         execute("/proc/self/exe", &["a-job".into(), "job".into(), name.into()])
     }
@@ -394,7 +397,8 @@ mod before {
         Err(become_kid(rest))
     }
 
-    /// Runs the command as pid 1 of a new pid namespace with its own `/proc`, and repeats its exit status.
+    /// Runs the command as pid 1 of a new pid namespace with its own `/proc`, and repeats its exit
+    /// status.
     fn container(command: &[String]) -> io::Result<()> {
         // SAFETY: this process has one thread; only its children and its mounts are concerned.
         if unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) } != 0 {
@@ -418,8 +422,9 @@ mod before {
         system::exit(ended.exit_status().unwrap_or(1))
     }
 
-    /// Runs the command as a job of a shell does: a group of its own, in the foreground if there is a terminal; when it
-    /// stops, takes the terminal back, says so, and continues it at once, as `fg` does, or not.
+    /// Runs the command as a job of a shell does: a group of its own, in the foreground if there is
+    /// a terminal; when it stops, takes the terminal back, says so, and continues it at once,
+    /// as `fg` does, or not.
     fn shell(report: &str, command: &[String], continues: bool) -> io::Result<()> {
         ignore(libc::SIGTTOU);
         let job = fork(|| {

@@ -14,7 +14,8 @@ use super::{Words, pause};
 pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
     let (word, number) = (|place| words.word(place), |place| words.number(place));
     match word(0) {
-        // job ID,OUT,ERR,CODE: a head line and then so many bytes of every value, on both streams; then the code.
+        // job ID,OUT,ERR,CODE: a head line and then so many bytes of every value, on both streams; then the
+        // code.
         "job" => return job(word(1)).map(Some),
         // text ID,OUT,ERR,LONGEST,CODE: lines that name their job, on both streams; then the code.
         "text" => return text(word(1)).map(Some),
@@ -22,7 +23,8 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         "play" => std::process::exit(super::play::play(words)?),
         // fill BYTES FILE: so many bytes in lines, then the file is made. Lives on until FILE.go is there.
         "fill" => fill(number(1), Path::new(word(2)))?,
-        // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how many it saw.
+        // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how
+        // many it saw.
         "meet" => meet(Path::new(word(1)), number(2))?,
         // append FILE WORD: adds a line to a file, and says the word.
         "append" => {
@@ -203,7 +205,8 @@ mod circumstances {
                 return error;
             }
         }
-        // The mask and ignored signals are kept by this, but for SIGPIPE, which gets its default action back.
+        // The mask and ignored signals are kept by this, but for SIGPIPE, which gets its default action
+        // back.
         command.exec()
     }
 

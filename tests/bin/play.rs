@@ -1,8 +1,8 @@
 //! A few forms of shell lines, for tests whose point is not the shell, on systems without one.
 //!
-//! `play LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the commands in [`Play::builtin`].
-//! `$1` and so on are the values, everywhere and always as they are. `KID` is this program, which does its verbs itself where it
-//! can.
+//! `play LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the
+//! commands in [`Play::builtin`]. `$1` and so on are the values, everywhere and always as they are.
+//! `KID` is this program, which does its verbs itself where it can.
 //! A backslash is a character like any other, but for `printf`.
 
 use std::ffi::OsString;

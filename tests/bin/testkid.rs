@@ -126,7 +126,8 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
 fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
     let (word, number) = (|place| words.word(place), |place| words.number(place));
     match word(0) {
-        // hold-stdout MS [BYTES]: leaves a grandchild that holds the outputs, silently; BYTES are written before.
+        // hold-stdout MS [BYTES]: leaves a grandchild that holds the outputs, silently; BYTES are written
+        // before.
         "hold-stdout" => {
             spew(&mut io::stdout(), number(2), 0)?;
             descend(&["sleep-ms", word(1)])?;
@@ -251,8 +252,8 @@ mod system {
                 io::stdout().flush()?;
                 pause(number(1));
             }
-            // stubborn-tree: ignores SIGTERM, with a child in its group and one in a session of its own that do, too.
-            // Says the numbers of all three.
+            // stubborn-tree: ignores SIGTERM, with a child in its group and one in a session of its own that
+            // do, too. Says the numbers of all three.
             "stubborn-tree" => {
                 // SAFETY: no handler is installed; ignored signals stay ignored in what is started.
                 unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
@@ -263,7 +264,8 @@ mod system {
                 io::stdout().flush()?;
                 pause(600_000);
             }
-            // session-stray MS: leaves a child in a session of its own, says both numbers, and lives on for MS.
+            // session-stray MS: leaves a child in a session of its own, says both numbers, and lives on for
+            // MS.
             "session-stray" => {
                 let stray = myself(&["daemon", "600000"]).spawn()?.id();
                 wait_for_session(stray);
@@ -271,7 +273,8 @@ mod system {
                 io::stdout().flush()?;
                 pause(number(1));
             }
-            // leave-group MS: leaves a child in its group that holds none of its streams, says its number, and ends.
+            // leave-group MS: leaves a child in its group that holds none of its streams, says its number,
+            // and ends.
             "leave-group" => {
                 let kid =
                     myself(&["sleep-ms", word(1)]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
@@ -294,8 +297,8 @@ mod system {
                 let limit = getrlimit(Resource::Nofile);
                 println!("{} {}", limit.current.unwrap_or(0), limit.maximum.unwrap_or(0));
             }
-            // raise-limit SOFT OPEN: lowers the soft limit, raises it as a host does, opens descriptors, and says what
-            // a child of its own finds.
+            // raise-limit SOFT OPEN: lowers the soft limit, raises it as a host does, opens descriptors, and
+            // says what a child of its own finds.
             "raise-limit" => raise_limit(number(1), number(2))?,
             "sigmask" => {
                 let status = fs::read_to_string("/proc/self/status")?;

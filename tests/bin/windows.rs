@@ -23,14 +23,16 @@ use super::{Words, pause};
 pub(super) fn act(words: &Words) -> io::Result<u8> {
     let (word, number) = (|place| words.word(place), |place| words.number(place));
     match word(0) {
-        // ignore-term MS: takes no Ctrl-C and no Ctrl-Break from here on, which are what asks somebody to end here.
+        // ignore-term MS: takes no Ctrl-C and no Ctrl-Break from here on, which are what asks somebody to end
+        // here.
         "ignore-term" => {
             ignore_requests()?;
             println!("ready");
             io::stdout().flush()?;
             pause(number(1));
         }
-        // stubborn-tree: the same, with a child on our console and one without any. Says the numbers of all three.
+        // stubborn-tree: the same, with a child on our console and one without any. Says the numbers of all
+        // three.
         "stubborn-tree" => {
             ignore_requests()?;
             let same = myself(&["sleep-ms", "600000"]).spawn()?.id();
@@ -85,7 +87,8 @@ pub(super) fn close_stdin() {
     drop(unsafe { OwnedHandle::from_raw_handle(raw) });
 }
 
-/// Takes our streams from what our children inherit: all that is inheritable, as the standard library starts them.
+/// Takes our streams from what our children inherit: all that is inheritable, as the standard
+/// library starts them.
 fn keep_streams() {
     for stream in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
         // SAFETY: no pointers.

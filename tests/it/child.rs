@@ -111,8 +111,8 @@ fn now_kills_the_tree() {
     }
 }
 
-/// Somebody else in the process takes the status. The wait ends; the status is the kept one, or unknown. On Windows it is there
-/// for everybody who has a handle.
+/// Somebody else in the process takes the status. The wait ends; the status is the kept one, or
+/// unknown. On Windows it is there for everybody who has a handle.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_status_that_was_stolen_is_no_hang() {
@@ -147,7 +147,8 @@ fn a_status_that_was_stolen_is_no_hang() {
     });
 }
 
-/// A host that ignores SIGCHLD has no zombies: the kernel takes the status away at once. Windows has no signals.
+/// A host that ignores SIGCHLD has no zombies: the kernel takes the status away at once. Windows
+/// has no signals.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {

@@ -1,4 +1,5 @@
-//! The command as its users meet it: words in, bytes and an exit status out, and a process that takes signals.
+//! The command as its users meet it: words in, bytes and an exit status out, and a process that
+//! takes signals.
 //!
 //! Everything here runs the real command as a process, with `testkid` for its jobs.
 
@@ -52,7 +53,8 @@ const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 /// Where the records of all these runs are, but for those that look at theirs.
 const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
-/// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start takes longer.
+/// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start
+/// takes longer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
 /// The words of a line; `KID` stands for testkid, `MINDER` for the command.
@@ -96,8 +98,9 @@ fn scripted<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// The words that have `minder run` do what a shell line says, in which `KID` stands for testkid: the line, or, where there
-/// is no POSIX shell, testkid's `play` of it. These are the lines of tests whose point is not the shell.
+/// The words that have `minder run` do what a shell line says, in which `KID` stands for testkid:
+/// the line, or, where there is no POSIX shell, testkid's `play` of it. These are the lines of
+/// tests whose point is not the shell.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
         return vec![line.replace("KID", KID)];
@@ -130,8 +133,9 @@ fn script(line: &str) -> Vec<String> {
 #[cfg(windows)]
 const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
 
-/// Runs this in a console of its own, and presses Ctrl-C there when so many processes have written to `marker`, or when it is
-/// there if these are none. Gives what was said; the run has to end with this status, and none of the processes may live on.
+/// Runs this in a console of its own, and presses Ctrl-C there when so many processes have written
+/// to `marker`, or when it is there if these are none. Gives what was said; the run has to end with
+/// this status, and none of the processes may live on.
 #[cfg(windows)]
 fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> Ended {
     let mut console = from(CONSOLEKID, "press c");
@@ -425,8 +429,8 @@ fn is_public(program: &str) -> bool {
     Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty()).all(may)
 }
 
-/// The signals that whoever started these tests ignores, as `/proc` shows them: jobs ignore those, too. SIGPIPE is our
-/// own runtime's.
+/// The signals that whoever started these tests ignores, as `/proc` shows them: jobs ignore those,
+/// too. SIGPIPE is our own runtime's.
 #[cfg(target_os = "linux")]
 fn ignored_from_outside() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Shell lines by the `cmd.exe` of this machine: a job sees exactly its value, and no value is ever run.
+//! Shell lines by the `cmd.exe` of this machine: a job sees exactly its value, and no value is ever
+//! run.
 //!
-//! What holds for real Windows by its documentation is in `crates/minder-template/src/windows/cmd.rs`; this shows it under the
-//! cmd that is there.
+//! What holds for real Windows by its documentation is in
+//! `crates/minder-template/src/windows/cmd.rs`; this shows it under the cmd that is there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::OsStringExt;
@@ -76,7 +77,8 @@ impl Place {
     }
 
     fn run(&self, flags: &[&str], line: &str, values: &[OsString]) -> Output {
-        // Wine's console host belongs to the job, and holds the job's output open for a moment longer than its programs.
+        // Wine's console host belongs to the job, and holds the job's output open for a moment longer than
+        // its programs.
         let own = ["run", "--no-record", "--no-guard", "-k", "--leak", "wait"];
         let mut words: Vec<&OsStr> = own.map(OsStr::new).to_vec();
         words.extend(flags.iter().map(OsStr::new));
@@ -120,7 +122,8 @@ fn hard() -> Vec<OsString> {
     values
 }
 
-/// Whether what a variable holds is looked at again for variables. That of Windows reads a line once (`set /?`).
+/// Whether what a variable holds is looked at again for variables. That of Windows reads a line
+/// once (`set /?`).
 fn expands_again() -> bool {
     let mut command = Command::new(minder_os::system_paths::system_shell());
     command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");

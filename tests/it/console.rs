@@ -1,4 +1,5 @@
-//! The command in a Windows console: what Ctrl-C and Ctrl-Break do. Each test makes a console of its own, without a window.
+//! The command in a Windows console: what Ctrl-C and Ctrl-Break do. Each test makes a console of
+//! its own, without a window.
 
 use std::fs;
 use std::process::Output;
@@ -10,7 +11,8 @@ use crate::kit::said_by;
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
 
-/// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as well.
+/// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as
+/// well.
 fn press(key: &str) -> (Output, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let (marker, state) = (folder.path().join("marker"), folder.path().join("state"));

@@ -1,4 +1,5 @@
-//! The examples of the library say what they promise. They are built with the tests of the whole workspace.
+//! The examples of the library say what they promise. They are built with the tests of the whole
+//! workspace.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! What many tests need: the program that they run, deadlines, backends, and a ledger of what a set told.
+//! What many tests need: the program that they run, deadlines, backends, and a ledger of what a set
+//! told.
 
 #![allow(dead_code, reason = "not every system runs every test")]
 
@@ -24,8 +25,8 @@ pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
 /// The same as a word of a shell line: the path of a checkout may have blanks.
 pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_testkid"), "'");
 
-/// The folder of the program, for `PATH`. Windows looks for programs in absolute folders only, and a
-/// drive is missing in its path.
+/// The folder of the program, for `PATH`. Windows looks for programs in absolute folders only, and
+/// a drive is missing in its path.
 pub(crate) fn testkid_folder() -> PathBuf {
     let path = std::path::absolute(TESTKID).expect("a path");
     path.parent().expect("a folder").to_owned()
@@ -65,7 +66,8 @@ pub(crate) fn race_goes_on(end: Instant, has_begun: bool) -> bool {
     now < end || (!has_begun && now < end + PATIENCE)
 }
 
-/// Does this when it goes, be it since a test failed: else threads would wait for ever for the end of a race.
+/// Does this when it goes, be it since a test failed: else threads would wait for ever for the end
+/// of a race.
 pub(crate) fn at_end(act: impl FnMut()) -> impl Drop {
     struct AtEnd<F: FnMut()>(F);
     impl<F: FnMut()> Drop for AtEnd<F> {
@@ -86,8 +88,8 @@ pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
     (0..bytes).map(pattern).collect()
 }
 
-/// Whether this machine has the wait backend, or whatever else is called so. Containers often forbid one, and only the
-/// newer systems have another; the others are everywhere.
+/// Whether this machine has the wait backend, or whatever else is called so. Containers often
+/// forbid one, and only the newer systems have another; the others are everywhere.
 pub(crate) fn has_backend(name: &str) -> bool {
     static MISSING: std::sync::OnceLock<HashMap<&str, String>> = std::sync::OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -135,7 +137,8 @@ pub(crate) fn limits(backend: &'static str) -> Limits {
     limits
 }
 
-/// Runs the test in a process of its own, which it may change as it likes: `name` is its path in this binary.
+/// Runs the test in a process of its own, which it may change as it likes: `name` is its path in
+/// this binary.
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     const ALONE: &str = "MINDER_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -155,8 +158,9 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
 /// What begins a line about something that was not tested.
 const SKIPPED: &str = "skipped: ";
 
-/// Says that this test leaves something out, and why. A line that is printed by a macro would be seen for a failed test
-/// only. With `MINDER_SKIPPED` in the environment, the line goes to the end of that file, too.
+/// Says that this test leaves something out, and why. A line that is printed by a macro would be
+/// seen for a failed test only. With `MINDER_SKIPPED` in the environment, the line goes to the end
+/// of that file, too.
 pub(crate) fn skip(why: std::fmt::Arguments<'_>) {
     let thread = std::thread::current();
     let line = format!("{SKIPPED}{}: {why}", thread.name().unwrap_or("a thread"));

@@ -1,4 +1,5 @@
-//! `lab`: every mechanism tells of the right object, at the sizes where something changes, and leaves nothing.
+//! `lab`: every mechanism tells of the right object, at the sizes where something changes, and
+//! leaves nothing.
 
 use std::time::{Duration, Instant};
 

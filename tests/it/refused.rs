@@ -88,7 +88,8 @@ fn the_command_runs_all_jobs_without_any_of_them() {
     }
 }
 
-/// A job whose input ends early takes what it has for all of it. Only a pipe that it closed itself is its own affair.
+/// A job whose input ends early takes what it has for all of it. Only a pipe that it closed itself
+/// is its own affair.
 #[test]
 fn an_input_that_cannot_be_written_is_no_end_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +113,8 @@ fn an_input_that_cannot_be_written_is_no_end_of_it() {
     assert!(output.status.success() && output.stdout == b"line\n", "{output:?}");
 }
 
-/// Where our session began outside of our PID namespace it is 0, and so may be parents: in containers.
+/// Where our session began outside of our PID namespace it is 0, and so may be parents: in
+/// containers.
 #[test]
 fn in_a_namespace_of_processes_all_is_the_same() {
     let unshare = || {

@@ -139,15 +139,16 @@ fn a_spill_file_grew_although_it_was_empty() {
     assert_eq!(ledger.of(token).outs[0], piece.repeat(40));
 }
 
-/// Hundreds of children ended, each with a full pipe and a grandchild that held it. When we came late, their outputs
-/// counted as silent before they were read.
+/// Hundreds of children ended, each with a full pipe and a grandchild that held it. When we came
+/// late, their outputs counted as silent before they were read.
 #[test]
 fn an_output_that_was_not_read_yet_counted_as_silent() {
     let mut limits = Limits::default();
     limits.buffer_bytes = 4 << 10;
     let mut set = ChildSet::new(limits).expect("a set");
     let mut tokens = Vec::new();
-    // Where a start is slow, there are fewer, so that the first grandchild is there when the last child ends.
+    // Where a start is slow, there are fewer, so that the first grandchild is there when the last child
+    // ends.
     for _ in 0..if cfg!(windows) { 100 } else { 300 } {
         let mut command = kid("hold-stdout 120000 40000");
         command.stderr(minder::Stdio::Null);

@@ -1,4 +1,5 @@
-//! `ChildSet`: numbers, order, streams. What is bounded, killed, announced or random has a file of its own below.
+//! `ChildSet`: numbers, order, streams. What is bounded, killed, announced or random has a file of
+//! its own below.
 
 mod output;
 mod live;

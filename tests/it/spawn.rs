@@ -18,7 +18,8 @@ use crate::kit::{TESTKID, alone, kid, read_all, said, silent};
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
-/// An argument that is no text here: bytes, or a half of a pair of 16-bit units, as testkid shows it.
+/// An argument that is no text here: bytes, or a half of a pair of 16-bit units, as testkid shows
+/// it.
 fn no_text() -> (OsString, &'static str) {
     #[cfg(unix)]
     return (std::os::unix::ffi::OsStringExt::from_vec(b"\xff\xfe".to_vec()), "\\xFF\\xFE");

@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
-/// Runs a script in a PID namespace that sees the `/proc` of the one round it, which `outer` fills; `None` without the right
-/// to make them.
+/// Runs a script in a PID namespace that sees the `/proc` of the one round it, which `outer` fills;
+/// `None` without the right to make them.
 fn in_namespaces(folder: &Path, outer: &str, inner: &str) -> Option<Output> {
     let namespace = || {
         let mut command = Command::new("timeout");

@@ -1,4 +1,5 @@
-//! What the command has round it on Windows: names, files of text, folders, paths, records that several look at.
+//! What the command has round it on Windows: names, files of text, folders, paths, records that
+//! several look at.
 
 use std::ffi::OsString;
 use std::fs;
@@ -112,8 +113,8 @@ fn a_record_may_lie_deep() {
     assert_eq!(text(&with(&["log", "--json"]).stdout).lines().count(), 1);
 }
 
-/// A job waits for a file; meanwhile others look at the record, and want to remove it. Then minder is killed, and the job
-/// with it; another one runs it again.
+/// A job waits for a file; meanwhile others look at the record, and want to remove it. Then minder
+/// is killed, and the job with it; another one runs it again.
 #[test]
 fn a_run_that_was_killed_goes_on() {
     let place = Place::new();

@@ -1,8 +1,9 @@
 //! Templates against real shells: a job sees exactly its value, and no value is ever run.
 //!
-//! A generator writes random lines together with what they must print. Each line holds many small commands, each with
-//! a value of its own, so that one process checks many pairs of template and value. `MINDER_SHELLS=/bin/mksh:…` adds shells,
-//! `MINDER_SOUP=20000` makes the search for a hole in the scanner longer.
+//! A generator writes random lines together with what they must print. Each line holds many small
+//! commands, each with a value of its own, so that one process checks many pairs of template and
+//! value. `MINDER_SHELLS=/bin/mksh:…` adds shells, `MINDER_SOUP=20000` makes the search for a hole
+//! in the scanner longer.
 #![cfg(unix)]
 
 use std::ffi::{OsStr, OsString};
@@ -249,7 +250,8 @@ impl Writer<'_> {
         out
     }
 
-    /// Writes a word of which something is quoted or literal, so that it is a word even if it means nothing.
+    /// Writes a word of which something is quoted or literal, so that it is a word even if it means
+    /// nothing.
     fn printed(&mut self) {
         self.line.push(' ');
         let word = self.word(0);
@@ -335,7 +337,8 @@ fn write_line(seed: u64, pairs: usize, hostile: &[String]) -> (String, Vec<Vec<u
     for number in 0..pairs {
         let value = value(writer.random, writer.hostile);
         writer.values.push(value);
-        // Every command holds its value; and behind a here-document's start no word may go over several lines.
+        // Every command holds its value; and behind a here-document's start no word may go over several
+        // lines.
         let (line, expected) = (writer.line.len(), writer.expected.len());
         loop {
             writer.command(number);
@@ -558,7 +561,8 @@ fn what_means_nothing_special_runs_unchanged() {
     }
 }
 
-/// Random tokens: most are refused; what is accepted must not run a value, however the shell reads it.
+/// Random tokens: most are refused; what is accepted must not run a value, however the shell reads
+/// it.
 #[test]
 fn token_soup_never_runs_a_value() {
     let place = Place::new();

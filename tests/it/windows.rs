@@ -1,7 +1,8 @@
 //! Numbers at which waits for handles break on Windows, and the ends of whole trees there.
 //!
-//! A wait for several objects takes 64 at most, less one for a wake: whoever uses it has a step there, and another at
-//! every further 63. So what is shown here is shown on either side of such numbers.
+//! A wait for several objects takes 64 at most, less one for a wake: whoever uses it has a step
+//! there, and another at every further 63. So what is shown here is shown on either side of such
+//! numbers.
 //!
 //! What is counted here means the same under Wine; how long it takes does not.
 
@@ -53,8 +54,8 @@ fn words_for(number: usize) -> Vec<u8> {
     format!("child {number}\n").repeat(1 + number % 50).into_bytes()
 }
 
-/// Children with three pipes each that all live at once: each writes on both outputs, then says what it reads, and ends
-/// with a code of its own. Returns how many threads there were then.
+/// Children with three pipes each that all live at once: each writes on both outputs, then says
+/// what it reads, and ends with a code of its own. Returns how many threads there were then.
 fn crowd(backend: &'static str, count: usize) -> usize {
     let mut set = ChildSet::new(limits(backend)).expect("a set");
     let tokens = start(&mut set, count, |number| {
@@ -108,7 +109,8 @@ fn children_of_1021_have_every_byte_end_and_code_right_with_few_threads() {
     });
 }
 
-/// How many more threads this process has while so many silent children live, than the `before` that it began with.
+/// How many more threads this process has while so many silent children live, than the `before`
+/// that it began with.
 fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) -> Command) -> usize {
     const COUNT: usize = 130;
     // Threads of the system's pool stay for some seconds after their last work.
@@ -155,7 +157,8 @@ fn one_that_talks_is_heard_at_once_beside_300_that_are_silent() {
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
         let (mut ledger, mut best) = (Ledger::default(), Duration::MAX);
-        // From our write to its echo, which is more than what is asked for. The best of a few, on a busy machine.
+        // From our write to its echo, which is more than what is asked for. The best of a few, on a busy
+        // machine.
         for round in 1..=5 {
             let begun = Instant::now();
             assert_eq!(set.write(talker, b"word\n").expect("a reader"), 5);
@@ -177,7 +180,8 @@ fn children_of_2048_have_every_byte_and_code_right() {
     });
 }
 
-/// Wine's server has about 5.1 descriptors for each child, so that there are at most `ulimit -n` / 5.1 of them.
+/// Wine's server has about 5.1 descriptors for each child, so that there are at most `ulimit -n` /
+/// 5.1 of them.
 #[test]
 #[ignore = "takes minutes: cargo xtask wine --full"]
 fn children_of_3600_have_every_code_right() {
@@ -202,7 +206,8 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     });
     let started = begun.elapsed();
     let mut ledger = Ledger::default();
-    // What they write meanwhile is heard, so that none of them is held by a full pipe when it is to end.
+    // What they write meanwhile is heard, so that none of them is held by a full pipe when it is to
+    // end.
     let all = |ledger: &Ledger| tokens.iter().all(|token| ledger.of(*token).outs[0].len() == OUT);
     assert!(!pipes || hear_rarely(&mut set, &mut ledger, all), "not all have written");
     let living = tokens.iter().filter(|token| lives(set.id(**token).expect("a child"))).count();
@@ -291,8 +296,8 @@ fn nobody_stands_still_here() {
     Ledger::default().finish(&mut set);
 }
 
-/// Starts what starts twenty trees of two, which say their numbers; ends it as nobody can prevent, and sees whether all
-/// forty end with it.
+/// Starts what starts twenty trees of two, which say their numbers; ends it as nobody can prevent,
+/// and sees whether all forty end with it.
 fn end_with_its_trees(command: &mut Command) {
     command.group(Group::Inherit).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
     let mut runner = command.spawn().expect("a child");

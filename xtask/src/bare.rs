@@ -1,8 +1,10 @@
-//! `cargo xtask bare`: both commands of the README on a pristine Debian that has a Rust toolchain and nothing else.
+//! `cargo xtask bare`: both commands of the README on a pristine Debian that has a Rust toolchain
+//! and nothing else.
 //!
-//! debootstrap makes the system in a folder below `target`; both commands run there after a chroot, in mount and PID
-//! namespaces. Mounts and processes end with the namespaces, so nothing is left of them, however this ends. The release
-//! of Debian, its mirror, and what leads to the network are those of this machine: the tree names none of them.
+//! debootstrap makes the system in a folder below `target`; both commands run there after a chroot,
+//! in mount and PID namespaces. Mounts and processes end with the namespaces, so nothing is left of
+//! them, however this ends. The release of Debian, its mirror, and what leads to the network are
+//! those of this machine: the tree names none of them.
 
 mod host;
 
@@ -12,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// What a Rust toolchain itself needs: a linker with the C library to link to. git and the certificates are for the clone.
+/// What a Rust toolchain itself needs: a linker with the C library to link to. git and the
+/// certificates are for the clone.
 const NEEDED: [&str; 4] = ["gcc", "libc6-dev", "ca-certificates", "git"];
 
 /// What runs this verb, beside what every Debian has.
@@ -31,8 +34,8 @@ const TOOLCHAIN: &str = "opt/rust";
 const CLONE: &str = "root/minder";
 const BUNDLE: &str = "root/minder.bundle";
 
-/// Mounts what a machine has and enters the folder `$1`, with the toolchain `$2`. The shell inside stays as process 1 and
-/// reaps orphans, as an init does.
+/// Mounts what a machine has and enters the folder `$1`, with the toolchain `$2`. The shell inside
+/// stays as process 1 and reaps orphans, as an init does.
 const ENTER: &str = r#"set -e
 mount --rbind /dev "$1/dev"
 mount --rbind /sys "$1/sys"
@@ -44,7 +47,8 @@ shift 2
 exec chroot "$root" "$@"
 "#;
 
-/// Runs `cargo xtask bare …` as a child that dies with this shell, and removes `$1` afterwards, also after Ctrl-C.
+/// Runs `cargo xtask bare …` as a child that dies with this shell, and removes `$1` afterwards,
+/// also after Ctrl-C.
 const SUPERVISE: &str = r#"root=$1
 shift
 trap : INT
@@ -260,8 +264,8 @@ impl Machine {
     }
 }
 
-/// A program, to be named by the next argument, in mount and PID namespaces of its own. The kernel ends all that is in them
-/// with unshare, and unshare with us.
+/// A program, to be named by the next argument, in mount and PID namespaces of its own. The kernel
+/// ends all that is in them with unshare, and unshare with us.
 fn apart() -> Command {
     let mut cmd = run::command("setpriv");
     cmd.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--kill-child", "--fork"]);

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: what minder costs beside its peers, in paired rounds. The questions of `bench run` are here.
+//! `cargo xtask bench`: what minder costs beside its peers, in paired rounds. The questions of
+//! `bench run` are here.
 //!
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 
@@ -68,7 +69,8 @@ impl Bench {
         if self.quick { full / 10 } else { full }
     }
 
-    /// Where tables, rows and charts go: quick looks below target, full runs into docs/measurements.
+    /// Where tables, rows and charts go: quick looks below target, full runs into
+    /// docs/measurements.
     fn results(&self) -> PathBuf {
         if self.quick { tree::target_dir().join("bench") } else { tree::root().join("docs/measurements") }
     }
@@ -81,8 +83,8 @@ impl Bench {
     }
 }
 
-/// The order of contestants in a round: every other round the other way about, since a contestant that comes second finds
-/// warmer caches, and one that comes after a heavy one a busier machine.
+/// The order of contestants in a round: every other round the other way about, since a contestant
+/// that comes second finds warmer caches, and one that comes after a heavy one a busier machine.
 fn turn<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
     if round.is_multiple_of(2) { all.to_vec() } else { all.iter().rev().copied().collect() }
 }

@@ -1,7 +1,8 @@
-//! The toolchain that Debian packages with the source of its standard library: it can build that library for any system.
+//! The toolchain that Debian packages with the source of its standard library: it can build that
+//! library for any system.
 //!
-//! A rustup toolchain knows a foreign system only when that system's library was downloaded for it, so this is the
-//! way that works from a Debian mirror alone.
+//! A rustup toolchain knows a foreign system only when that system's library was downloaded for it,
+//! so this is the way that works from a Debian mirror alone.
 
 use crate::{install, run, tree};
 use std::process::Command;
@@ -36,7 +37,8 @@ fn version() -> Option<(String, u32)> {
     Some((told.trim().to_owned(), minor))
 }
 
-/// `cargo VERB` of that toolchain, for all of `targets`, with the standard library built from source; more arguments may follow.
+/// `cargo VERB` of that toolchain, for all of `targets`, with the standard library built from
+/// source; more arguments may follow.
 ///
 /// It builds into a folder of its own, so that two compilers do not overwrite each other's work.
 pub(crate) fn cargo(verb: &str, targets: &[&str]) -> Command {

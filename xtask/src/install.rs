@@ -35,7 +35,8 @@ pub(crate) fn programs(wanted: &[Program]) -> Result<(), Missing> {
     }
 }
 
-/// Installs the packages, unless they are there: Debian and its kin, as root or by `sudo` without a password.
+/// Installs the packages, unless they are there: Debian and its kin, as root or by `sudo` without a
+/// password.
 pub(crate) fn apt(packages: &[&str]) -> Result<(), Missing> {
     let absent: Vec<&str> = packages.iter().copied().filter(|p| !installed(p)).collect();
     if absent.is_empty() {
@@ -66,7 +67,8 @@ fn update_and_install(admin: Admin, packages: &[&str]) -> Result<(), Missing> {
         .map_err(|e| format!("{e:#}; cure: sudo apt-get install {}", packages.join(" ")))
 }
 
-/// Adds a component or a target to the toolchain in use, if rustup keeps it and answers within two minutes.
+/// Adds a component or a target to the toolchain in use, if rustup keeps it and answers within two
+/// minutes.
 pub(crate) fn rustup(words: &[&str]) -> Result<(), Missing> {
     let cure = format!("cure: rustup {}", words.join(" "));
     if run::find("rustup").is_none() {

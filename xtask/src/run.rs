@@ -87,13 +87,15 @@ pub(crate) fn succeeds(cmd: &mut Command) -> bool {
     cmd.stdin(Stdio::null()).output().is_ok_and(|out| out.status.success())
 }
 
-/// Runs the command with the streams that it was given, unseen. How it ended is for the caller to learn elsewhere.
+/// Runs the command with the streams that it was given, unseen. How it ended is for the caller to
+/// learn elsewhere.
 pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
     cmd.status().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     Ok(())
 }
 
-/// Runs the command to its end, and calls `look` with its pid at this interval. Returns its exit status.
+/// Runs the command to its end, and calls `look` with its pid at this interval. Returns its exit
+/// status.
 #[expect(
     clippy::disallowed_methods,
     reason = "xtask has to build without minder, whose Command it cannot use"

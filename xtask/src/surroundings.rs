@@ -1,7 +1,8 @@
 //! `cargo xtask surroundings`: the tests under many circumstances that they must not depend on.
 //!
-//! The test programs are built once. Each surrounding is a line for the shell that runs one of them; how many tests
-//! passed and failed is read from what the programs say; where that cannot be seen, a program counts as one test.
+//! The test programs are built once. Each surrounding is a line for the shell that runs one of
+//! them; how many tests passed and failed is read from what the programs say; where that cannot be
+//! seen, a program counts as one test.
 
 mod table;
 
@@ -113,7 +114,8 @@ fn programs(root: &Path, target: &Path) -> Result<Vec<Program>> {
     Ok(found)
 }
 
-/// Reads one message of cargo: a program is one of tests by its profile. The target beside it says whether it could be.
+/// Reads one message of cargo: a program is one of tests by its profile. The target beside it says
+/// whether it could be.
 fn program(message: &str) -> Option<Program> {
     let text = |key: &str| {
         let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;

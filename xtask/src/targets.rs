@@ -1,7 +1,8 @@
 //! Compile-checks the systems that this machine is not.
 //!
-//! Only checked: nothing is linked or run. What a target's own standard library is needed for comes from the toolchain
-//! in use if it has that library, else from Debian's compiler, which builds it from source, else from rustup.
+//! Only checked: nothing is linked or run. What a target's own standard library is needed for comes
+//! from the toolchain in use if it has that library, else from Debian's compiler, which builds it
+//! from source, else from rustup.
 
 use crate::{debian, install, run};
 use anyhow::{Context, Result, bail};
@@ -10,8 +11,8 @@ use std::process::Command;
 
 /// A system, what of ours is checked for it, and whether `cargo xtask test` does so too.
 ///
-/// A target costs about a minute of processor time when its library is built for the first time, so the ones that
-/// would tell little more than another are left to `cargo xtask targets`.
+/// A target costs about a minute of processor time when its library is built for the first time, so
+/// the ones that would tell little more than another are left to `cargo xtask targets`.
 struct Target {
     triple: &'static str,
     packages: &'static [&'static str],
@@ -20,7 +21,8 @@ struct Target {
     needs: &'static [install::Program],
 }
 
-/// Makes the import libraries of what is linked by name from a DLL (`raw-dylib`), for the GNU target alone.
+/// Makes the import libraries of what is linked by name from a DLL (`raw-dylib`), for the GNU
+/// target alone.
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
@@ -43,7 +45,8 @@ const TARGETS: [Target; 8] = [
     },
 ];
 
-/// `cargo xtask targets [--list] [NAME]...`: all of them, or those whose triple contains one of the names.
+/// `cargo xtask targets [--list] [NAME]...`: all of them, or those whose triple contains one of the
+/// names.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if args.iter().any(|a| a == "--list") {
         for t in &TARGETS {
@@ -87,8 +90,8 @@ fn check(chosen: &[&Target]) -> Result<Vec<install::Missing>> {
             Err(why) => missing.push(format!("{}: {why}", target.triple)),
         }
     }
-    // Those of one kind are checked by one command: the first crates of a library come one after the other, and those of
-    // several targets keep all processors busy.
+    // Those of one kind are checked by one command: the first crates of a library come one after the
+    // other, and those of several targets keep all processors busy.
     while let Some((way, first)) = ready.first().copied() {
         let alike = |(other, target): &(Way, &Target)| *other == way && target.packages == first.packages;
         let (together, rest): (Vec<_>, Vec<_>) = ready.into_iter().partition(alike);

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all of CI, and the second command of a newcomer.
 //!
-//! What is missing is installed where that is allowed; otherwise the step is skipped, and the last lines say so with
-//! the reason and the cure. The first step that fails ends the run.
+//! What is missing is installed where that is allowed; otherwise the step is skipped, and the last
+//! lines say so with the reason and the cure. The first step that fails ends the run.
 
 use crate::{install, run, targets, tidy, tree, wine};
 use anyhow::{Context, Result, bail};
@@ -17,8 +17,8 @@ struct Step {
     run: fn() -> Result<LeftOut>,
 }
 
-/// All steps, quick ones first. The steps of cargo share one folder and one set of flags, so that each builds upon the
-/// last; loom and those for other systems build into folders of their own.
+/// All steps, quick ones first. The steps of cargo share one folder and one set of flags, so that
+/// each builds upon the last; loom and those for other systems build into folders of their own.
 const STEPS: [Step; 9] = [
     Step { name: "fmt", what: "the sources are formatted", run: fmt },
     Step {
@@ -87,7 +87,8 @@ fn chosen(args: &[String]) -> Result<Vec<&'static Step>> {
     Ok(STEPS.iter().filter(|s| names.is_empty() || names.contains(&s.name)).collect())
 }
 
-/// The program that is compared with others' loops: a workspace of its own, so that those stay out of our lock file.
+/// The program that is compared with others' loops: a workspace of its own, so that those stay out
+/// of our lock file.
 const LOOPS: [&str; 2] = ["--manifest-path", "benches/peers/loops/Cargo.toml"];
 
 /// Whether a subcommand of cargo is there, or can be had from rustup.
@@ -132,8 +133,9 @@ fn build() -> Result<LeftOut> {
     run::run(run::cargo().args(["build", "--workspace"])).map(|()| Vec::new())
 }
 
-/// What tests use beside our own programs, and skip without: GNU parallel, with which our compatible face is compared; a
-/// terminal; what reads our manual pages, completions and databases; the shells whose quoting is followed.
+/// What tests use beside our own programs, and skip without: GNU parallel, with which our
+/// compatible face is compared; a terminal; what reads our manual pages, completions and databases;
+/// the shells whose quoting is followed.
 const PEERS: [install::Program; 11] = [
     install::Program { name: "parallel", package: "parallel" },
     install::Program { name: "make", package: "make" },
@@ -149,7 +151,8 @@ const PEERS: [install::Program; 11] = [
 ];
 
 fn test() -> Result<LeftOut> {
-    // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests send it.
+    // A shell ignores Ctrl-C for what it starts in the background, and that is inherited: the tests
+    // send it.
     const DEFAULT: &str = "--default-signal=INT,QUIT";
     let mut left_out: LeftOut = install::programs(&PEERS).err().into_iter().collect();
     // For `--csv` of GNU parallel.
@@ -175,15 +178,17 @@ fn test() -> Result<LeftOut> {
     Ok(left_out)
 }
 
-/// Libraries only: the program and the library share the name `minder`, and would overwrite each other's pages.
+/// Libraries only: the program and the library share the name `minder`, and would overwrite each
+/// other's pages.
 fn doc() -> Result<LeftOut> {
     let mut cmd = run::cargo();
     cmd.args(["doc", "--workspace", "--no-deps", "--lib"]).env("RUSTDOCFLAGS", "-D warnings");
     run::run(&mut cmd).map(|()| Vec::new())
 }
 
-/// Everything is built anew with the flag, and quickly rather than small. More than four preemptions of a run find nothing
-/// more in a model of three threads, and take 20 s instead of one.
+/// Everything is built anew with the flag, and quickly rather than small. More than four
+/// preemptions of a run find nothing more in a model of three threads, and take 20 s instead of
+/// one.
 fn loom() -> Result<LeftOut> {
     let mut cmd = run::cargo();
     cmd.args(["test", "-p", "minder", "--lib", "--release", "--target-dir"])

@@ -1,7 +1,7 @@
 //! The rules about the tree that no compiler knows, checked in well under a second.
 //!
-//! Every finding names the file, the line, what is wrong and what to do. A rule that needs an exception gets a line in
-//! its table here, where a reviewer sees it.
+//! Every finding names the file, the line, what is wrong and what to do. A rule that needs an
+//! exception gets a line in its table here, where a reviewer sees it.
 
 mod code;
 mod layers;
@@ -82,7 +82,8 @@ fn backends(files: &[PathBuf]) -> Result<Vec<Finding>> {
     Ok(wrong.into_iter().map(|(line, what)| Finding::new(file, line, what)).collect())
 }
 
-/// Whether `file` lies in one of the places; a `*` stands for one folder's name, a place that ends in `/` for all below.
+/// Whether `file` lies in one of the places; a `*` stands for one folder's name, a place that ends
+/// in `/` for all below.
 fn within(file: &Path, places: &[&str]) -> bool {
     let parts: Vec<_> = file.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
     places.iter().any(|place| {

@@ -19,7 +19,8 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
-/// The files of the repository, relative to its root: those that git tracks or would, else all but hidden and built ones.
+/// The files of the repository, relative to its root: those that git tracks or would, else all but
+/// hidden and built ones.
 pub(crate) fn files() -> Result<Vec<PathBuf>> {
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

@@ -1,6 +1,7 @@
 //! Builds the Windows half and runs it under Wine, in a prefix of its own.
 //!
-//! Wine shows behaviour and counts. It shows neither absolute times nor the newest system calls of Windows.
+//! Wine shows behaviour and counts. It shows neither absolute times nor the newest system calls of
+//! Windows.
 
 use crate::{debian, install, run, tree};
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,8 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
-/// Named together each time, so that all runs are built from one set of features, and nothing twice.
+/// Named together each time, so that all runs are built from one set of features, and nothing
+/// twice.
 const OURS: [&str; 12] = [
     "-p",
     "minder-os",
@@ -29,7 +31,8 @@ const OURS: [&str; 12] = [
 
 /// What is run, in order. All of it has to exist: a test that vanished is a failure.
 ///
-/// The threads of the tests wait for processes more than they work: more of them than a small machine has cores.
+/// The threads of the tests wait for processes more than they work: more of them than a small
+/// machine has cores.
 const RUNS: [Runs; 5] = [
     Runs {
         name: "the examples, which the tests run",
@@ -71,7 +74,8 @@ struct Runs {
     full: bool,
 }
 
-/// Rust's standard library wants `ProcessPrng`, which Wine has from version 9 or so; older Wine gets this instead.
+/// Rust's standard library wants `ProcessPrng`, which Wine has from version 9 or so; older Wine
+/// gets this instead.
 const STUB: &str = "\
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
@@ -181,15 +185,17 @@ impl Prefix {
         Ok(prefix)
     }
 
-    /// Has the server stay when nobody is there for a while. One that is just about to end refuses a program that comes
-    /// ("recvmsg: Connection reset by peer").
+    /// Has the server stay when nobody is there for a while. One that is just about to end refuses
+    /// a program that comes ("recvmsg: Connection reset by peer").
     fn serve(&self) {
-        // Where a server runs already, this one leaves; without any, the first program starts one. It keeps its stderr.
+        // Where a server runs already, this one leaves; without any, the first program starts one. It keeps
+        // its stderr.
         let mut server = self.command("wineserver", &["-p600"]);
         let _ = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
-    /// A program that sees this prefix. Neither the offer to download Mono nor Wine's own log is wanted.
+    /// A program that sees this prefix. Neither the offer to download Mono nor Wine's own log is
+    /// wanted.
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut cmd = run::command(program);
         self.enter(&mut cmd);
@@ -203,13 +209,14 @@ impl Prefix {
 
     /// A cargo command whose programs run under Wine, at most half an hour each.
     ///
-    /// `setarch -R` switches address randomisation off: with it, one start in some hundreds fails in Wine.
+    /// `setarch -R` switches address randomisation off: with it, one start in some hundreds fails
+    /// in Wine.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), &[TARGET]);
         self.enter(&mut cmd);
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
-        // Processes share what of a program begins at a page. The rest Wine reads into the memory of each of them, what
-        // debuggers want as well.
+        // Processes share what of a program begins at a page. The rest Wine reads into the memory of each
+        // of them, what debuggers want as well.
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
         cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         cmd.args(args.get(1..).unwrap_or_default());
@@ -224,7 +231,8 @@ pub(crate) fn released(name: &str) -> PathBuf {
 
 impl Drop for Prefix {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; without a server the command fails, and that is as it should be.
+        // Nobody is left to hear of a failure; without a server the command fails, and that is as it should
+        // be.
         let _ = self.command("timeout", &["20", "wineserver", "-k"]).output();
     }
 }

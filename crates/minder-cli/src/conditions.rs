@@ -1,4 +1,5 @@
-//! What has to hold before a job starts, as it was asked for: `--load`, `--memfree`, `--memsuspend`, `--noswap`, `--limit`.
+//! What has to hold before a job starts, as it was asked for: `--load`, `--memfree`,
+//! `--memsuspend`, `--noswap`, `--limit`.
 //!
 //! Plain data, and how it is read; the looking is done by the run's gates.
 
@@ -71,8 +72,8 @@ fn load_on(text: &str, processors: usize) -> Result<f64> {
     }
 }
 
-/// Reads what stands behind `--memfree` and `--memsuspend`: bytes, or with a unit behind a number that may have a fraction:
-/// K, M, G, T, P by 1024, k, m, g, t, p by 1000.
+/// Reads what stands behind `--memfree` and `--memsuspend`: bytes, or with a unit behind a number
+/// that may have a fraction: K, M, G, T, P by 1024, k, m, g, t, p by 1000.
 ///
 /// # Errors
 /// It is none of these, or 0.

@@ -1,4 +1,5 @@
-//! Every exit status of the command, each with the one sentence that the help prints. Those of `run` are GNU parallel's.
+//! Every exit status of the command, each with the one sentence that the help prints. Those of
+//! `run` are GNU parallel's.
 
 /// All jobs succeeded.
 pub(crate) const SUCCESS: u8 = 0;
@@ -6,7 +7,8 @@ pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const FAILED_MAX: u8 = 100;
 /// More than 100 jobs failed.
 pub(crate) const FAILED_MORE: u8 = 101;
-/// Something else went wrong: flags, the template, no such command, a full disk. One line on stderr says what.
+/// Something else went wrong: flags, the template, no such command, a full disk. One line on stderr
+/// says what.
 pub(crate) const OTHER: u8 = 255;
 /// Whoever read our output closed it: what a shell shows for a filter that a closed pipe ended.
 pub(crate) const BROKEN_PIPE: u8 = 141;

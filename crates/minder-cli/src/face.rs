@@ -1,8 +1,10 @@
-//! The compatible face: GNU parallel's command line, and that of its `sem`, in the words of `minder run`.
+//! The compatible face: GNU parallel's command line, and that of its `sem`, in the words of `minder
+//! run`.
 //!
-//! minder wears it when it is called as `parallel` or `sem`, by a link of that name or by the word behind its own. What
-//! comes out are the flags, command and arguments of a run like any other; nothing else of minder knows of it. What has no
-//! counterpart is refused with the flag's name, never passed over in silence, unless it would change nothing.
+//! minder wears it when it is called as `parallel` or `sem`, by a link of that name or by the word
+//! behind its own. What comes out are the flags, command and arguments of a run like any other;
+//! nothing else of minder knows of it. What has no counterpart is refused with the flag's name,
+//! never passed over in silence, unless it would change nothing.
 
 mod table;
 mod getopt;
@@ -44,7 +46,8 @@ pub(crate) enum Face {
     Said(ExitCode),
 }
 
-/// Whether these arguments of minder, its name first, are GNU parallel's; and how many words to pass over.
+/// Whether these arguments of minder, its name first, are GNU parallel's; and how many words to
+/// pass over.
 pub(crate) fn called(args: &[OsString]) -> Option<(Called, usize)> {
     let known = |name: &OsStr| match name.as_encoded_bytes() {
         b"parallel" => Some(Called::Parallel),

@@ -1,7 +1,8 @@
-//! The input of a run: where arguments come from, how they are cut, how sources are combined, and how many a job gets.
+//! The input of a run: where arguments come from, how they are cut, how sources are combined, and
+//! how many a job gets.
 //!
-//! Everything is read lazily and in one pass, a record at a time; what has to be read twice waits on a [`tape`], which
-//! keeps little in memory. Nothing here knows of threads or jobs.
+//! Everything is read lazily and in one pass, a record at a time; what has to be read twice waits
+//! on a [`tape`], which keeps little in memory. Nothing here knows of threads or jobs.
 
 mod records;
 mod columns;
@@ -33,8 +34,8 @@ pub(crate) struct InputPlan {
     pub(crate) sources: Vec<Source>,
     /// What ends a record.
     pub(crate) separator: Vec<u8>,
-    /// Whether files are text as Windows writes it: a carriage return before the separator, and a byte order mark at the
-    /// beginning, are none of a record's.
+    /// Whether files are text as Windows writes it: a carriage return before the separator, and a
+    /// byte order mark at the beginning, are none of a record's.
     pub(crate) windows_text: bool,
     pub(crate) columns: Option<Columns>,
     pub(crate) header: Header,
@@ -178,9 +179,9 @@ impl Opened {
         self.gathered.next()
     }
 
-    /// Says what a command costs, for inputs that put as many arguments into one as fit: without arguments, and with one
-    /// more; how many bytes it may have, if its shell takes less than the system; how many arguments there may be; and what
-    /// the system takes beside that.
+    /// Says what a command costs, for inputs that put as many arguments into one as fit: without
+    /// arguments, and with one more; how many bytes it may have, if its shell takes less than
+    /// the system; how many arguments there may be; and what the system takes beside that.
     pub(crate) fn costs(
         &mut self,
         base: usize,
@@ -204,7 +205,8 @@ impl Opened {
         self.total
     }
 
-    /// The file whose records are the jobs, and what ends them, where they can be counted beforehand.
+    /// The file whose records are the jobs, and what ends them, where they can be counted
+    /// beforehand.
     pub(crate) fn take_countable(&mut self) -> Option<(File, u8)> {
         self.countable.take()
     }

@@ -1,7 +1,8 @@
 //! The command: flags → plan → verb.
 //!
-//! Flags only check themselves; a plan joins them with what this machine is, and leaves nothing to guess; a verb does the
-//! work. The library never prints: every line that a person reads comes from here, on stderr, and data goes to stdout.
+//! Flags only check themselves; a plan joins them with what this machine is, and leaves nothing to
+//! guess; a verb does the work. The library never prints: every line that a person reads comes from
+//! here, on stderr, and data goes to stdout.
 
 mod conditions;
 mod exit;
@@ -106,7 +107,8 @@ fn rewrite(args: &mut Vec<OsString>, loose: Loose) {
     }
 }
 
-/// Prints help and version on stdout; an error in the flags as one line on stderr, with where to read on.
+/// Prints help and version on stdout; an error in the flags as one line on stderr, with where to
+/// read on.
 fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         return ended(print_help(error));

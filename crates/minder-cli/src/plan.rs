@@ -1,5 +1,5 @@
-//! The plan of a run: flags joined with what this machine is, and with what an earlier attempt left. Nothing is left to
-//! guess after this.
+//! The plan of a run: flags joined with what this machine is, and with what an earlier attempt
+//! left. Nothing is left to guess after this.
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -31,7 +31,8 @@ use minder_record::manifest::{InputSource, Manifest};
 use minder_record::store;
 use minder_template::{Job, Options, Template};
 
-/// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog only.
+/// In the manifest of a run that went on by a joblog: what had ended before is known to the joblog
+/// only.
 pub(crate) const BY_JOBLOG: &str = "by_joblog";
 
 /// Flags that are about one attempt only.
@@ -58,7 +59,8 @@ pub(crate) struct Plan {
     pub(crate) descriptors: Descriptors,
     /// Whether jobs get GNU parallel's variables.
     pub(crate) parallel_env: bool,
-    /// The process that takes signals: this one, which becomes the outer guardian of those that run the jobs.
+    /// The process that takes signals: this one, which becomes the outer guardian of those that run
+    /// the jobs.
     pub(crate) pid: u32,
     /// The shell of lines that the user gives, if it is not the system's.
     pub(crate) shell: Option<OsString>,
@@ -73,7 +75,8 @@ pub(crate) struct Plan {
     pub(crate) colour_jobs: bool,
     /// Whether only whole lines have one.
     pub(crate) colour_lines: bool,
-    /// Whether output of jobs that failed is coloured. Lines that are shown as they come are not: nobody knows yet.
+    /// Whether output of jobs that failed is coloured. Lines that are shown as they come are not:
+    /// nobody knows yet.
     pub(crate) colour_failed: bool,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
@@ -135,7 +138,8 @@ pub(crate) struct RecordPlan {
     pub(crate) run: Option<PathBuf>,
     /// Whether the joblog says what is done.
     pub(crate) by_joblog: bool,
-    /// For the manifest of a new run: where it was started, its command and its flags as they were typed.
+    /// For the manifest of a new run: where it was started, its command and its flags as they were
+    /// typed.
     pub(crate) cwd: PathBuf,
     pub(crate) words: Vec<OsString>,
     /// What stands behind the command: separators and arguments.
@@ -172,8 +176,8 @@ impl RecordPlan {
 }
 
 impl Plan {
-    /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the arguments of minder
-    /// itself, of which the flags were read.
+    /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the
+    /// arguments of minder itself, of which the flags were read.
     pub(crate) fn new(flags: RunFlags, args: &[OsString], manner: Manner) -> Result<(Self, Opened)> {
         let typed = typed_flags(args, flags.words.len());
         match mode(&flags) {
@@ -187,7 +191,8 @@ impl Plan {
         }
     }
 
-    /// The newest run that wrote this joblog with this command: what it did not show is still to be shown.
+    /// The newest run that wrote this joblog with this command: what it did not show is still to be
+    /// shown.
     fn run_of_joblog(&self) -> Option<PathBuf> {
         let joblog = self.record.joblog.as_ref().filter(|path| path.is_file())?;
         let joblog = OsBytes::from(joblog.as_os_str());
@@ -200,7 +205,8 @@ impl Plan {
         runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.folder)
     }
 
-    /// Plans a run that is known by its id alone: its flags come from its record, and those that were typed now after them.
+    /// Plans a run that is known by its id alone: its flags come from its record, and those that
+    /// were typed now after them.
     fn take_up(flags: &RunFlags, typed: &[OsString], mode: Mode, manner: Manner) -> Result<(Self, Opened)> {
         let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
         else {
@@ -363,7 +369,8 @@ fn line(template: &Template, folder: Option<&Template>) -> Option<Line> {
 /// A number of a job that is as long as any.
 const LONG_NUMBER: u32 = 999_999_999;
 
-/// What is read in place of standard input when a run is taken up by its id: `None` if it is given again.
+/// What is read in place of standard input when a run is taken up by its id: `None` if it is given
+/// again.
 fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     let stdin = match &manifest.input {
         InputSource::Arguments { files, stdin, .. } => {
@@ -393,7 +400,8 @@ impl Plan {
         self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
     }
 
-    /// Whether a program that is not found, or a folder that cannot be entered, is the same for every job.
+    /// Whether a program that is not found, or a folder that cannot be entered, is the same for
+    /// every job.
     pub(crate) fn is_same_for_all(&self, is_folder: bool) -> bool {
         let folder_varies = self.control.folder.as_ref().is_some_and(Template::has_placeholders);
         if is_folder {
@@ -455,7 +463,8 @@ fn mode(flags: &RunFlags) -> Option<Mode> {
     }
 }
 
-/// The flags among the arguments: what stands between `run` and the command, without those about one attempt.
+/// The flags among the arguments: what stands between `run` and the command, without those about
+/// one attempt.
 fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
     let end = args.len().saturating_sub(words);
     let flags = args.get(2..end).unwrap_or_default();
@@ -464,7 +473,8 @@ fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
     flags.iter().filter(lasting).cloned().collect()
 }
 
-/// The flags of the record, with what a random order is drawn from: a run that is taken up again has the same.
+/// The flags of the record, with what a random order is drawn from: a run that is taken up again
+/// has the same.
 fn with_seed(mut typed: Vec<OsString>, order: OrderPlan, given: Option<u64>) -> Vec<OsString> {
     if let (OrderPlan::Random(seed), None) = (order, given) {
         typed.push(format!("--seed={seed}").into());

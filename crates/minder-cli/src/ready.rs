@@ -1,4 +1,5 @@
-//! Standard streams that do not block: whoever shares them with us may have set them so, for all that share them.
+//! Standard streams that do not block: whoever shares them with us may have set them so, for all
+//! that share them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

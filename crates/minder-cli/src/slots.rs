@@ -1,9 +1,11 @@
 //! How many jobs at once: what stands behind `-j`.
 //!
-//! `8`, `150%` (of the processors), `+2` and `-1` (more and fewer than there are processors), `0` (as many as possible), or
-//! the path of a file that holds one of these and may change while the run goes on.
+//! `8`, `150%` (of the processors), `+2` and `-1` (more and fewer than there are processors), `0`
+//! (as many as possible), or the path of a file that holds one of these and may change while the
+//! run goes on.
 //!
-//! A run asks [`Slots::now`] at its start, and again when a job has ended. The file is read at most once a second.
+//! A run asks [`Slots::now`] at its start, and again when a job has ended. The file is read at most
+//! once a second.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -122,11 +124,12 @@ impl Slots {
         Ok(Self { processors, file: Some(file), state: State { amount, looked: now, odd: false }.into() })
     }
 
-    /// How many jobs at once; `None` for as many as possible. Reads the file, if there is one and the last look is a
-    /// second ago.
+    /// How many jobs at once; `None` for as many as possible. Reads the file, if there is one and
+    /// the last look is a second ago.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no number any more: told once, and until it does again the last number holds.
+    /// The file cannot be read, or holds no number any more: told once, and until it does again the
+    /// last number holds.
     pub(crate) fn now(&self) -> Result<Option<usize>> {
         self.at(Instant::now())
     }

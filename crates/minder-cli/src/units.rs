@@ -70,7 +70,8 @@ pub(crate) fn buffer(text: &str) -> Result<usize, String> {
 /// The longest time that is meant: beyond it adding to a clock may fail.
 const TIME_MAX: f64 = 100.0 * 365.0 * 86_400.0;
 
-/// A time in seconds, or with s, m, h, d behind each part: `10`, `0.5`, `2m`, `1h30m`, `1d3.5h16.6m4s`.
+/// A time in seconds, or with s, m, h, d behind each part: `10`, `0.5`, `2m`, `1h30m`,
+/// `1d3.5h16.6m4s`.
 ///
 /// # Errors
 /// One line that names the text.

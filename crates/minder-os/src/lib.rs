@@ -1,10 +1,12 @@
-//! Operating system helpers for the crates of minder: files, terminals, standard streams, names and host statistics.
+//! Operating system helpers for the crates of minder: files, terminals, standard streams, names and
+//! host statistics.
 //!
-//! Each module has one interface for all systems and one file for each system. Its documentation lists the
-//! differences. Nothing here starts, waits for or signals a process; the crate `minder` does that.
+//! Each module has one interface for all systems and one file for each system. Its documentation
+//! lists the differences. Nothing here starts, waits for or signals a process; the crate `minder`
+//! does that.
 //!
-//! This crate is internal: it is released together with the other crates of minder, and its interface may change
-//! with every release.
+//! This crate is internal: it is released together with the other crates of minder, and its
+//! interface may change with every release.
 
 pub mod encoding;
 pub mod files;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-/// Blocks the calling thread for `pause`, or until `deadline` if that is earlier. For pauses between attempts to take a
-/// lock that no event reports; everything else waits for the event itself.
+/// Blocks the calling thread for `pause`, or until `deadline` if that is earlier. For pauses
+/// between attempts to take a lock that no event reports; everything else waits for the event
+/// itself.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -62,8 +62,9 @@ impl<T: AppendTarget> LineWriter<T> {
         change(&mut self.target);
     }
 
-    /// Appends these whole lines, in one write where the system takes them in one. All of them, or none and an error; the
-    /// one exception is an error of the last step, which with `sync` makes them durable: then they stand in the file.
+    /// Appends these whole lines, in one write where the system takes them in one. All of them, or
+    /// none and an error; the one exception is an error of the last step, which with `sync`
+    /// makes them durable: then they stand in the file.
     pub fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());

@@ -1,4 +1,5 @@
-//! One line of a journal: a JSON object whose last member is the checksum of all that stands before it.
+//! One line of a journal: a JSON object whose last member is the checksum of all that stands before
+//! it.
 
 use std::fmt;
 
@@ -6,8 +7,8 @@ use serde::Deserialize;
 
 use super::event::{JobFinished, JobList, JournalEvent};
 
-/// The longest line, with its end. What an argument list can hold (2 MiB on Linux, execve(2)) fits, the few that grow
-/// sixfold by JSON's quoting aside: [`encode`] leaves out the arguments of those.
+/// The longest line, with its end. What an argument list can hold (2 MiB on Linux, execve(2)) fits,
+/// the few that grow sixfold by JSON's quoting aside: [`encode`] leaves out the arguments of those.
 pub const LINE_MAX: usize = 4 << 20;
 
 /// What stands between the checked bytes and the checksum.
@@ -38,8 +39,8 @@ impl fmt::Display for DecodeError {
     }
 }
 
-/// Appends one line. A job's arguments, and the last of its outputs, are left out where the line would
-/// become longer than [`LINE_MAX`].
+/// Appends one line. A job's arguments, and the last of its outputs, are left out where the line
+/// would become longer than [`LINE_MAX`].
 pub fn encode(row: &JournalEvent, out: &mut Vec<u8>) {
     let start = out.len();
     if append(row, out) && out.len() - start <= LINE_MAX {
@@ -69,8 +70,8 @@ fn halves(row: &JobList) -> impl Iterator<Item = JobList> {
     [one, other].map(|jobs| JobList { jobs: jobs.to_vec() }).into_iter()
 }
 
-/// Appends one line, however long. False: nothing was appended, since the row is nothing that JSON can say, which our
-/// rows never are.
+/// Appends one line, however long. False: nothing was appended, since the row is nothing that JSON
+/// can say, which our rows never are.
 fn append(row: &JournalEvent, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     if serde_json::to_writer(&mut *out, row).is_err() || out.pop() != Some(b'}') {

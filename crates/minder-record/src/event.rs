@@ -10,7 +10,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One event of a run: one line of a journal. The names in JSON are those of the format, not of the variants.
+/// One event of a run: one line of a journal. The names in JSON are those of the format, not of the
+/// variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 pub enum JournalEvent {
@@ -104,7 +105,8 @@ pub struct JobFinished {
     /// Whether it was ended since it took too long.
     #[serde(default, skip_serializing_if = "is_false")]
     pub timed_out: bool,
-    /// Where its output is until an `OutputShown` event names the job. Empty if it was shown before, or if there was none.
+    /// Where its output is until an `OutputShown` event names the job. Empty if it was shown
+    /// before, or if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<OutputSegment>,
     /// The last of what a failed job wrote to its standard error, at most [`TAIL_MAX`] bytes.

@@ -1,7 +1,9 @@
-//! The table that GNU parallel calls a joblog: written beside the record, and read to go on where a run stopped.
+//! The table that GNU parallel calls a joblog: written beside the record, and read to go on where a
+//! run stopped.
 //!
-//! Columns and formats are those of GNU parallel 20221122 (`print_joblog`): tabs between columns, and each newline in a
-//! command a NUL, which GNU's own `--retry-failed` turns back. Tabs in a command stay: it is the last column.
+//! Columns and formats are those of GNU parallel 20221122 (`print_joblog`): tabs between columns,
+//! and each newline in a command a NUL, which GNU's own `--retry-failed` turns back. Tabs in a
+//! command stay: it is the last column.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -30,8 +32,8 @@ pub struct Joblog {
 }
 
 impl Joblog {
-    /// Opens a joblog and gives it a header if it is empty. `append`: what is in it stays, but for a last line that is not
-    /// whole. Otherwise it is emptied. A pipe or a terminal will do.
+    /// Opens a joblog and gives it a header if it is empty. `append`: what is in it stays, but for
+    /// a last line that is not whole. Otherwise it is emptied. A pipe or a terminal will do.
     /// While it is open, no other minder writes to it.
     ///
     /// # Errors
@@ -73,7 +75,8 @@ impl Joblog {
 pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
     let exit = exit_of(ended);
     let signal = ended.signal.unwrap_or(0);
-    // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and received.
+    // `:` is GNU's name for this machine; the two columns before the last but two count bytes sent and
+    // received.
     let (job, at, wall, sent, received) = (ended.job, ended.at, ended.wall, ended.sent, ended.out);
     let columns = format!("{job}\t:\t{at:.3}\t{wall:10.3}\t{sent}\t{received}\t{exit}\t{signal}\t");
     out.extend_from_slice(columns.as_bytes());
@@ -94,7 +97,8 @@ pub fn exit_of(ended: &JobFinished) -> i32 {
 /// Reads a joblog, ours or GNU's. The last line of a job counts.
 ///
 /// # Errors
-/// When it cannot be read; `InvalidData` when its first line is no header. Damaged lines are skipped, and counted.
+/// When it cannot be read; `InvalidData` when its first line is no header. Damaged lines are
+/// skipped, and counted.
 pub fn read(path: &Path) -> io::Result<(RunState, Corruption)> {
     let mut reader = BufReader::with_capacity(64 << 10, File::open(path)?);
     let (mut progress, mut damage, mut foreign) = (RunState::default(), Corruption::default(), false);
@@ -142,7 +146,8 @@ fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal")
 }
 
-/// Goes behind the last whole line, and cuts off what follows it. Gives the length, and whether there was something.
+/// Goes behind the last whole line, and cuts off what follows it. Gives the length, and whether
+/// there was something.
 fn cut_tail(file: &mut File) -> io::Result<(u64, bool)> {
     let len = file.metadata()?.len();
     let mut first = Vec::new();

@@ -49,8 +49,8 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
 pub enum InputSource {
-    /// The command line: what stood behind the command lies in this file of the run's folder. Files of arguments had these
-    /// marks; standard input may be read beside them.
+    /// The command line: what stood behind the command lies in this file of the run's folder. Files
+    /// of arguments had these marks; standard input may be read beside them.
     Arguments {
         /// The name of the file with the arguments.
         file: String,
@@ -94,7 +94,8 @@ pub struct FileFingerprint {
 }
 
 impl Manifest {
-    /// A manifest of a run that begins now, whose id is given to it by [`JournalWriter::create`](super::writer::JournalWriter::create).
+    /// A manifest of a run that begins now, whose id is given to it by
+    /// [`JournalWriter::create`](super::writer::JournalWriter::create).
     pub fn new(cwd: &Path, words: &[impl AsRef<OsStr>], input: InputSource) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),

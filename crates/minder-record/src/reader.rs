@@ -16,7 +16,8 @@ const LAST_LINE: u64 = 8 << 10;
 /// What was wrong with a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Corruption {
-    /// The last line was not whole, and was dropped: the runner was killed while it wrote, or the machine went down.
+    /// The last line was not whole, and was dropped: the runner was killed while it wrote, or the
+    /// machine went down.
     pub torn_tail: bool,
     /// Other lines that were skipped.
     pub bad_lines: u64,
@@ -96,8 +97,8 @@ pub fn each(path: &Path, visit: impl FnMut(JournalEvent)) -> io::Result<Corrupti
     Ok(scan.damage)
 }
 
-/// Reads what was added behind `offset`, which was 0 or came from the last call. Gives the offset for the next. A last line
-/// that is not whole is left for later.
+/// Reads what was added behind `offset`, which was 0 or came from the last call. Gives the offset
+/// for the next. A last line that is not whole is left for later.
 pub fn tail_from(path: &Path, offset: u64, visit: impl FnMut(JournalEvent)) -> io::Result<(u64, Corruption)> {
     let mut file = open_file(path)?;
     // A journal gets shorter when a write to it failed and was taken back.
@@ -115,7 +116,8 @@ pub fn tail_from(path: &Path, offset: u64, visit: impl FnMut(JournalEvent)) -> i
     Ok((offset, scan.damage))
 }
 
-/// Decides what lines mean. A bad line is suspect first: only if it is not the last one it is a bad line, else a torn tail.
+/// Decides what lines mean. A bad line is suspect first: only if it is not the last one it is a bad
+/// line, else a torn tail.
 struct Scan<F> {
     visit: F,
     damage: Corruption,
@@ -135,8 +137,8 @@ impl<F: FnMut(JournalEvent)> Scan<F> {
     }
 }
 
-/// Gives each whole line with its number and its length with the newline; without the line where it is longer than `max`.
-/// Returns the length of what follows the last newline.
+/// Gives each whole line with its number and its length with the newline; without the line where it
+/// is longer than `max`. Returns the length of what follows the last newline.
 pub(crate) fn lines(
     reader: &mut impl BufRead,
     max: usize,

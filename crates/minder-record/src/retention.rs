@@ -19,7 +19,8 @@ const STAMP: &str = "pruned";
 const GONE: &str = "gone-";
 /// PruneReason a run that somebody works on stays.
 const RUNNING: &str = "it is running";
-/// The daily clean-up goes by ages only if the newest of the other runs is younger than this: else the clock may be wrong.
+/// The daily clean-up goes by ages only if the newest of the other runs is younger than this: else
+/// the clock may be wrong.
 const PLAUSIBLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// A folder without a manifest is removed when it is older than this.
 const STILLBORN_AFTER: Duration = Duration::from_secs(60 * 60);
@@ -79,12 +80,12 @@ pub enum PruneReason {
     Bytes,
 }
 
-/// Prunes by the default policy, unless that was done within the last day; then it returns `None`. `own` is the run that
-/// has just ended.
+/// Prunes by the default policy, unless that was done within the last day; then it returns `None`.
+/// `own` is the run that has just ended.
 ///
-/// A wrong clock makes all runs look old. So runs are not removed for their age if the newest of the other runs is older
-/// than 14 days, or if more than half of all runs would be removed. The limits for number and size do not depend on the
-/// clock.
+/// A wrong clock makes all runs look old. So runs are not removed for their age if the newest of
+/// the other runs is older than 14 days, or if more than half of all runs would be removed. The
+/// limits for number and size do not depend on the clock.
 pub fn prune_daily(root: &Path, own: &Path) -> Result<Option<PruneReport>> {
     let stamp = root.join(STAMP);
     let made = fs::symlink_metadata(&stamp).and_then(|about| about.modified());
@@ -114,10 +115,11 @@ fn is_plausible(runs: &[(RunEntry, Size)], own: &Path) -> bool {
     youngest <= PLAUSIBLE.as_secs_f64() && 2 * old <= runs.len()
 }
 
-/// Removes runs, oldest first: those to which nothing was written for `age_max`, and of the others all but the newest
-/// `runs_max` with at most `bytes_max` bytes. A run that is alive stays, and one that still keeps output which was not
-/// shown stays until it is older than `age_max`. Links are not followed, and a run with a file that is not ours stays.
-/// With `dry_run` nothing is removed, and all that would be is told.
+/// Removes runs, oldest first: those to which nothing was written for `age_max`, and of the others
+/// all but the newest `runs_max` with at most `bytes_max` bytes. A run that is alive stays, and one
+/// that still keeps output which was not shown stays until it is older than `age_max`. Links are
+/// not followed, and a run with a file that is not ours stays. With `dry_run` nothing is removed,
+/// and all that would be is told.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read. What cannot be removed is in [`PruneReport::left`].
@@ -235,8 +237,8 @@ fn remove(root: &Path, run: &RunEntry) -> Result<()> {
     let gone = store::runs(root).join(format!("{GONE}{}", run.id));
     // Whoever opened the lock before finds no folder to write to then.
     let renamed = fs::rename(&run.folder, &gone);
-    // Windows renames no folder while a file in it is open (which protects it from the next one who works on it, too), and
-    // empties none: a file that is open keeps its place until it is closed.
+    // Windows renames no folder while a file in it is open (which protects it from the next one who
+    // works on it, too), and empties none: a file that is open keeps its place until it is closed.
     drop(lock);
     if renamed.is_err() {
         fs::rename(&run.folder, &gone)?;
@@ -258,7 +260,8 @@ fn remove_rest(root: &Path) {
     }
 }
 
-/// Removes what a start has left that was killed before its run was known. One that is just being started is younger.
+/// Removes what a start has left that was killed before its run was known. One that is just being
+/// started is younger.
 fn remove_stillborn(folder: &Path) -> Result<()> {
     store::check_folder(folder)?;
     let age = SystemTime::now().duration_since(fs::symlink_metadata(folder)?.modified()?)?;

@@ -1,6 +1,7 @@
 //! The order of runs: a number for each, so that the newest is known whatever the clock says.
 //!
-//! The last number that was given is in a file of the state folder. If that is lost, it is made again from the manifests.
+//! The last number that was given is in a file of the state folder. If that is lost, it is made
+//! again from the manifests.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -19,8 +20,9 @@ const DIGITS: usize = 20;
 /// How often its lock is asked for.
 const LOCK_TRIES: u32 = 1_000;
 
-/// Returns the number of a run that begins. It is higher than those of all runs before. Two runs have the same number only
-/// if they begin at the same time and one of them waits for the lock in vain.
+/// Returns the number of a run that begins. It is higher than those of all runs before. Two runs
+/// have the same number only if they begin at the same time and one of them waits for the lock in
+/// vain.
 ///
 /// # Errors
 /// The state folder cannot be read or written.

@@ -29,8 +29,9 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// Reads all attempts of a run, in the order of their numbers, whatever the clock said. With the damage of each attempt
-    /// that has any. `with_args`: for [`differs`](Self::differs), at 4 bytes a job.
+    /// Reads all attempts of a run, in the order of their numbers, whatever the clock said. With
+    /// the damage of each attempt that has any. `with_args`: for [`differs`](Self::differs), at
+    /// 4 bytes a job.
     ///
     /// # Errors
     /// When an attempt cannot be read at all: its jobs would run again.

@@ -141,7 +141,8 @@ pub fn list(root: &Path) -> Result<Vec<RunEntry>> {
     Ok(found)
 }
 
-/// Whether this is what a start leaves that was killed before the manifest was written: nothing had run.
+/// Whether this is what a start leaves that was killed before the manifest was written: nothing had
+/// run.
 pub(crate) fn is_stillborn(folder: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(folder) else { return false };
     entries.all(|entry| {
@@ -150,8 +151,8 @@ pub(crate) fn is_stillborn(folder: &Path) -> bool {
     })
 }
 
-/// Refuses a folder of all runs in which another user may put runs, or which is a link. Returns whether other users may
-/// change it although it is ours.
+/// Refuses a folder of all runs in which another user may put runs, or which is a link. Returns
+/// whether other users may change it although it is ours.
 pub fn check_runs(root: &Path) -> Result<bool> {
     let runs = runs(root);
     let about = match fs::symlink_metadata(&runs) {
@@ -169,7 +170,8 @@ pub fn check_runs(root: &Path) -> Result<bool> {
     Ok(about.is_dir() && is_writable_by_others(&about))
 }
 
-/// Takes the rights of other users on the folder of all runs away, if they may change it. Returns whether they might.
+/// Takes the rights of other users on the folder of all runs away, if they may change it. Returns
+/// whether they might.
 pub fn secure_runs(root: &Path) -> Result<bool> {
     let open = check_runs(root)?;
     if open {
@@ -181,8 +183,9 @@ pub fn secure_runs(root: &Path) -> Result<bool> {
     Ok(open)
 }
 
-/// Sorts runs, newest first, by their numbers. The clock decides only where one without a number belongs, as those of old
-/// versions and those with a damaged manifest are: behind the last one with a number that began before it.
+/// Sorts runs, newest first, by their numbers. The clock decides only where one without a number
+/// belongs, as those of old versions and those with a damaged manifest are: behind the last one
+/// with a number that began before it.
 fn sort(found: &mut [RunEntry]) {
     let number = |run: &RunEntry| run.manifest.as_ref().ok().and_then(|manifest| manifest.number);
     let known: Vec<(u64, f64)> = found.iter().filter_map(|run| Some((number(run)?, run.at))).collect();
@@ -247,7 +250,8 @@ pub fn is_id(name: &str) -> bool {
     name.len() == ID_LEN && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Refuses what is no folder of this user: a link could lead anywhere, and another user's run is that user's command.
+/// Refuses what is no folder of this user: a link could lead anywhere, and another user's run is
+/// that user's command.
 pub(crate) fn check_folder(folder: &Path) -> Result<()> {
     let about =
         fs::symlink_metadata(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;

@@ -36,8 +36,9 @@ pub struct JournalWriter {
 }
 
 impl JournalWriter {
-    /// Makes the folder of a new run and begins its first attempt. The run's id is put into the manifest, and the arguments
-    /// of the command line beside it if they are its input; otherwise `arguments` is not looked at.
+    /// Makes the folder of a new run and begins its first attempt. The run's id is put into the
+    /// manifest, and the arguments of the command line beside it if they are its input;
+    /// otherwise `arguments` is not looked at.
     ///
     /// # Errors
     /// When something cannot be written; nothing is left then.
@@ -135,14 +136,15 @@ impl JournalWriter {
         self.attempt
     }
 
-    /// Appends lines that [`codec::encode`] made: all of them or, with an error, none. They survive this process, and with
-    /// `sync` the machine.
+    /// Appends lines that [`codec::encode`] made: all of them or, with an error, none. They survive
+    /// this process, and with `sync` the machine.
     pub fn append(&self, lines: &[u8]) -> io::Result<()> {
         self.used.store(true, Ordering::SeqCst);
         self.note(lines)
     }
 
-    /// The same for lines that say nothing of a job: an attempt that has no others leaves no trace if it is refused.
+    /// The same for lines that say nothing of a job: an attempt that has no others leaves no trace
+    /// if it is refused.
     pub fn note(&self, lines: &[u8]) -> io::Result<()> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).append(lines)
     }
@@ -215,7 +217,8 @@ pub fn output_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Makes the names of new files survive the machine. Not every system lets a folder be opened: then they do so without.
+/// Makes the names of new files survive the machine. Not every system lets a folder be opened: then
+/// they do so without.
 fn sync_folders(folder: &Path) {
     for folder in folder.ancestors().take(2) {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());

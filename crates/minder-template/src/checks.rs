@@ -6,15 +6,17 @@ use crate::error::Error;
 
 /// What a template's look at itself gave, by the number of arguments.
 ///
-/// With several arguments, words move: what was an option's argument with one may be a program's text with two. Equal words that
-/// follow each other mean nothing new from the fourth on: no option takes more than one.
+/// With several arguments, words move: what was an option's argument with one may be a program's
+/// text with two. Equal words that follow each other mean nothing new from the fourth on: no option
+/// takes more than one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CheckCache(Arc<[OnceLock<Result<(), Error>>; COUNTS]>);
 
 const COUNTS: usize = 5;
 
 impl CheckCache {
-    /// What `check` says for so many arguments. One argument was checked when the template was parsed.
+    /// What `check` says for so many arguments. One argument was checked when the template was
+    /// parsed.
     pub(crate) fn of(
         &self,
         count: usize,

@@ -1,4 +1,5 @@
-//! The direct form: each word is one argument, or one for each value, and placeholders are replaced inside it.
+//! The direct form: each word is one argument, or one for each value, and placeholders are replaced
+//! inside it.
 
 use std::ffi::{OsStr, OsString};
 

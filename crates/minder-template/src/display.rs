@@ -1,12 +1,14 @@
 //! How a command is written to be read and to be pasted: every POSIX shell reads it alike.
 //!
-//! A line end stands in quotes as it is. Other control characters, and bytes that are no text, are written by
-//! `"$(printf '\033')"`: dash has no `$'…'`, and would find the end of the quotes elsewhere.
+//! A line end stands in quotes as it is. Other control characters, and bytes that are no text, are
+//! written by `"$(printf '\033')"`: dash has no `$'…'`, and would find the end of the quotes
+//! elsewhere.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 
-/// How an apostrophe stands among single quotes: as GNU parallel writes it, whose output is compared with ours.
+/// How an apostrophe stands among single quotes: as GNU parallel writes it, whose output is
+/// compared with ours.
 const APOSTROPHE: &str = r#"'"'"'"#;
 
 /// Words that shells read as their own where a command begins.
@@ -60,11 +62,12 @@ pub(crate) fn command(value: &OsStr) -> String {
     }
 }
 
-/// The same for a value in a shell line, with quotes around what GNU parallel puts them around. `joined`: it stands beside
-/// text with which it could be read as something else.
+/// The same for a value in a shell line, with quotes around what GNU parallel puts them around.
+/// `joined`: it stands beside text with which it could be read as something else.
 pub(crate) fn value(value: &OsStr, joined: bool) -> String {
     match joined || (is_reserved(value) && value != "-") {
-        // bash looks for braces and commas in quotes, too, where braces are around them; ksh93 for `!` in brackets.
+        // bash looks for braces and commas in quotes, too, where braces are around them; ksh93 for `!` in
+        // brackets.
         true if joined => quoted_but(value, |c| is_odd(c) || "{},!^".contains(c)),
         true => quoted(value),
         false => word(value, |c| "_-./+".contains(c)),
@@ -132,7 +135,8 @@ pub(crate) fn in_single_quotes(value: &OsStr) -> String {
     out
 }
 
-/// Makes a whole line of the bytes that were written: as they are, if that can be shown and pasted, else as text for `eval`.
+/// Makes a whole line of the bytes that were written: as they are, if that can be shown and pasted,
+/// else as text for `eval`.
 pub(crate) fn line(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
         Ok(text) if !text.chars().any(is_odd) => text,
@@ -191,7 +195,8 @@ enum DefinitionPart<'a> {
     Octal(&'a str),
 }
 
-/// Says whether a character disturbs a terminal or deceives a reader: a control character, or one that turns the writing round.
+/// Says whether a character disturbs a terminal or deceives a reader: a control character, or one
+/// that turns the writing round.
 fn is_odd(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

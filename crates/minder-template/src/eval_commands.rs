@@ -1,8 +1,9 @@
 //! The commands that read an argument as a program: where a placeholder in it would be code.
 //!
-//! This is a courtesy, by the table in `programs`: a place is refused when a known program reads it as code whatever the value
-//! is. A program's name counts wherever it can be one: in front, behind a wrapper, and behind a program that is not known.
-//! A value that happens to look like an option is not this module's subject.
+//! This is a courtesy, by the table in `programs`: a place is refused when a known program reads it
+//! as code whatever the value is. A program's name counts wherever it can be one: in front, behind
+//! a wrapper, and behind a program that is not known. A value that happens to look like an option
+//! is not this module's subject.
 
 use crate::error::Error;
 use crate::placeholder::expression::Placeholder;
@@ -24,7 +25,8 @@ pub(crate) struct Word {
     pub(crate) dynamic: bool,
     /// How many placeholders stand in it, not counting nested ones.
     pub(crate) parts: usize,
-    /// An expansion outside of the others' quotes gives a word for each element: `"$@"`, `"${v[@]}"`.
+    /// An expansion outside of the others' quotes gives a word for each element: `"$@"`,
+    /// `"${v[@]}"`.
     pub(crate) elements: bool,
     /// One of its placeholders stands for each argument, not counting nested ones.
     pub(crate) repeats: bool,
@@ -64,7 +66,8 @@ impl Word {
         self.nested = true;
     }
 
-    /// Notes a placeholder for each of `count` arguments: what ends before the last one goes to `words`.
+    /// Notes a placeholder for each of `count` arguments: what ends before the last one goes to
+    /// `words`.
     pub(crate) fn values(&mut self, placeholder: Placeholder, count: usize, words: &mut Vec<Word>) {
         for nth in 0..count {
             if nth > 0 {
@@ -92,7 +95,8 @@ impl Word {
         Word { holds, ..self.clone() }
     }
 
-    /// Returns the text of the word where each of its expansions gives the literal text that is in it.
+    /// Returns the text of the word where each of its expansions gives the literal text that is in
+    /// it.
     pub(crate) fn with_alternatives(&self) -> Vec<u8> {
         let mut text = self.text.clone();
         for (at, alternative) in self.alternatives.iter().rev() {
@@ -132,7 +136,8 @@ pub(crate) struct Reached {
     pub(crate) names: Vec<Vec<u8>>,
 }
 
-/// CheckCache a command whose words reach programs only. `harmless`: values are what `--only` says. `windows`: `cmd` is its shell.
+/// CheckCache a command whose words reach programs only. `harmless`: values are what `--only` says.
+/// `windows`: `cmd` is its shell.
 pub(crate) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> Result<Reached, Error> {
     let mut reached = Reached::default();
     let Some(first) = words.first() else {
@@ -143,7 +148,8 @@ pub(crate) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> R
     let windows = if windows || std::env::consts::FAMILY == "windows" { WINDOWS } else { &[] };
     let mut found = false;
     for (at, word) in words.iter().enumerate() {
-        // What is a program's name for sure; behind a program that is not known, only what does not follow an option.
+        // What is a program's name for sure; behind a program that is not known, only what does not follow
+        // an option.
         let known = at == 0 || wrapped;
         if !known && lists(PLAIN, first_name.as_bytes()) {
             break;
@@ -156,7 +162,8 @@ pub(crate) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> R
             if !known && unlikely && words[at - 1].is_option() {
                 continue;
             }
-            // Behind a shell's or a language's own program stands what that one reads: only the unmistakable counts.
+            // Behind a shell's or a language's own program stands what that one reads: only the unmistakable
+            // counts.
             if found && !known && !direct_flag(row.code, rest) {
                 continue;
             }
@@ -184,7 +191,8 @@ pub(crate) fn check_programs(words: &[Word], harmless: bool, windows: bool) -> R
     Ok(reached)
 }
 
-/// Refuses a text that a shell or a language reads as its program from standard input: `bash <<< {}`.
+/// Refuses a text that a shell or a language reads as its program from standard input: `bash <<<
+/// {}`.
 pub(crate) fn check_input(words: &[Word], input: &Word) -> Result<Reached, Error> {
     let mut reached = Reached::default();
     for (at, word) in words.iter().enumerate() {
@@ -238,7 +246,8 @@ fn behind<'w>(known: &str, word: &Word, rest: &'w [Word]) -> Option<&'w [Word]> 
     }
 }
 
-/// Several values where a wrapper wants one: the second would be the command that it runs. `env V={} cmd`, `timeout {} cmd`.
+/// Several values where a wrapper wants one: the second would be the command that it runs. `env
+/// V={} cmd`, `timeout {} cmd`.
 fn check_wrapped(words: &[Word]) -> Result<(), Error> {
     let program = name(&words[0]);
     let first = words.iter().position(|word| word.several);
@@ -270,7 +279,8 @@ fn check_wrapped(words: &[Word]) -> Result<(), Error> {
 /// What stands in a word's text for `<(…)`.
 pub(crate) const PROCESS: &[u8] = b"<()";
 
-/// A program that is not known before the job runs: text with blanks after its `-c` or `-e` looks like a program.
+/// A program that is not known before the job runs: text with blanks after its `-c` or `-e` looks
+/// like a program.
 fn check_unknown(words: &[Word]) -> Result<(), Error> {
     if words[0].gap.is_none() {
         return Ok(());

@@ -8,8 +8,8 @@ use crate::shell;
 /// What one job puts into the template.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// The arguments of the job: the columns of one or more input lines. A placeholder without a number stands for each of
-    /// them, blanks between words.
+    /// The arguments of the job: the columns of one or more input lines. A placeholder without a
+    /// number stands for each of them, blanks between words.
     pub columns: &'a [OsString],
     /// The number of the job, from 1: `{#}`.
     pub number: u64,
@@ -39,7 +39,8 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// What runs this line as it is, which the user answers for; by the system's shell if none is given.
+    /// What runs this line as it is, which the user answers for; by the system's shell if none is
+    /// given.
     ///
     /// # Errors
     ///

@@ -33,7 +33,8 @@ const NAMES: &[(&str, ShellSet)] = &[
     ("yash", YASH),
 ];
 
-/// Shells that no value is handed to: minder's tests do not try them, or they quote in a way of their own.
+/// Shells that no value is handed to: minder's tests do not try them, or they quote in a way of
+/// their own.
 const OTHERS: &[&str] = &[
     "csh", "elvish", "es", "fish", "hush", "lksh", "nu", "oksh", "osh", "pdksh", "posh", "rc", "rksh",
     "scsh", "tcsh", "xonsh", "ysh",
@@ -68,8 +69,8 @@ impl ShellSet {
 
     /// Returns the shells that `program`, called by `name`, may be.
     ///
-    /// A name such as `sh` or `ksh` is a link on most systems, and its end tells which shell it is. Where it does not,
-    /// the line is held to the rules of all.
+    /// A name such as `sh` or `ksh` is a link on most systems, and its end tells which shell it is.
+    /// Where it does not, the line is held to the rules of all.
     pub(crate) fn of(program: &OsStr, name: &str) -> Option<ShellSet> {
         let called = ShellSet::named(name)?;
         let real = real(program).map(|path| base_name(path.as_os_str()));

@@ -1,18 +1,20 @@
-//! Command templates: turns a template with placeholders and the values of a job into the words that are started.
+//! Command templates: turns a template with placeholders and the values of a job into the words
+//! that are started.
 //!
-//! No value becomes shell code. In a line for a POSIX shell the values are positional parameters of `sh -c LINE`, and
-//! LINE depends only on the template and on the number of values. `gzip "{}"` becomes the line `gzip "${1}"`, started
-//! with the value as a separate argument. Pasting a quoted value into the line would fail inside double quotes, where
-//! quote characters have no effect.
+//! No value becomes shell code. In a line for a POSIX shell the values are positional parameters of
+//! `sh -c LINE`, and LINE depends only on the template and on the number of values. `gzip "{}"`
+//! becomes the line `gzip "${1}"`, started with the value as a separate argument. Pasting a quoted
+//! value into the line would fail inside double quotes, where quote characters have no effect.
 //!
-//! cmd.exe and PowerShell have no such parameters. A line for them refers to environment variables, `"%MINDER_V1%"` and
-//! `$env:MINDER_V1`. The modules `windows::cmd` and `windows::powershell` explain where that is safe.
+//! cmd.exe and PowerShell have no such parameters. A line for them refers to environment variables,
+//! `"%MINDER_V1%"` and `$env:MINDER_V1`. The modules `windows::cmd` and `windows::powershell`
+//! explain where that is safe.
 //!
 //! # Three classes of places
 //!
-//! **Promised**: the shell that minder starts never evaluates a value. This holds for dash, bash (also as `sh`), busybox,
-//! zsh, ksh93, mksh and yash, and for cmd and PowerShell, which have scanners of their own. The scanner accepts only
-//! places that are known to be safe:
+//! **Promised**: the shell that minder starts never evaluates a value. This holds for dash, bash
+//! (also as `sh`), busybox, zsh, ksh93, mksh and yash, and for cmd and PowerShell, which have
+//! scanners of their own. The scanner accepts only places that are known to be safe:
 //!
 //! - `posix::builtins` lists for each shell the builtins that accept any text,
 //! - `posix::variables` the variables that may be assigned,
@@ -20,50 +22,59 @@
 //! - `posix::redirection` the operators that all shells read alike,
 //! - `posix::flow` follows values through variables.
 //!
-//! Everything else is refused, and so is every other shell, by name. The rules for `sh` are those of the shell behind its
-//! link (`kinds`), or those of all shells. yash replaces an argument that is not valid in its locale by an empty one, so
-//! it gets ASCII values only: a value is never changed.
+//! Everything else is refused, and so is every other shell, by name. The rules for `sh` are those
+//! of the shell behind its link (`kinds`), or those of all shells. yash replaces an argument that
+//! is not valid in its locale by an empty one, so it gets ASCII values only: a value is never
+//! changed.
 //!
-//! **Refused as a courtesy**: places that a known program evaluates (`programs`, `eval_commands`). Such a list is never
-//! complete.
+//! **Refused as a courtesy**: places that a known program evaluates (`programs`, `eval_commands`).
+//! Such a list is never complete.
 //!
 //! **Out of reach**: the next section lists what cannot be seen.
 //!
-//! With `--only` ([`ValueRules`]) the user states what values look like. They may then stand in places that would be
-//! refused, except where the scanner cannot follow the line.
+//! With `--only` ([`ValueRules`]) the user states what values look like. They may then stand in
+//! places that would be refused, except where the scanner cannot follow the line.
 //!
 //! # Parameters and several values
 //!
-//! The line's own `$1`, `$@`, `$#`, `shift` and `set WORDS` are refused. With `sh -c` they would be empty; here they would
-//! read or replace values. Inside a function they belong to the function, so they are allowed, and placeholders are
-//! refused instead.
+//! The line's own `$1`, `$@`, `$#`, `shift` and `set WORDS` are refused. With `sh -c` they would be
+//! empty; here they would read or replace values. Inside a function they belong to the function, so
+//! they are allowed, and placeholders are refused instead.
 //!
-//! A job may have several values. A placeholder without a number stands for all of them: outside of quotes as separate
-//! words, `"$1" "$2"`, inside quotes separated by blanks, `"${1} ${2}"`. That moves the words after it, and an option's
-//! argument may become program text or a command: `awk -v x={} f`, `v={} cmd`, `env V={} cmd`. So a template is scanned
-//! again for each number of values up to four, and refused for the numbers with which a value could become code. More than
-//! four values are treated as four.
+//! A job may have several values. A placeholder without a number stands for all of them: outside of
+//! quotes as separate words, `"$1" "$2"`, inside quotes separated by blanks, `"${1} ${2}"`. That
+//! moves the words after it, and an option's argument may become program text or a command: `awk -v
+//! x={} f`, `v={} cmd`, `env V={} cmd`. So a template is scanned again for each number of values up
+//! to four, and refused for the numbers with which a value could become code. More than four values
+//! are treated as four.
 //!
-//! The user may choose the spellings of placeholders. A placeholder that begins within a reserved word, a variable's name
-//! or another token of the shell is refused, and so is one directly after a `$` or a backslash.
+//! The user may choose the spellings of placeholders. A placeholder that begins within a reserved
+//! word, a variable's name or another token of the shell is refused, and so is one directly after a
+//! `$` or a backslash.
 //!
 //! # What the scanner cannot see
 //!
-//! - A program that evaluates its arguments or its input: a script that calls `eval`, a sourced file that calls `shift`,
-//!   `printf '%s' {} | sh`, `make X={}`, SQL.
-//! - A program of the user's that runs its arguments: with several values, `my-env V={} cmd` runs the second one.
-//!   `eval_commands` contains the programs that are known to do so.
-//! - A value that begins with `-` may be read as an option: write `--` before it, or `./{}`, or use `--no-dash-values`.
-//! - A command name that is an environment variable, `$CC`: it may be `eval`. A variable that the line sets is refused.
+//! - A program that evaluates its arguments or its input: a script that calls `eval`, a sourced
+//!   file that calls `shift`, `printf '%s' {} | sh`, `make X={}`, SQL.
+//! - A program of the user's that runs its arguments: with several values, `my-env V={} cmd` runs
+//!   the second one. `eval_commands` contains the programs that are known to do so.
+//! - A value that begins with `-` may be read as an option: write `--` before it, or `./{}`, or use
+//!   `--no-dash-values`.
+//! - A command name that is an environment variable, `$CC`: it may be `eval`. A variable that the
+//!   line sets is refused.
 //! - `{2}` in a regular expression such as `[a-z]{2}` is the second column: write `[a-z][a-z]`.
-//! - A value that reaches a later evaluation through the environment, a file or a pipe: `eval "$(cat file)"`.
-//! - Output of a program that arithmetic reads: `: {}; n=$(prog); echo $((n))` evaluates the value if `prog` prints `_`.
-//! - Arithmetic that reads an environment variable with the name of a variable of the line: `X=v`, `echo $((X))`. This is
-//!   refused if the line stores a value.
-//! - A batch file that removes the quotes of its arguments (`%~1`), or a user's variable with the name of a shell, in a line
-//!   for cmd.
-//! - Delayed expansion, if the registry enables it for every cmd: next to a pipe, `!x!` in a value is then a variable.
-//! - Aliases and shell options that the user's environment sets before the line (`BASH_ENV`, `.zshenv`).
+//! - A value that reaches a later evaluation through the environment, a file or a pipe: `eval
+//!   "$(cat file)"`.
+//! - Output of a program that arithmetic reads: `: {}; n=$(prog); echo $((n))` evaluates the value
+//!   if `prog` prints `_`.
+//! - Arithmetic that reads an environment variable with the name of a variable of the line: `X=v`,
+//!   `echo $((X))`. This is refused if the line stores a value.
+//! - A batch file that removes the quotes of its arguments (`%~1`), or a user's variable with the
+//!   name of a shell, in a line for cmd.
+//! - Delayed expansion, if the registry enables it for every cmd: next to a pipe, `!x!` in a value
+//!   is then a variable.
+//! - Aliases and shell options that the user's environment sets before the line (`BASH_ENV`,
+//!   `.zshenv`).
 
 mod checks;
 mod direct;

@@ -10,7 +10,8 @@ use crate::value_rules::ValueRules;
 pub struct Options {
     /// The placeholders.
     pub lexicon: PlaceholderSet,
-    /// The shell of shell lines; [the system's](minder_os::system_paths::system_shell) if there is none.
+    /// The shell of shell lines; [the system's](minder_os::system_paths::system_shell) if there is
+    /// none.
     pub shell: Option<OsString>,
     /// What is a shell line.
     pub form: Form,

@@ -1,15 +1,18 @@
-//! The programs that are known to read an argument as code: which argument, and what to write in its place.
+//! The programs that are known to read an argument as code: which argument, and what to write in
+//! its place.
 //!
-//! A row is: names, where the code is, the cure. In a name, a `*` at its end stands for a version (`python*` is `python3.11`, too);
-//! a second word is the program's verb (`git rebase`). In a cure, `%` is the program. The rows come from the manuals of the
-//! programs. The list can never be whole: `minder help values` says so, and what `--only` is for.
+//! A row is: names, where the code is, the cure. In a name, a `*` at its end stands for a version
+//! (`python*` is `python3.11`, too); a second word is the program's verb (`git rebase`). In a cure,
+//! `%` is the program. The rows come from the manuals of the programs. The list can never be whole:
+//! `minder help values` says so, and what `--only` is for.
 
 /// Where a program keeps its program text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Code {
     /// A shell: the first operand after an option with `c`.
     Shell,
-    /// In or after one of these options. `takes`: options with an argument. `anywhere`: also after operands.
+    /// In or after one of these options. `takes`: options with an argument. `anywhere`: also after
+    /// operands.
     Option { letters: &'static [u8], long: &'static [&'static str], takes: &'static [u8], anywhere: bool },
     /// The first operand, unless an option `e` gave one or `f` names a file.
     Operand { takes: &'static [u8] },
@@ -245,7 +248,8 @@ pub(crate) const PROGRAMS: &[Row] = &[
 /// The shell of Windows, which is one there only: elsewhere it is a program of the user's own.
 pub(crate) const WINDOWS: &[Row] = &[row(&["cmd"], Code::All, CHECK)];
 
-/// Commands that run the command in their own arguments; whatever follows them may be a program's name.
+/// Commands that run the command in their own arguments; whatever follows them may be a program's
+/// name.
 pub(crate) const WRAPPERS: &str = "\
     - ! [ apptainer builtin bundle busybox bwrap catchsegv ccache chpst chronic chroot chrt command conda coproc dbus-run-session \
     direnv distrobox doas docker dumb-init eatmydata entr env exec fakeroot fd fdfind find firejail flatpak flock gdb gosu ionice kubectl \

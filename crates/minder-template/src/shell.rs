@@ -34,12 +34,12 @@ pub(crate) struct Shell {
 
 const POWERSHELL: [&str; 2] = ["pwsh", "powershell"];
 
-/// What `cmd.exe` is called with: no commands of the registry's before ours, the quotes around the line taken off and nothing
-/// else, no second kind of variable (`cmd /?`).
+/// What `cmd.exe` is called with: no commands of the registry's before ours, the quotes around the
+/// line taken off and nothing else, no second kind of variable (`cmd /?`).
 const CMD: [&str; 4] = ["/d", "/s", "/v:off", "/c"];
 
-/// The longest line that cmd takes, in UTF-16 units, before and after variables are expanded ("Command prompt line string
-/// limitation", learn.microsoft.com).
+/// The longest line that cmd takes, in UTF-16 units, before and after variables are expanded
+/// ("Command prompt line string limitation", learn.microsoft.com).
 pub(crate) const CMD_LINE_MAX: usize = 8191;
 
 /// Whether this shell is known to quote as POSIX shells do.
@@ -158,10 +158,11 @@ pub(crate) fn units(text: &[u8]) -> usize {
     text.len() - text.iter().filter(continues).count() + text.iter().filter(|byte| **byte >= 0xf0).count()
 }
 
-/// Says whether a template's only word is a line for this shell: something beside placeholders is not plain.
+/// Says whether a template's only word is a line for this shell: something beside placeholders is
+/// not plain.
 ///
-/// To cmd, `^` and `%` mean something and a backslash does not: `C:\tools\x.exe` is a program. So is a whole path of one with blanks,
-/// as Windows is full of them.
+/// To cmd, `^` and `%` mean something and a backslash does not: `C:\tools\x.exe` is a program. So
+/// is a whole path of one with blanks, as Windows is full of them.
 pub(crate) fn is_line(word: &[u8], lexicon: &PlaceholderSet, dialect: Dialect) -> bool {
     let plain: &[u8] = match dialect {
         Dialect::Cmd => b"_-./:@+\\~#$[]{}",
@@ -183,7 +184,8 @@ pub(crate) fn is_line(word: &[u8], lexicon: &PlaceholderSet, dialect: Dialect) -
     false
 }
 
-/// Whether this is the path of one program and nothing else: from a drive or a server on, with one `.exe` or `.com`, at its end.
+/// Whether this is the path of one program and nothing else: from a drive or a server on, with one
+/// `.exe` or `.com`, at its end.
 fn is_path(word: &[u8]) -> bool {
     let drive = word.first().is_some_and(u8::is_ascii_alphabetic) && word[1..].starts_with(b":\\");
     let rest = match word {

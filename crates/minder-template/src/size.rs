@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use crate::placeholder::expression::{DefinitionPart, Placeholder, Source};
 use crate::placeholder::transform::Transform;
 
-/// The bytes that the words of a job take at most, each with the byte that ends it, while arguments are added.
+/// The bytes that the words of a job take at most, each with the byte that ends it, while arguments
+/// are added.
 ///
 /// ```
 /// use minder_template::{Options, Template};
@@ -22,7 +23,8 @@ pub struct Size {
     /// What is there once, and what is there for each argument.
     pub(crate) once: usize,
     pub(crate) each: usize,
-    /// The same for what the last arguments add: which ones they are is known at the end only, so this is the most.
+    /// The same for what the last arguments add: which ones they are is known at the end only, so
+    /// this is the most.
     last: usize,
     last_each: usize,
 }
@@ -57,13 +59,14 @@ impl Size {
     }
 }
 
-/// The length of a job's command as it is written: its words with a blank between them, and one byte
-/// that ends it.
+/// The length of a job's command as it is written: its words with a blank between them, and one
+/// byte that ends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CommandLength {
     /// What is there once. The blank behind the last argument, which is not there, is taken off.
     pub once: usize,
-    /// What each argument adds beside itself: blanks, and what stands around it in words that are repeated.
+    /// What each argument adds beside itself: blanks, and what stands around it in words that are
+    /// repeated.
     pub each: usize,
     /// How often each argument is there.
     pub times: usize,
@@ -89,8 +92,8 @@ pub(crate) const ANY: usize = usize::MAX;
 const NUMBER_MAX: usize = 20;
 
 impl DefinitionPart {
-    /// Adds what an argument and its place, from 0, cost here; without one, what is there anyway. `outer`: what a placeholder
-    /// without a number takes.
+    /// Adds what an argument and its place, from 0, cost here; without one, what is there anyway.
+    /// `outer`: what a placeholder without a number takes.
     pub(crate) fn measure(
         &self,
         argument: Option<(usize, &OsStr)>,

@@ -33,13 +33,14 @@ enum TemplateKind {
 impl Template {
     /// Parses what stands before `:::`.
     ///
-    /// One word with blanks or shell characters is a shell line; several words, or one plain word, are run directly. A template
-    /// without any placeholder gets the value appended as a last word. [`Options`] change both.
+    /// One word with blanks or shell characters is a shell line; several words, or one plain word,
+    /// are run directly. A template without any placeholder gets the value appended as a last
+    /// word. [`Options`] change both.
     ///
     /// # Errors
     ///
-    /// When there is no command, when the line cannot be followed exactly (an open quote, an unknown shell), and
-    /// when a placeholder stands where its value would become code.
+    /// When there is no command, when the line cannot be followed exactly (an open quote, an
+    /// unknown shell), and when a placeholder stands where its value would become code.
     ///
     /// ```
     /// use minder_template::{Job, Options, Template};
@@ -63,7 +64,8 @@ impl Template {
         Ok(Template { body, demand: options.demand.clone(), lenient: options.missing_is_empty })
     }
 
-    /// A template without a command: each job's arguments are a line for the shell, as whoever asks for this knows.
+    /// A template without a command: each job's arguments are a line for the shell, as whoever asks
+    /// for this knows.
     pub fn script(shell: Option<&OsStr>) -> Template {
         Template {
             body: TemplateKind::Script(shell::shell(shell)),
@@ -72,8 +74,8 @@ impl Template {
         }
     }
 
-    /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text, several values joined by
-    /// a blank.
+    /// Takes a text with placeholders that is no command, such as a tag. Its only word is the text,
+    /// several values joined by a blank.
     pub fn text(word: &OsString, options: &Options) -> Template {
         Template {
             body: TemplateKind::Direct(direct::DirectCommand::text(word, options)),
@@ -84,14 +86,16 @@ impl Template {
 
     /// Expands the template for one job: the program first, then its arguments.
     ///
-    /// A shell line depends on the number of the job's arguments, never on what they are. One for `cmd.exe` or PowerShell also
-    /// depends on which are empty; it is the last word here, and its values are in the variables of [`invocation`](Self::invocation).
+    /// A shell line depends on the number of the job's arguments, never on what they are. One for
+    /// `cmd.exe` or PowerShell also depends on which are empty; it is the last word here, and
+    /// its values are in the variables of [`invocation`](Self::invocation).
     ///
     /// # Errors
     ///
-    /// When a placeholder asks for a column that the input has not, or for the number of jobs and the job does not say it; when
-    /// with so many arguments a value would become code, or one value is needed; when a value that is used holds a NUL byte, or
-    /// what the shell cannot be handed.
+    /// When a placeholder asks for a column that the input has not, or for the number of jobs and
+    /// the job does not say it; when with so many arguments a value would become code, or one
+    /// value is needed; when a value that is used holds a NUL byte, or what the shell cannot be
+    /// handed.
     pub fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let Invocation { mut words, tail, .. } = self.invocation(job)?;
         words.extend(tail);
@@ -123,7 +127,8 @@ impl Template {
         size
     }
 
-    /// The bytes that the words of [`argv`](Self::argv) take at most, each with the byte that ends it.
+    /// The bytes that the words of [`argv`](Self::argv) take at most, each with the byte that ends
+    /// it.
     pub fn size_of(&self, columns: &[OsString]) -> usize {
         let mut size = self.size();
         for column in columns {
@@ -139,13 +144,14 @@ impl Template {
         size.add(cost);
     }
 
-    /// The bytes of a job without any argument; with [`cost`](Self::cost), a plain reckoning in place of a [`Size`].
+    /// The bytes of a job without any argument; with [`cost`](Self::cost), a plain reckoning in
+    /// place of a [`Size`].
     pub fn base(&self) -> usize {
         self.size().bytes()
     }
 
-    /// What one more argument adds at most, whichever column it is. Where a word is repeated and also asks for a column by its number,
-    /// that column counts once.
+    /// What one more argument adds at most, whichever column it is. Where a word is repeated and
+    /// also asks for a column by its number, that column counts once.
     pub fn cost(&self, argument: &OsStr) -> usize {
         let mut cost = Size::default();
         self.measure(Some((size::ANY, argument)), &mut cost);
@@ -191,7 +197,8 @@ impl Template {
         }
     }
 
-    /// How many bytes a job's line may have with its values, where its shell takes less than the system.
+    /// How many bytes a job's line may have with its values, where its shell takes less than the
+    /// system.
     pub fn bytes_max(&self) -> Option<usize> {
         match &self.body {
             TemplateKind::Environment(line) => line.bytes_max(),
@@ -200,7 +207,8 @@ impl Template {
         }
     }
 
-    /// The largest column number that the template asks for, `{3}`; 0 if there is none. `{-3}` does not count.
+    /// The largest column number that the template asks for, `{3}`; 0 if there is none. `{-3}` does
+    /// not count.
     pub fn max_column(&self) -> u32 {
         self.placeholders().map(Placeholder::max_column).max().unwrap_or(0)
     }
@@ -244,8 +252,9 @@ impl Template {
         out
     }
 
-    /// Writes the job's command as a person would type it: pasted into any POSIX shell, it does the same. A line end in a value or
-    /// in the template is one in what is written. (Lines for cmd and PowerShell are for reading, with all control characters escaped.)
+    /// Writes the job's command as a person would type it: pasted into any POSIX shell, it does the
+    /// same. A line end in a value or in the template is one in what is written. (Lines for cmd
+    /// and PowerShell are for reading, with all control characters escaped.)
     pub fn display(&self, job: &Job<'_>) -> String {
         match &self.body {
             TemplateKind::Direct(words) => words.display(job),

@@ -57,8 +57,8 @@ impl TemplateLine {
         matches!(self.text.get(seen.at + seen.length), Some(b'<' | b'>'))
     }
 
-    /// Whether a placeholder stands beside text that the shell reads as more than text, so that a plain value could be read with
-    /// it: `$x{}`, `{1..{}}`, `~{}`, `{}=x`.
+    /// Whether a placeholder stands beside text that the shell reads as more than text, so that a
+    /// plain value could be read with it: `$x{}`, `{1..{}}`, `~{}`, `{}=x`.
     pub(crate) fn is_joined(&self, seen: &PlaceholderSite) -> bool {
         let ends = |byte: &u8| b" \t\n;&|()<>'\"".contains(byte);
         let soft =

@@ -19,7 +19,8 @@ pub struct ValueRules {
 }
 
 impl ValueRules {
-    /// Takes the values that match `only` from their start to their end, and, with `no_dash`, that do not begin with `-`.
+    /// Takes the values that match `only` from their start to their end, and, with `no_dash`, that
+    /// do not begin with `-`.
     ///
     /// # Errors
     ///
@@ -44,7 +45,8 @@ impl ValueRules {
         }
     }
 
-    /// Says whether the user answers for what values are, so that they may stand where they are code.
+    /// Says whether the user answers for what values are, so that they may stand where they are
+    /// code.
     pub(crate) fn is_harmless(&self) -> bool {
         self.only.is_some()
     }

@@ -1,4 +1,5 @@
-//! A command that takes its tree with it: after `kill -9` of this process nothing of what it started lives on.
+//! A command that takes its tree with it: after `kill -9` of this process nothing of what it
+//! started lives on.
 
 #![expect(clippy::print_stdout, reason = "an example says what it saw")]
 
@@ -8,7 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("kid") {
         return Ok(());
     }
-    // First thing, before any thread: on Linux this returns in another process than the one that called.
+    // First thing, before any thread: on Linux this returns in another process than the one that
+    // called.
     let guard = Guard::enter(&GuardOptions::new())?;
     let guardians = match guard.guardians() {
         Ok(guardians) => format!("guarded by {} and {}", guardians.outer, guardians.inner),

@@ -1,4 +1,5 @@
-//! `hundred [COUNT]`: a hundred copies of itself and one wait, in which every byte, end and exit code is checked.
+//! `hundred [COUNT]`: a hundred copies of itself and one wait, in which every byte, end and exit
+//! code is checked.
 
 use std::{collections::HashMap, io::Write, process::ExitCode};
 

@@ -1,4 +1,5 @@
-//! Waits for descriptors that are no children: readiness, by the best mechanism of the machine or one of choice.
+//! Waits for descriptors that are no children: readiness, by the best mechanism of the machine or
+//! one of choice.
 
 #![expect(clippy::print_stdout, reason = "an example says what it saw")]
 

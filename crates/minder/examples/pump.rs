@@ -1,4 +1,5 @@
-//! A host that is busy with other things: a pump listens on a thread of its own, and the host takes what has come.
+//! A host that is busy with other things: a pump listens on a thread of its own, and the host takes
+//! what has come.
 
 #![expect(clippy::print_stdout, reason = "an example says what it saw")]
 

@@ -7,24 +7,26 @@ use std::time::{Duration, Instant};
 /// How many times the bound for even reading is so much that only what is seen at once is read.
 const CROWDED: u64 = 4;
 
-/// Output that waits in files, and the bound that makes a [`ChildSet`](crate::ChildSet) read some children before others.
+/// Output that waits in files, and the bound that makes a [`ChildSet`](crate::ChildSet) read some
+/// children before others.
 ///
-/// A child's output that is kept until its end and does not fit into memory goes to a file. If all children were read
-/// evenly, all of their output would be in files at the same time. Above the bound a set reads few children at a time,
-/// those of the lowest [`SpawnOptions::rank`](crate::SpawnOptions::rank), until they end. The others block when their pipes
-/// are full. So no more waits in files than has to:
+/// A child's output that is kept until its end and does not fit into memory goes to a file. If all
+/// children were read evenly, all of their output would be in files at the same time. Above the
+/// bound a set reads few children at a time, those of the lowest
+/// [`SpawnOptions::rank`](crate::SpawnOptions::rank), until they end. The others block when their
+/// pipes are full. So no more waits in files than has to:
 ///
-/// - How many are read is at least [`Limits::readers_min`](crate::Limits::readers_min), and more where that brings more
-///   bytes. While one is silent for 50 ms, the next is read as well.
-/// - A child whose output fits into memory is never held. Nor is one that writes less than 64 KiB a second, that exited, that
-///   is being killed, or whose output is handed over as it comes.
-/// - Children that are held are read a little all the time, each in turn, so that none waits for ever: a sixteenth of what
-///   the others are, and a piece of 64 KiB every 50 ms.
-/// - Above four times the bound, while output of a live child ([`Delivery::Live`](crate::Delivery::Live)) moves, no other
-///   child is read more than this.
+/// - How many are read is at least [`Limits::readers_min`](crate::Limits::readers_min), and more
+///   where that brings more bytes. While one is silent for 50 ms, the next is read as well.
+/// - A child whose output fits into memory is never held. Nor is one that writes less than 64 KiB a
+///   second, that exited, that is being killed, or whose output is handed over as it comes.
+/// - Children that are held are read a little all the time, each in turn, so that none waits for
+///   ever: a sixteenth of what the others are, and a piece of 64 KiB every 50 ms.
+/// - Above four times the bound, while output of a live child
+///   ([`Delivery::Live`](crate::Delivery::Live)) moves, no other child is read more than this.
 ///
-/// Sets whose output goes to one place share one backlog. Bytes count from when they are written to a file until the file,
-/// or the [`Spilled`](crate::Spilled) that the caller was given, is dropped.
+/// Sets whose output goes to one place share one backlog. Bytes count from when they are written to
+/// a file until the file, or the [`Spilled`](crate::Spilled) that the caller was given, is dropped.
 #[derive(Debug)]
 pub struct Backlog {
     even_max: u64,
@@ -56,8 +58,8 @@ impl Backlog {
         self.bytes() > self.even_max
     }
 
-    /// Whether so much waits that only what is seen at once is worth reading, and that is not silent: it moved less than
-    /// `within` ago.
+    /// Whether so much waits that only what is seen at once is worth reading, and that is not
+    /// silent: it moved less than `within` ago.
     pub(crate) fn is_crowded(&self, within: Duration) -> bool {
         let shown_at = self.shown_at.load(Ordering::Relaxed);
         let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);

@@ -13,9 +13,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
 ///
-/// Dropping it neither kills the child nor forgets to reap it: a child that ended is reaped then; one that still runs is
-/// handed to nobody, and stays a zombie after its end until this process ends. Keep it, or use a
-/// [`ChildSet`](crate::ChildSet).
+/// Dropping it neither kills the child nor forgets to reap it: a child that ended is reaped then;
+/// one that still runs is handed to nobody, and stays a zombie after its end until this process
+/// ends. Keep it, or use a [`ChildSet`](crate::ChildSet).
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -38,9 +38,10 @@ pub struct Child {
 
 /// How to end a child and everything that it started.
 ///
-/// A tree is the child's own process group (or job object) and those descendants outside it that can be found. On Unix a
-/// child that was started with [`Group::Inherit`](crate::Group::Inherit) has no group of its own:
-/// it is killed with those of its descendants that can be found. On Windows that makes no difference.
+/// A tree is the child's own process group (or job object) and those descendants outside it that
+/// can be found. On Unix a child that was started with [`Group::Inherit`](crate::Group::Inherit)
+/// has no group of its own: it is killed with those of its descendants that can be found. On
+/// Windows that makes no difference.
 ///
 /// ```
 /// use minder::Kill;
@@ -80,8 +81,9 @@ impl Kill {
 
     /// Asks first (`SIGTERM`, then `SIGCONT` for those that are stopped) and insists after `grace`.
     ///
-    /// With a [`ChildSet`](crate::ChildSet) the set insists by itself, also when the child has ended and others of its
-    /// group have not. A lone [`Child`] has nobody to do so: it is only asked, and the caller insists.
+    /// With a [`ChildSet`](crate::ChildSet) the set insists by itself, also when the child has
+    /// ended and others of its group have not. A lone [`Child`] has nobody to do so: it is only
+    /// asked, and the caller insists.
     ///
     /// - Windows: there is nothing to ask a process with; it is killed at once.
     pub const fn after(grace: Duration) -> Self {
@@ -91,16 +93,19 @@ impl Kill {
         how
     }
 
-    /// Sends each of these signals, by its number, and waits so long for the tree to end; then insists as [`NOW`](Self::NOW)
-    /// does, whatever the last signal was. Without signals it is `NOW`.
+    /// Sends each of these signals, by its number, and waits so long for the tree to end; then
+    /// insists as [`NOW`](Self::NOW) does, whatever the last signal was. Without signals it is
+    /// `NOW`.
     ///
-    /// `SIGCONT` follows each signal, so that those that are stopped take it, but for a signal that stops. A pause may last
-    /// some milliseconds longer, and is never shorter. A lone [`Child`] is sent the first signal only.
+    /// `SIGCONT` follows each signal, so that those that are stopped take it, but for a signal that
+    /// stops. A pause may last some milliseconds longer, and is never shorter. A lone [`Child`]
+    /// is sent the first signal only.
     ///
     /// - Windows: as [`after`](Self::after), killed at once.
     ///
     /// # Errors
-    /// `InvalidInput` for more than [`STEPS_MAX`](Self::STEPS_MAX) signals, and for a number that is no signal here.
+    /// `InvalidInput` for more than [`STEPS_MAX`](Self::STEPS_MAX) signals, and for a number that
+    /// is no signal here.
     pub fn sequence(signals: &[(i32, Duration)]) -> Result<Self> {
         let invalid = |why| Err(Error::own(ErrorKind::InvalidInput, "make a sequence of signals", why));
         if signals.len() > Self::STEPS_MAX {
@@ -160,7 +165,8 @@ impl Child {
         self.process.pid()
     }
 
-    /// Takes our end of the standard input, if that is a pipe. Writes to it block; closing it ends the child's input.
+    /// Takes our end of the standard input, if that is a pipe. Writes to it block; closing it ends
+    /// the child's input.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.stdin.take()
     }
@@ -188,8 +194,8 @@ impl Child {
         Ok(exit)
     }
 
-    /// Waits for the end of the child, however long that takes. Our end of its input is closed first, since a child that
-    /// reads to the end of it would wait for us.
+    /// Waits for the end of the child, however long that takes. Our end of its input is closed
+    /// first, since a child that reads to the end of it would wait for us.
     ///
     /// # Errors
     /// Only those of a system call that should not fail. A child that somebody else reaped has
@@ -229,7 +235,8 @@ impl Child {
         Ok(exit)
     }
 
-    /// Kills the child and what it started, or asks it to end: see [`Kill`]. Without effect once it was reaped.
+    /// Kills the child and what it started, or asks it to end: see [`Kill`]. Without effect once it
+    /// was reaped.
     ///
     /// # Errors
     /// `PermissionDenied` for a child that became another user's.

@@ -10,8 +10,8 @@ const POOL_MAX: usize = 16;
 
 /// Bytes that a child wrote, owned by whoever holds the chunk.
 ///
-/// The memory counts against [`Limits::bytes_max`](crate::Limits::bytes_max) until the chunk is dropped: a caller
-/// that keeps chunks keeps the room that children wait for.
+/// The memory counts against [`Limits::bytes_max`](crate::Limits::bytes_max) until the chunk is
+/// dropped: a caller that keeps chunks keeps the room that children wait for.
 pub struct Chunk {
     bytes: Vec<u8>,
     charged: usize,
@@ -37,8 +37,9 @@ impl Chunk {
         fits
     }
 
-    /// Appends the bytes of `other`: in the memory that is there, else in more of it, up to `max` bytes, as far as the
-    /// account has room. Gives `other` back when it must stay a chunk of its own.
+    /// Appends the bytes of `other`: in the memory that is there, else in more of it, up to `max`
+    /// bytes, as far as the account has room. Gives `other` back when it must stay a chunk of
+    /// its own.
     pub(crate) fn absorb(&mut self, other: Chunk, max: usize) -> Option<Chunk> {
         if self.extend_within(&other) {
             return None;
@@ -59,7 +60,8 @@ impl Chunk {
         None
     }
 
-    /// Counts the chunk in its child's share, or no longer: whoever takes it off bounds that child's chunks himself.
+    /// Counts the chunk in its child's share, or no longer: whoever takes it off bounds that
+    /// child's chunks himself.
     pub(crate) fn count_in_share(&mut self, yes: bool) {
         if let Some(account) = self.account.as_ref().filter(|_| self.in_share != yes) {
             match yes {
@@ -144,7 +146,8 @@ impl Budget {
         self.used.load(Ordering::Acquire)
     }
 
-    /// Asks to be rung when there is room. Look once more *after* this: room that came before is not announced.
+    /// Asks to be rung when there is room. Look once more *after* this: room that came before is
+    /// not announced.
     pub(crate) fn ask_for_room(&self) {
         self.starved.store(true, Ordering::SeqCst);
     }
@@ -163,8 +166,8 @@ impl Account {
         Arc::new(Self { used: AtomicUsize::new(0), max, budget: Arc::clone(budget) })
     }
 
-    /// Whether `more` bytes fit into this child's share and into the whole. A share that is empty always fits one
-    /// piece: otherwise a piece larger than the bound would wait for ever.
+    /// Whether `more` bytes fit into this child's share and into the whole. A share that is empty
+    /// always fits one piece: otherwise a piece larger than the bound would wait for ever.
     pub(crate) fn has_room(&self, more: usize) -> bool {
         let used = self.used.load(Ordering::SeqCst);
         used == 0
@@ -183,8 +186,8 @@ impl Account {
     }
 
     fn release(&self, bytes: usize, in_share: bool, mut buffer: Vec<u8>) {
-        // 1. The room is given back before `starved` is read, and whoever sets `starved` looks for room afterwards:
-        //    one of the two sees the other, so that no held child is forgotten.
+        // 1. The room is given back before `starved` is read, and whoever sets `starved` looks for room
+        //    afterwards: one of the two sees the other, so that no held child is forgotten.
         self.used.fetch_sub(if in_share { bytes } else { 0 }, Ordering::SeqCst);
         self.budget.used.fetch_sub(bytes, Ordering::SeqCst);
         if self.budget.starved.swap(false, Ordering::SeqCst) {

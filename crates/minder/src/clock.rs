@@ -7,14 +7,16 @@ use crate::{Error, ErrorKind, Result};
 
 /// A faster tick of the system's clock, for as long as this lives.
 ///
-/// Windows lets threads that wait for a time go on at a tick: every 15.6 ms by default, so that a time-out of 1 ms may last
-/// 16. Waits of this library do not need a faster one where there are high-resolution timers (Windows 10, version 1803, and
-/// later); nothing of this library asks for one by itself. It is for the rest of a program: sleeps, time-outs of other
-/// libraries.
+/// Windows lets threads that wait for a time go on at a tick: every 15.6 ms by default, so that a
+/// time-out of 1 ms may last
+/// 16. Waits of this library do not need a faster one where there are high-resolution timers
+///     (Windows 10, version 1803, and
+/// later); nothing of this library asks for one by itself. It is for the rest of a program: sleeps,
+/// time-outs of other libraries.
 ///
-/// It costs power, since the processor wakes at each tick. Before Windows 10, version 2004, the fastest tick that any process
-/// asks for is everybody's; since then each has its own (learn.microsoft.com, `timeBeginPeriod`). Several may live at the same
-/// time; the fastest counts.
+/// It costs power, since the processor wakes at each tick. Before Windows 10, version 2004, the
+/// fastest tick that any process asks for is everybody's; since then each has its own
+/// (learn.microsoft.com, `timeBeginPeriod`). Several may live at the same time; the fastest counts.
 ///
 /// - Other systems: `Unsupported`; their timers know no tick.
 ///
@@ -33,10 +35,12 @@ pub struct TickPeriod {
 }
 
 impl TickPeriod {
-    /// Asks for a tick that comes this often, in whole milliseconds, rounded down; less than one is one.
+    /// Asks for a tick that comes this often, in whole milliseconds, rounded down; less than one is
+    /// one.
     ///
     /// # Errors
-    /// `InvalidInput` for what the system does not offer; `Unsupported` where there is no tick to ask for.
+    /// `InvalidInput` for what the system does not offer; `Unsupported` where there is no tick to
+    /// ask for.
     pub fn request(period: Duration) -> Result<Self> {
         let millis = u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1);
         match tick::begin(millis) {

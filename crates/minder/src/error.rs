@@ -9,8 +9,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// What went wrong, with the operation and the thing it was tried on.
 ///
-/// A child that fails is no error: its [`Status`](crate::Status) says so. Printed, an error is one line in lower
-/// case that names the thing, followed by the cure where one is known.
+/// A child that fails is no error: its [`Status`](crate::Status) says so. Printed, an error is one
+/// line in lower case that names the thing, followed by the cure where one is known.
 ///
 /// ```
 /// let error = minder::Command::new("no-such-program-anywhere").spawn().unwrap_err();
@@ -39,15 +39,18 @@ pub enum ErrorKind {
     PermissionDenied,
     /// No descriptor, process, or memory is free **now**: end a child of yours and try again.
     Exhausted,
-    /// The arguments and the environment together, or one argument alone, are longer than the system takes.
+    /// The arguments and the environment together, or one argument alone, are longer than the
+    /// system takes.
     TooLong,
-    /// The caller's request makes no sense: a NUL in an argument, a source that is registered twice.
+    /// The caller's request makes no sense: a NUL in an argument, a source that is registered
+    /// twice.
     InvalidInput,
     /// The token, descriptor or process is not, or no longer, known.
     Unknown,
     /// This system, or this machine's policy, has no such mechanism.
     Unsupported,
-    /// A limit that the caller set is reached, such as [`Limits::children_max`](crate::Limits::children_max).
+    /// A limit that the caller set is reached, such as
+    /// [`Limits::children_max`](crate::Limits::children_max).
     Limit,
     /// Anything else: see [`Error::io`].
     Other,

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::backlog::Charge;
 use crate::chunk::Chunk;
 
-/// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a [`Poller`](crate::Poller).
+/// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a
+/// [`Poller`](crate::Poller).
 ///
 /// A set hands out tokens and never uses one twice. With a poller the caller chooses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,7 +24,8 @@ impl Token {
 
 /// What to be told of a source, and how often.
 ///
-/// Level-triggered unless said otherwise: what is ready and was not served is told again by every wait.
+/// Level-triggered unless said otherwise: what is ready and was not served is told again by every
+/// wait.
 ///
 /// ```
 /// use minder::Interest;
@@ -45,16 +47,19 @@ impl Interest {
     const ONESHOT: u8 = 4;
     const EDGE: u8 = 8;
 
-    /// The same, told once: the source stays registered and silent until [`Poller::modify`](crate::Poller::modify).
+    /// The same, told once: the source stays registered and silent until
+    /// [`Poller::modify`](crate::Poller::modify).
     pub const fn oneshot(self) -> Self {
         Self(self.0 & !Self::EDGE | Self::ONESHOT)
     }
 
-    /// The same, edge-triggered: told when it becomes ready, and not again while it stays so. It may be told more often
-    /// than that, when more bytes come. Whoever asks for this reads, or writes, until that would block.
+    /// The same, edge-triggered: told when it becomes ready, and not again while it stays so. It
+    /// may be told more often than that, when more bytes come. Whoever asks for this reads, or
+    /// writes, until that would block.
     ///
     /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` have it.
-    /// - The backend `poll` refuses it (`Unsupported`), as do `io_uring` before, and those of Windows but for processes.
+    /// - The backend `poll` refuses it (`Unsupported`), as do `io_uring` before, and those of
+    ///   Windows but for processes.
     pub const fn edge(self) -> Self {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }
@@ -102,7 +107,8 @@ pub enum Status {
         /// Whether it left a core file.
         core_dumped: bool,
     },
-    /// It ended, but somebody else in this process took its status first, or the system keeps none (`SIGCHLD` ignored).
+    /// It ended, but somebody else in this process took its status first, or the system keeps none
+    /// (`SIGCHLD` ignored).
     Unknown,
 }
 
@@ -142,8 +148,9 @@ pub struct Usage {
     pub system: Duration,
     /// The largest resident set, in bytes.
     ///
-    /// - Unix: at least that of the process that started the child (measured: `/bin/echo` started by a host of 300 MB
-    ///   reports 309 MB), since the child begins in its parent's memory. Not a child's figure in a big host.
+    /// - Unix: at least that of the process that started the child (measured: `/bin/echo` started
+    ///   by a host of 300 MB reports 309 MB), since the child begins in its parent's memory. Not a
+    ///   child's figure in a big host.
     pub max_rss: Option<u64>,
 }
 
@@ -162,13 +169,15 @@ pub struct Exit {
 pub struct Outcome {
     /// Its end.
     pub exit: Exit,
-    /// Whether its pipes were closed by us, since something that it left behind still held them, silently.
+    /// Whether its pipes were closed by us, since something that it left behind still held them,
+    /// silently.
     pub leaked: bool,
     /// Whether members of its process group live on (a daemon, a background job).
     pub left_running: bool,
     /// Bytes of output that were dropped, by the caller's choice, when memory was full.
     pub dropped: u64,
-    /// Whether an order to kill it was given while its process ran, by the caller or by its deadline.
+    /// Whether an order to kill it was given while its process ran, by the caller or by its
+    /// deadline.
     pub killed: bool,
     /// Whether its deadline came while its process ran: then that order was the deadline's.
     pub timed_out: bool,
@@ -181,7 +190,8 @@ pub struct Outcome {
 pub struct Spilled {
     /// The file, open for reading and writing.
     pub file: File,
-    /// Its path, if it has a name: whoever takes it removes it. Without a name it goes with the last handle.
+    /// Its path, if it has a name: whoever takes it removes it. Without a name it goes with the
+    /// last handle.
     pub path: Option<PathBuf>,
     /// Where the bytes begin.
     pub start: u64,
@@ -193,8 +203,9 @@ pub struct Spilled {
 
 /// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::Pump).
 ///
-/// For one child they come in this order: `Output` and `Eof` of each stream, in the order of the bytes; `Exited`
-/// whenever it exits, be it before its last bytes were read; `Done` last, after everything else.
+/// For one child they come in this order: `Output` and `Eof` of each stream, in the order of the
+/// bytes; `Exited` whenever it exits, be it before its last bytes were read; `Done` last, after
+/// everything else.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -209,7 +220,8 @@ pub enum Event {
     Writable(Token),
     /// Nothing more comes from this stream.
     Eof(Token, Stream),
-    /// The child stopped, by this signal (job control). `SIGTTIN` and `SIGTTOU` mean that it wants the terminal.
+    /// The child stopped, by this signal (job control). `SIGTTIN` and `SIGTTOU` mean that it wants
+    /// the terminal.
     Stopped(Token, i32),
     /// The child's process ended. What it started may live on, and its output may not be over.
     Exited(Token, Exit),

@@ -1,4 +1,5 @@
-//! The one object that changes the process itself: its signals, its descriptor limit, and who dies with it.
+//! The one object that changes the process itself: its signals, its descriptor limit, and who dies
+//! with it.
 //!
 //! The long documentation is at [`Guard`]; the mechanism is in `sys/guard`.
 
@@ -39,8 +40,9 @@ impl GuardOptions {
         self
     }
 
-    /// Chooses whether there are guardians. Without, this process stays the only one: signals work the same, and
-    /// `kill -9` of it leaves its jobs running, where no job objects hold them as on Windows.
+    /// Chooses whether there are guardians. Without, this process stays the only one: signals work
+    /// the same, and `kill -9` of it leaves its jobs running, where no job objects hold them as
+    /// on Windows.
     pub fn guardians(mut self, guardians: bool) -> Self {
         self.setup.guardians = guardians;
         self
@@ -80,14 +82,15 @@ pub struct Guardians {
 
 /// Holds the process's signals and ties its tree to its life.
 ///
-/// Everything else in this crate leaves the process as its host made it. A command that *is* the process takes a
-/// [`Guard`] first thing, and gets from it what a library must not take: the signals as a stream that a loop can wait on,
-/// and the promise that nothing of its tree outlives it, even when it is killed by `kill -9`.
+/// Everything else in this crate leaves the process as its host made it. A command that *is* the
+/// process takes a [`Guard`] first thing, and gets from it what a library must not take: the
+/// signals as a stream that a loop can wait on, and the promise that nothing of its tree outlives
+/// it, even when it is killed by `kill -9`.
 ///
 /// # How it works
 ///
-/// On Linux the process that was started becomes the *outer guardian*, forks the *inner guardian*, and that one forks the
-/// *runner*, which alone returns from [`Guard::enter`]:
+/// On Linux the process that was started becomes the *outer guardian*, forks the *inner guardian*,
+/// and that one forks the *runner*, which alone returns from [`Guard::enter`]:
 ///
 /// ```text
 /// outer guardian   what the user started and the shell waits for; relays signals, repeats the runner's end
@@ -96,54 +99,63 @@ pub struct Guardians {
 ///        └ jobs
 /// ```
 ///
-/// Both guardians are subreapers, so whatever is orphaned below them becomes their child, also what has left its group
-/// and session. The three watch each other. Whoever of the guardians outlives the first death kills the whole tree, and
-/// repeats until the kernel says that there is no child left.
+/// Both guardians are subreapers, so whatever is orphaned below them becomes their child, also what
+/// has left its group and session. The three watch each other. Whoever of the guardians outlives
+/// the first death kills the whole tree, and repeats until the kernel says that there is no child
+/// left.
 ///
 /// # What is promised
 ///
-/// After `SIGKILL` of any one of the three, of the outer or the inner guardian together with the runner, of the process
-/// group, of the session, or of all processes of the program's name or path, also while others of the three are
-/// stopped, or the run is by Ctrl-Z: nothing that descends from the run lives one second later. The caller sees an end by
-/// `SIGKILL` (137 in a shell). After a normal end ([`Guard::leave`]) daemons that jobs left behind live on;
-/// [`Guard::adopted`] names them. After every other end they die.
+/// After `SIGKILL` of any one of the three, of the outer or the inner guardian together with the
+/// runner, of the process group, of the session, or of all processes of the program's name or path,
+/// also while others of the three are stopped, or the run is by Ctrl-Z: nothing that descends from
+/// the run lives one second later. The caller sees an end by `SIGKILL` (137 in a shell). After a
+/// normal end ([`Guard::leave`]) daemons that jobs left behind live on; [`Guard::adopted`] names
+/// them. After every other end they die.
 ///
 /// What is *not* promised:
 ///
-/// * Both guardians killed at once: the runner then kills its own descendants, but daemons that the inner guardian had
-///   adopted live on. All three killed at once (`killall /path/to/program` finds all three by their file): the jobs live.
-/// * Processes that belong wholly to another user (`sudo`, `su`): a run without privileges may not signal them. They are
-///   named on stderr after a second, and left. Plain setuid programs whose real user is still ours are killed.
-/// * Work handed to somebody else: `docker run`, `systemd-run`, `at`, a server that was running before, the far side of
-///   `ssh`.
-/// * Processes that cannot take their `SIGKILL`, since a file server is dead, a tracer holds them or their cgroup is
-///   frozen. They have it, start nothing any more, and end when they can; nobody waits for them longer than a second.
-/// * A tree that forks faster than a starved machine lets the guardian look. Not seen with fifty processes at once; a PID
-///   namespace would be the proof.
+/// * Both guardians killed at once: the runner then kills its own descendants, but daemons that the
+///   inner guardian had adopted live on. All three killed at once (`killall /path/to/program` finds
+///   all three by their file): the jobs live.
+/// * Processes that belong wholly to another user (`sudo`, `su`): a run without privileges may not
+///   signal them. They are named on stderr after a second, and left. Plain setuid programs whose
+///   real user is still ours are killed.
+/// * Work handed to somebody else: `docker run`, `systemd-run`, `at`, a server that was running
+///   before, the far side of `ssh`.
+/// * Processes that cannot take their `SIGKILL`, since a file server is dead, a tracer holds them
+///   or their cgroup is frozen. They have it, start nothing any more, and end when they can; nobody
+///   waits for them longer than a second.
+/// * A tree that forks faster than a starved machine lets the guardian look. Not seen with fifty
+///   processes at once; a PID namespace would be the proof.
 /// * `SIGSTOP` to the outer guardian's pid alone does not stop the run; use `SIGTSTP`, or Ctrl-Z.
-/// * A Ctrl-Z within microseconds after `fg`: the guardian's continuation may throw it away, as every SIGCONT does with a
-///   stop that waits.
-/// * Signals sent to the runner's own pid other than interrupt, terminate, hang-up and quit. Those four count, once where
-///   the outer guardian relays the same signal, as with `kill` of the whole group.
+/// * A Ctrl-Z within microseconds after `fg`: the guardian's continuation may throw it away, as
+///   every SIGCONT does with a stop that waits.
+/// * Signals sent to the runner's own pid other than interrupt, terminate, hang-up and quit. Those
+///   four count, once where the outer guardian relays the same signal, as with `kill` of the whole
+///   group.
 ///
 /// # A runner that does not answer
 ///
-/// The runner may be stopped alone (`kill -STOP`), or hang. Three seconds after a Ctrl-Z that it did not follow the outer
-/// guardian stops alone, so that the shell goes on. At the third of the signals that ask for the end of which it read none,
-/// the outer guardian says so on stderr and has the runner killed with its tree.
+/// The runner may be stopped alone (`kill -STOP`), or hang. Three seconds after a Ctrl-Z that it
+/// did not follow the outer guardian stops alone, so that the shell goes on. At the third of the
+/// signals that ask for the end of which it read none, the outer guardian says so on stderr and has
+/// the runner killed with its tree.
 ///
 /// # Systems
 ///
-/// * Linux: all of the above. Without pidfds (before 5.3, or forbidden by a filter) a pid that is given to another process
-///   within microseconds may be mistaken. Without the `children` files of `/proc` every look reads all of `/proc`. Without
-///   `/proc`, or with that of another PID namespace (`unshare --pid --fork` without `--mount-proc`), there are no
-///   guardians.
+/// * Linux: all of the above. Without pidfds (before 5.3, or forbidden by a filter) a pid that is
+///   given to another process within microseconds may be mistaken. Without the `children` files of
+///   `/proc` every look reads all of `/proc`. Without `/proc`, or with that of another PID
+///   namespace (`unshare --pid --fork` without `--mount-proc`), there are no guardians.
 /// * Other Unix: signals and descriptors, no guardians; there is no subreaper.
-/// * Windows: the console's events, no guardians. Each child is in a job object that ends with its last handle
-///   (`JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE`), and the system closes the handles of whoever dies, however it dies. Ctrl-C is
-///   [`Signal::Interrupt`], Ctrl-Break [`Signal::Terminate`]; a console that is closed, the end of the session and of the
-///   machine are [`Signal::Hangup`], after which the system leaves some seconds. There is no Ctrl-Z. A process that was
-///   started in a group of its own (`CREATE_NEW_PROCESS_GROUP`) ignores Ctrl-C, and so does this one then.
+/// * Windows: the console's events, no guardians. Each child is in a job object that ends with its
+///   last handle (`JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE`), and the system closes the handles of
+///   whoever dies, however it dies. Ctrl-C is [`Signal::Interrupt`], Ctrl-Break
+///   [`Signal::Terminate`]; a console that is closed, the end of the session and of the machine are
+///   [`Signal::Hangup`], after which the system leaves some seconds. There is no Ctrl-Z. A process
+///   that was started in a group of its own (`CREATE_NEW_PROCESS_GROUP`) ignores Ctrl-C, and so
+///   does this one then.
 ///
 /// # Example
 ///
@@ -164,20 +176,24 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes the signals and puts the guardians in place. Call it first thing, before any thread exists and before
-    /// anything is written to a buffer or opened that the guardians should not hold for a moment.
+    /// Takes the signals and puts the guardians in place. Call it first thing, before any thread
+    /// exists and before anything is written to a buffer or opened that the guardians should
+    /// not hold for a moment.
     ///
-    /// On Linux it forks twice and returns in the runner: another process than the one that called, with another pid. The
-    /// relayed signals are blocked from here on, but those that the process was started to ignore (`nohup`,
-    /// `sh -c 'program … &'`): they stay ignored. `SIGCHLD` is given back its default action. `SIGXFSZ` is ignored, so that a
-    /// write beyond `ulimit -f` is an error; children get its default action back.
+    /// On Linux it forks twice and returns in the runner: another process than the one that called,
+    /// with another pid. The relayed signals are blocked from here on, but those that the
+    /// process was started to ignore (`nohup`, `sh -c 'program … &'`): they stay ignored.
+    /// `SIGCHLD` is given back its default action. `SIGXFSZ` is ignored, so that a write beyond
+    /// `ulimit -f` is an error; children get its default action back.
     ///
-    /// A program that returns from `main` instead of calling [`Guard::leave`] keeps its exit status, but the tree is swept.
+    /// A program that returns from `main` instead of calling [`Guard::leave`] keeps its exit
+    /// status, but the tree is swept.
     ///
     /// # Errors
     ///
-    /// When the process has a guard already, has more than one thread, or the system lacks the memory, processes or
-    /// descriptors. That there are no guardians is no error; see [`Guard::guardians`].
+    /// When the process has a guard already, has more than one thread, or the system lacks the
+    /// memory, processes or descriptors. That there are no guardians is no error; see
+    /// [`Guard::guardians`].
     pub fn enter(options: &GuardOptions) -> Result<Guard> {
         let sys = sys::Guard::enter(&options.setup).map_err(|e| failed("guard the run", e))?;
         Ok(Guard { sys })
@@ -192,7 +208,8 @@ impl Guard {
         self.sys.guardians().map(|(outer, inner)| Guardians { outer, inner })
     }
 
-    /// Whether what descends from the run ends with it, even when it is killed: there are guardians, or the system sees to it.
+    /// Whether what descends from the run ends with it, even when it is killed: there are
+    /// guardians, or the system sees to it.
     ///
     /// - Windows: always; the system ends the job objects that hold the children.
     #[must_use]
@@ -200,8 +217,9 @@ impl Guard {
         self.sys.holds_tree()
     }
 
-    /// Waits until the guardians watch. Call it before the first child is started, not earlier: meanwhile they get ready
-    /// beside you. A child started before lives on when the group is killed in the first milliseconds.
+    /// Waits until the guardians watch. Call it before the first child is started, not earlier:
+    /// meanwhile they get ready beside you. A child started before lives on when the group is
+    /// killed in the first milliseconds.
     ///
     /// # Errors
     ///
@@ -210,8 +228,8 @@ impl Guard {
         self.sys.armed().map_err(|e| failed("guard the run", e))
     }
 
-    /// What to wait on beside the children: readable while [`Guard::next_signal`] has something to say, or the guardians
-    /// are gone, which it notices. Level-triggered.
+    /// What to wait on beside the children: readable while [`Guard::next_signal`] has something to
+    /// say, or the guardians are gone, which it notices. Level-triggered.
     #[must_use]
     pub fn signals(&self) -> SignalSource<'_> {
         self.sys.source()
@@ -219,29 +237,31 @@ impl Guard {
 
     /// The next signal that waits, without blocking.
     ///
-    /// One key is one signal, and so is one wish that came twice: the same of interrupt, terminate, hang-up and quit counts
-    /// again after 200 ms only. Should both guardians be dead, this kills what descends from the runner and does not
-    /// return.
+    /// One key is one signal, and so is one wish that came twice: the same of interrupt, terminate,
+    /// hang-up and quit counts again after 200 ms only. Should both guardians be dead, this
+    /// kills what descends from the runner and does not return.
     pub fn next_signal(&mut self) -> Option<Signal> {
         self.sys.next_signal()
     }
 
-    /// Sets `flag` before this process kills its tree because both guardians are dead: see [`Guard::next_signal`]. From then
-    /// on other threads know that children do not end by themselves. Never set without guardians.
+    /// Sets `flag` before this process kills its tree because both guardians are dead: see
+    /// [`Guard::next_signal`]. From then on other threads know that children do not end by
+    /// themselves. Never set without guardians.
     pub fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
         self.sys.tell_orphaned(flag);
     }
 
-    /// Stops this process as Ctrl-Z does, and returns when it was continued. Stop the jobs before, continue them after.
+    /// Stops this process as Ctrl-Z does, and returns when it was continued. Stop the jobs before,
+    /// continue them after.
     ///
-    /// In a process group that no shell watches (`ssh -t`, `script`, a container's terminal) the system ignores Ctrl-Z, and
-    /// this returns at once. Does nothing on Windows.
+    /// In a process group that no shell watches (`ssh -t`, `script`, a container's terminal) the
+    /// system ignores Ctrl-Z, and this returns at once. Does nothing on Windows.
     pub fn stop_self(&self) {
         self.sys.stop_self();
     }
 
-    /// Raises the soft limit of descriptors to the hard one (at most 1048576) and returns both, old and new. Children that
-    /// this crate starts get the old limit back.
+    /// Raises the soft limit of descriptors to the hard one (at most 1048576) and returns both, old
+    /// and new. Children that this crate starts get the old limit back.
     ///
     /// # Errors
     ///
@@ -261,8 +281,8 @@ impl Guard {
         self.sys.leave(status)
     }
 
-    /// Ends a run that was cancelled: this process at once, without flushing buffers or running destructors, then
-    /// everything that descends from it; then the caller sees the ending.
+    /// Ends a run that was cancelled: this process at once, without flushing buffers or running
+    /// destructors, then everything that descends from it; then the caller sees the ending.
     pub fn die(self, ending: Ending) -> ! {
         self.sys.die(ending)
     }

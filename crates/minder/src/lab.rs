@@ -1,7 +1,7 @@
 //! Mechanisms to measure, baselines as they were published; for comparison, not for use.
 //!
-//! `minder bench` is made of this. A program that waits for children wants [`ChildSet`](crate::ChildSet), and one that
-//! waits for anything else [`Poller`](crate::Poller).
+//! `minder bench` is made of this. A program that waits for children wants
+//! [`ChildSet`](crate::ChildSet), and one that waits for anything else [`Poller`](crate::Poller).
 
 mod meter;
 mod wait;

@@ -1,8 +1,9 @@
 //! Start, wait for, hear, time and schedule thousands of child processes.
 //!
-//! A program that lives with many children starts each by one cheap call that copies no memory and leaks no descriptor,
-//! waits for all of them in one loop whose cost does not grow with their number, hears what they write within a bound of
-//! memory, and kills a child with everything that it started.
+//! A program that lives with many children starts each by one cheap call that copies no memory and
+//! leaks no descriptor, waits for all of them in one loop whose cost does not grow with their
+//! number, hears what they write within a bound of memory, and kills a child with everything that
+//! it started.
 //!
 //! ```
 //! # #[cfg(unix)] {
@@ -25,12 +26,13 @@
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
-//! The library changes nothing that belongs to the whole process (signals, limits, who adopts orphans, the tick of the clock),
-//! but for [`Guard`] and [`TickPeriod`], which a program takes on purpose.
+//! The library changes nothing that belongs to the whole process (signals, limits, who adopts
+//! orphans, the tick of the clock), but for [`Guard`] and [`TickPeriod`], which a program takes on
+//! purpose.
 //!
-//! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`] is many, with one wait;
-//! [`Pump`] is a set on a thread of its own; [`exec`] decides what runs when; [`Poller`] waits for anything else.
-//! [`lab`] holds what they are measured against.
+//! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`]
+//! is many, with one wait; [`Pump`] is a set on a thread of its own; [`exec`] decides what runs
+//! when; [`Poller`] waits for anything else. [`lab`] holds what they are measured against.
 
 mod command;
 mod backlog;

@@ -5,10 +5,11 @@ use crate::wait::{Poller, backends};
 
 pub use crate::sys::probe::{Mechanism, Presence};
 
-/// Tries every mechanism that this library may use, without a side effect, and reads the limits that bound it.
+/// Tries every mechanism that this library may use, without a side effect, and reads the limits
+/// that bound it.
 ///
-/// The areas come in this order: `waiting`, `children`, `limits`. A wait backend is opened for real; of the rest the
-/// system is asked in a way that changes nothing. No child is started.
+/// The areas come in this order: `waiting`, `children`, `limits`. A wait backend is opened for
+/// real; of the rest the system is asked in a way that changes nothing. No child is started.
 ///
 /// ```
 /// let chosen = minder::mechanisms().into_iter().find(|it| it.area == "waiting" && it.chosen);

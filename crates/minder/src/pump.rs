@@ -1,8 +1,9 @@
 //! `Pump`: a set on a thread of its own, for programs that have a loop already.
 //!
-//! The thread alone touches the set. Handles and thread meet in one small state under one lock, which nobody holds while
-//! he waits, writes or starts anything. Towards the thread go orders; towards the host goes the *outbox*, whose bytes are
-//! charged to the same budget as those in the set.
+//! The thread alone touches the set. Handles and thread meet in one small state under one lock,
+//! which nobody holds while he waits, writes or starts anything. Towards the thread go orders;
+//! towards the host goes the *outbox*, whose bytes are charged to the same budget as those in the
+//! set.
 
 mod input;
 mod order;
@@ -27,26 +28,30 @@ use crate::{Error, ErrorKind, Result};
 /// How long [`Pump::stop`] waits, beyond the grace, for trees to be gone.
 const STOP_PATIENCE: Duration = Duration::from_secs(6);
 
-/// A [`ChildSet`] on a thread of its own, for a host that has its own loop: an editor, an interpreter, a window.
+/// A [`ChildSet`] on a thread of its own, for a host that has its own loop: an editor, an
+/// interpreter, a window.
 ///
-/// The thread always listens, so that no child waits for a busy host until memory is full. The host watches one
-/// descriptor, [`news`](Self::news), and calls [`take`](Self::take) when it is readable. Handles are cheap to clone, and
-/// may be used from any thread at once. No signal of the process is delivered to the pump's thread.
+/// The thread always listens, so that no child waits for a busy host until memory is full. The host
+/// watches one descriptor, [`news`](Self::news), and calls [`take`](Self::take) when it is
+/// readable. Handles are cheap to clone, and may be used from any thread at once. No signal of the
+/// process is delivered to the pump's thread.
 ///
 /// # Order
-/// For one child: `Output` and `Eof` in the order of the bytes; `Exited` after its last byte, with `Done` right behind
-/// it; nothing after that. (With [`PumpOptions::exit_at_once`], `Exited` comes when the child exits.) `Writable` and
-/// `Stopped` stand where they happened; two of a kind that wait are one. `Woken` never comes. Pieces of the same stream
-/// that follow one another are handed over joined, up to [`Limits::buffer_bytes`] each.
+/// For one child: `Output` and `Eof` in the order of the bytes; `Exited` after its last byte, with
+/// `Done` right behind it; nothing after that. (With [`PumpOptions::exit_at_once`], `Exited` comes
+/// when the child exits.) `Writable` and `Stopped` stand where they happened; two of a kind that
+/// wait are one. `Woken` never comes. Pieces of the same stream that follow one another are handed
+/// over joined, up to [`Limits::buffer_bytes`] each.
 ///
 /// # Memory
-/// What waits here counts against the [`Limits`], and so do chunks in the host's hands. A host that takes nothing makes
-/// children wait, spill or lose their oldest bytes, as each was started; no event is lost. A child that is over stays
-/// counted in [`Limits::children_max`] until its `Done` was taken.
+/// What waits here counts against the [`Limits`], and so do chunks in the host's hands. A host that
+/// takes nothing makes children wait, spill or lose their oldest bytes, as each was started; no
+/// event is lost. A child that is over stays counted in [`Limits::children_max`] until its `Done`
+/// was taken.
 ///
 /// # Ends
-/// [`stop`](Self::stop) kills all children. Dropping the last handle ends the thread and closes the pipes, and kills
-/// nobody, as dropping a [`ChildSet`] does.
+/// [`stop`](Self::stop) kills all children. Dropping the last handle ends the thread and closes the
+/// pipes, and kills nobody, as dropping a [`ChildSet`] does.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -63,7 +68,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(6);
 ///     poller.wait(&mut minder::Events::new(), None)?;
 ///     pump.take(&mut events, usize::MAX);
 /// }
-/// assert!(matches!(&events[0], Event::Output(token, _, bytes) if *token == child && **bytes == *b"hello\n"));
+/// let Event::Output(token, _, bytes) = &events[0] else { panic!("{events:?}") };
+/// assert!(*token == child && **bytes == *b"hello\n");
 /// # }
 /// # Ok::<(), minder::Error>(())
 /// ```
@@ -78,15 +84,18 @@ pub struct Pump {
 pub struct PumpOptions {
     /// The bounds of its set.
     pub limits: Limits,
-    /// How long small pieces of output may be gathered before there is news of them. Default: zero. One millisecond
-    /// saved 60 % of the host's and the pump's processor time with 300 children that each wrote 40 lines a second
-    /// (measured, Linux 6.18, 2 processors). A child that writes much is not slowed down by it.
+    /// How long small pieces of output may be gathered before there is news of them. Default: zero.
+    /// One millisecond saved 60 % of the host's and the pump's processor time with 300 children
+    /// that each wrote 40 lines a second (measured, Linux 6.18, 2 processors). A child that
+    /// writes much is not slowed down by it.
     pub gather: Duration,
     /// The most bytes that wait to be read by one child. Default: 256 KiB.
     pub input_bytes_max: usize,
-    /// How long a call waits for the pump's thread. Default: 30 s: a program may be on a slow file server.
+    /// How long a call waits for the pump's thread. Default: 30 s: a program may be on a slow file
+    /// server.
     pub answer_max: Duration,
-    /// Whether `Exited` is told when a child exits, be it before its last bytes were read. Default: `false`.
+    /// Whether `Exited` is told when a child exits, be it before its last bytes were read. Default:
+    /// `false`.
     pub exit_at_once: bool,
 }
 
@@ -113,7 +122,8 @@ struct Handle {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Something changed for a sleeper: an order for the thread while it gathers, its end for whoever stops it.
+    /// Something changed for a sleeper: an order for the thread while it gathers, its end for
+    /// whoever stops it.
     changed: Condvar,
     /// Readable exactly while the outbox has news. Rung and hushed under the lock.
     bell: Doorbell,
@@ -223,25 +233,27 @@ impl Pump {
     /// Starts a child on the pump's thread, which lives as long as the pump, and waits for that.
     ///
     /// # Errors
-    /// As [`ChildSet::spawn`]. `Other` when the pump is over or does not answer in time; a child that starts after that
-    /// is killed at once.
+    /// As [`ChildSet::spawn`]. `Other` when the pump is over or does not answer in time; a child
+    /// that starts after that is killed at once.
     pub fn spawn(&self, command: &Command, options: SpawnOptions) -> Result<Token> {
         let (promise, answer) = promise();
         self.order("start a child", Order::Spawn(Box::new(command.clone()), options, promise))?;
         answer.wait("start a child", self.shared().options.answer_max)
     }
 
-    /// Queues bytes for the child's standard input: as many as there is room for, which may be none. Then
-    /// [`Event::Writable`] says when to go on. Never blocks.
+    /// Queues bytes for the child's standard input: as many as there is room for, which may be
+    /// none. Then [`Event::Writable`] says when to go on. Never blocks.
     ///
     /// # Errors
-    /// `Unknown` for a child that is done or has no such pipe; an error whose [`io`](Error::io) is `BrokenPipe` when the
-    /// child reads no more, which shows after the bytes that it did not read were queued.
+    /// `Unknown` for a child that is done or has no such pipe; an error whose [`io`](Error::io) is
+    /// `BrokenPipe` when the child reads no more, which shows after the bytes that it did not
+    /// read were queued.
     pub fn write(&self, token: Token, bytes: &[u8]) -> Result<usize> {
         self.input(token, |kid| kid.input.accept(bytes, self.shared().options.input_bytes_max))
     }
 
-    /// Closes the child's standard input, after all that was queued is written. Without effect where it has none.
+    /// Closes the child's standard input, after all that was queued is written. Without effect
+    /// where it has none.
     ///
     /// # Errors
     /// `Unknown` for a child that is done.
@@ -255,15 +267,16 @@ impl Pump {
     /// Kills a child and what it started, or asks first and insists later: see [`ChildSet::kill`].
     ///
     /// # Errors
-    /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's; `Other` when the pump is
-    /// over or does not answer in time.
+    /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's;
+    /// `Other` when the pump is over or does not answer in time.
     pub fn kill(&self, token: Token, how: Kill) -> Result<()> {
         let (promise, answer) = promise();
         self.order("kill a child", Order::Kill(token, how, promise))?;
         answer.wait("kill a child", self.shared().options.answer_max)
     }
 
-    /// The child's process number. It may be another process's once the child is over, be its `Done` taken or not.
+    /// The child's process number. It may be another process's once the child is over, be its
+    /// `Done` taken or not.
     ///
     /// # Errors
     /// `Unknown` for a child whose `Done` was taken.
@@ -271,10 +284,12 @@ impl Pump {
         self.shared().lock().outbox.get(token).map(|kid| kid.id).ok_or_else(gone)
     }
 
-    /// Moves events to the end of `into`, child by child, the one with the oldest news first, and returns how many. It
-    /// stops before the bytes moved exceed `max_bytes`, but moves at least one event if there is one. Never blocks.
+    /// Moves events to the end of `into`, child by child, the one with the oldest news first, and
+    /// returns how many. It stops before the bytes moved exceed `max_bytes`, but moves at least
+    /// one event if there is one. Never blocks.
     ///
-    /// A child with more than that goes behind the others, so that a loud one keeps none of them waiting.
+    /// A child with more than that goes behind the others, so that a loud one keeps none of them
+    /// waiting.
     pub fn take(&self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
         let shared = self.shared();
         let mut state = shared.lock();
@@ -291,8 +306,9 @@ impl Pump {
         count
     }
 
-    /// A descriptor or handle for the host's loop: readable exactly while [`take`](Self::take) would move something, with
-    /// every wait backend. Watch it level-triggered; do not read from it.
+    /// A descriptor or handle for the host's loop: readable exactly while [`take`](Self::take)
+    /// would move something, with every wait backend. Watch it level-triggered; do not read
+    /// from it.
     pub fn news(&self) -> News<'_> {
         self.shared().bell.news()
     }
@@ -307,18 +323,21 @@ impl Pump {
         self.shared().lock().outbox.children()
     }
 
-    /// Takes the first failure since the last call that has no caller: a spill file that cannot be written (its child is
-    /// held meanwhile), a system call that should not fail. The pump goes on.
+    /// Takes the first failure since the last call that has no caller: a spill file that cannot be
+    /// written (its child is held meanwhile), a system call that should not fail. The pump goes
+    /// on.
     pub fn trouble(&self) -> Option<Error> {
         self.shared().lock().trouble.take()
     }
 
-    /// Kills all children and what they started: asks, and insists after `grace`; at once if that is zero. Ends the
-    /// thread, and waits for that. What was not taken is gone; other handles get errors.
+    /// Kills all children and what they started: asks, and insists after `grace`; at once if that
+    /// is zero. Ends the thread, and waits for that. What was not taken is gone; other handles
+    /// get errors.
     ///
     /// # Errors
-    /// `Other` when some tree is not gone 6 s after its grace (an uninterruptible call, another user's process, chunks in
-    /// the host's hands that leave no room for its last bytes), or when the thread panicked before.
+    /// `Other` when some tree is not gone 6 s after its grace (an uninterruptible call, another
+    /// user's process, chunks in the host's hands that leave no room for its last bytes), or
+    /// when the thread panicked before.
     pub fn stop(self, grace: Duration) -> Result<()> {
         let shared = self.shared();
         // When it is over already, the look below says how.

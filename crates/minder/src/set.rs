@@ -1,8 +1,9 @@
 //! `ChildSet`: many children, one wait.
 //!
-//! Endpoints report progress to one port; what a report means for its child is decided in `set/kid.rs`; what the caller
-//! is told waits in one queue of notices. A notice of output names a stream and holds no bytes: those stay with their
-//! child until they are handed over, so that they can be bounded, spilled or dropped child by child.
+//! Endpoints report progress to one port; what a report means for its child is decided in
+//! `set/kid.rs`; what the caller is told waits in one queue of notices. A notice of output names a
+//! stream and holds no bytes: those stay with their child until they are handed over, so that they
+//! can be bounded, spilled or dropped child by child.
 
 mod ending;
 mod kid;
@@ -50,16 +51,20 @@ const SAVE_AGAIN: Duration = Duration::from_millis(50);
 
 /// Many children and one wait, on one thread.
 ///
-/// A set starts children, hears what they write, takes their ends, and kills them with everything that they started, all
-/// through [`next`](Self::next). The cost of a wait does not grow with the number of children. It is `Send`: a set may
-/// move to another thread, but a child with [`Command::die_with_parent`] dies with the thread that started it.
+/// A set starts children, hears what they write, takes their ends, and kills them with everything
+/// that they started, all through [`next`](Self::next). The cost of a wait does not grow with the
+/// number of children. It is `Send`: a set may move to another thread, but a child with
+/// [`Command::die_with_parent`] dies with the thread that started it.
 ///
-/// Memory is bounded: see [`Limits`] and [`WhenFull`]. Dropping a set closes its pipes; children that still run go on, and
-/// stay zombies after their end until this process ends. [`kill_all`](Self::kill_all) and a loop over `next` come first.
+/// Memory is bounded: see [`Limits`] and [`WhenFull`]. Dropping a set closes its pipes; children
+/// that still run go on, and stay zombies after their end until this process ends.
+/// [`kill_all`](Self::kill_all) and a loop over `next` come first.
 ///
-/// - Linux: pidfds, or where there are none a sweep over the children at intervals of 1 to 50 ms. So are children for which the
-///   backend has no room (`fs.epoll.max_user_watches`), and their outputs are looked at alike.
-/// - macOS, FreeBSD, NetBSD, OpenBSD: `EVFILT_PROC` with the backend `kqueue`, the sweep with `poll`. Windows: a registered wait for each process, one completion port.
+/// - Linux: pidfds, or where there are none a sweep over the children at intervals of 1 to 50 ms.
+///   So are children for which the backend has no room (`fs.epoll.max_user_watches`), and their
+///   outputs are looked at alike.
+/// - macOS, FreeBSD, NetBSD, OpenBSD: `EVFILT_PROC` with the backend `kqueue`, the sweep with
+///   `poll`. Windows: a registered wait for each process, one completion port.
 #[derive(Debug)]
 pub struct ChildSet {
     port: Port,
@@ -118,7 +123,8 @@ impl ChildSet {
     /// Makes an empty set.
     ///
     /// # Errors
-    /// `Unsupported` for a backend that this system does not have; `Exhausted` when no descriptor is free.
+    /// `Unsupported` for a backend that this system does not have; `Exhausted` when no descriptor
+    /// is free.
     pub fn new(limits: Limits) -> Result<Self> {
         let spawner = Spawner::for_many().map_err(|error| Error::new("prepare for children", error))?;
         let mut limits = limits;
@@ -175,9 +181,10 @@ impl ChildSet {
     /// Starts a child on the calling thread.
     ///
     /// # Errors
-    /// As [`Command::spawn`]; `Limit` when [`Limits::children_max`] children live; `InvalidInput` for options that
-    /// contradict each other. `Exhausted` leaves nothing behind: end a child, or wait for one, and try again. `Other` for a
-    /// child that cannot be watched: its program had begun, and was killed.
+    /// As [`Command::spawn`]; `Limit` when [`Limits::children_max`] children live; `InvalidInput`
+    /// for options that contradict each other. `Exhausted` leaves nothing behind: end a child,
+    /// or wait for one, and try again. `Other` for a child that cannot be watched: its program
+    /// had begun, and was killed.
     pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<Token> {
         options.check()?;
         if self.kids.len() >= self.limits.children_max {
@@ -210,12 +217,12 @@ impl ChildSet {
         Ok(self.kid(token)?.process.pid())
     }
 
-    /// Writes to the child's standard input as much as there is room for, which may be nothing: then
-    /// [`Event::Writable`] says when to go on. Never blocks.
+    /// Writes to the child's standard input as much as there is room for, which may be nothing:
+    /// then [`Event::Writable`] says when to go on. Never blocks.
     ///
     /// # Errors
-    /// `Unknown` for a child that is done or has no such pipe; an error whose [`io`](Error::io) is `BrokenPipe` when the
-    /// child reads no more. No signal is raised.
+    /// `Unknown` for a child that is done or has no such pipe; an error whose [`io`](Error::io) is
+    /// `BrokenPipe` when the child reads no more. No signal is raised.
     pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
         let port_token = self.kids.port_token(token, Kind::Stdin);
         let kid = self.kids.get_mut(token).ok_or_else(gone)?;
@@ -244,9 +251,9 @@ impl ChildSet {
         }
     }
 
-    /// Kills a child and what it started, or asks first and insists later: see [`Kill`]. Its [`Event::Done`] comes when
-    /// nobody of its tree is left. Without effect on a tree that is dead. A child that is [suspended](Self::suspend) goes
-    /// on, so that it can end.
+    /// Kills a child and what it started, or asks first and insists later: see [`Kill`]. Its
+    /// [`Event::Done`] comes when nobody of its tree is left. Without effect on a tree that is
+    /// dead. A child that is [suspended](Self::suspend) goes on, so that it can end.
     ///
     /// # Errors
     /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
@@ -279,7 +286,8 @@ impl ChildSet {
         read
     }
 
-    /// Kills all children: see [`kill`](Self::kill). The first error is returned, after all were tried.
+    /// Kills all children: see [`kill`](Self::kill). The first error is returned, after all were
+    /// tried.
     ///
     /// # Errors
     /// As [`kill`](Self::kill).
@@ -291,14 +299,14 @@ impl ChildSet {
         result
     }
 
-    /// Waits for news: until there is some, or `deadline` has come, or (without a deadline) until no child is left. Never
-    /// ends early without one of these.
+    /// Waits for news: until there is some, or `deadline` has come, or (without a deadline) until
+    /// no child is left. Never ends early without one of these.
     ///
     /// `Ok(None)` says that the deadline came, or that no child is left and none was given.
     ///
     /// # Errors
-    /// A spill file that cannot be written: its child is held then, no byte is lost, and the next call tries again.
-    /// Otherwise only those of a system call that should not fail.
+    /// A spill file that cannot be written: its child is held then, no byte is lost, and the next
+    /// call tries again. Otherwise only those of a system call that should not fail.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Event>> {
         let mut last = false;
         loop {
@@ -310,15 +318,16 @@ impl ChildSet {
                 self.announce()?;
                 return Ok(None);
             }
-            // The clock is read before the last look, so that what came before the deadline is never passed over.
+            // The clock is read before the last look, so that what came before the deadline is never passed
+            // over.
             last = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let until = [deadline, self.timers.next_at()].into_iter().flatten().min();
             self.turn(until)?;
         }
     }
 
-    /// One wait without handing anything over, for a caller that has no room for events: what comes piles up here, child
-    /// by child, each by its own rule for a full memory.
+    /// One wait without handing anything over, for a caller that has no room for events: what comes
+    /// piles up here, child by child, each by its own rule for a full memory.
     pub(crate) fn pile(&mut self, until: Instant) -> Result<()> {
         let until = self.timers.next_at().map_or(until, |at| at.min(until));
         let result = self.turn(Some(until));
@@ -329,19 +338,21 @@ impl ChildSet {
         result
     }
 
-    /// A descriptor or handle for another loop: readable while [`next`](Self::next) with a deadline that has passed would
-    /// have something to tell. Watch it level-triggered and, when it is readable, call `next` until it says `None`.
+    /// A descriptor or handle for another loop: readable while [`next`](Self::next) with a deadline
+    /// that has passed would have something to tell. Watch it level-triggered and, when it is
+    /// readable, call `next` until it says `None`.
     ///
     /// # Errors
-    /// `Unsupported` on Windows so far; a [`Pump`](crate::Pump) always has one. `Exhausted` when no descriptor is free: the
-    /// backend `poll` needs some, and a thread, to watch in your place.
+    /// `Unsupported` on Windows so far; a [`Pump`](crate::Pump) always has one. `Exhausted` when no
+    /// descriptor is free: the backend `poll` needs some, and a thread, to watch in your place.
     pub fn news(&mut self) -> Result<News<'_>> {
         self.watched = true;
         self.announce()?;
         self.port.news(self.timers.next_at()).map_err(|error| Error::new("watch a set", error))
     }
 
-    /// A handle that ends a wait from any thread; [`Event::Woken`] tells of it. That event may also come without a wake.
+    /// A handle that ends a wait from any thread; [`Event::Woken`] tells of it. That event may also
+    /// come without a wake.
     pub fn waker(&self) -> Waker {
         Waker(self.port.doorbell())
     }
@@ -383,7 +394,8 @@ impl ChildSet {
                     })
                 }
                 Notice::Drain(token) if self.kids.get(token).is_some_and(|kid| kid.killing.is_some()) => {
-                    // It was to be killed after this was queued: its end comes when nobody of its tree is left.
+                    // It was to be killed after this was queued: its end comes when nobody of its tree is
+                    // left.
                     self.kids.get_mut(token).into_iter().for_each(|kid| kid.draining = false);
                     None
                 }
@@ -400,7 +412,8 @@ impl ChildSet {
         Ok(None)
     }
 
-    /// Makes sure that a timer of this kind comes for this child at that time or before. One that comes too early finds out.
+    /// Makes sure that a timer of this kind comes for this child at that time or before. One that
+    /// comes too early finds out.
     fn arm(&mut self, token: Token, due: Due, at: Instant) {
         let Some(kid) = self.kids.get_mut(token) else { return };
         self.timers.arm(&mut kid.armed, token, due, at);
@@ -411,7 +424,8 @@ impl ChildSet {
         self.kids.get(token).ok_or_else(gone)
     }
 
-    /// Arms the endpoints of a new child, or (when the caller allows) its process alone for a while.
+    /// Arms the endpoints of a new child, or (when the caller allows) its process alone for a
+    /// while.
     fn listen(&mut self, token: Token) -> std::io::Result<()> {
         let process = self.kids.port_token(token, Kind::Process);
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
@@ -423,8 +437,8 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Takes back a child that could not be watched. One that does not take its end at once is reaped later: it may be in a
-    /// call that no signal ends, and others wait for this thread.
+    /// Takes back a child that could not be watched. One that does not take its end at once is
+    /// reaped later: it may be in a call that no signal ends, and others wait for this thread.
     fn abandon(&mut self, token: Token) {
         let Some(mut kid) = self.kids.remove(token) else { return };
         let _ = kid.tree.strike(&kid.process, Blow::Insist);
@@ -449,7 +463,8 @@ impl ChildSet {
 
     /// One wait, and everything that follows from it.
     fn turn(&mut self, until: Option<Instant>) -> Result<()> {
-        // What a file did not take is tried again first. While it does not, the others go on without a wait.
+        // What a file did not take is tried again first. While it does not, the others go on without a
+        // wait.
         let saved = if std::mem::take(&mut self.unsaved) { self.feed() } else { Ok(()) };
         let saved = saved.or_else(|error| self.forgive(error));
         let until = match (&saved, self.unsaved) {
@@ -481,8 +496,8 @@ impl ChildSet {
         result
     }
 
-    /// Passes over that no descriptor is free for a spill file, while a child may still end and free some. The bytes wait,
-    /// their child is held, and the next turns try again.
+    /// Passes over that no descriptor is free for a spill file, while a child may still end and
+    /// free some. The bytes wait, their child is held, and the next turns try again.
     fn forgive(&self, error: Error) -> Result<()> {
         let ends = |token| {
             self.waits_for_turn(token)
@@ -494,7 +509,8 @@ impl ChildSet {
         Err(error)
     }
 
-    /// Gives a report to its endpoint. One for a child that is gone is dropped: its generation does not fit.
+    /// Gives a report to its endpoint. One for a child that is gone is dropped: its generation does
+    /// not fit.
     fn take(&mut self, report: &Report) -> Result<()> {
         if report.token == WAKE {
             self.notices.push_back(Notice::Woken);
@@ -509,7 +525,8 @@ impl ChildSet {
         }
     }
 
-    /// Makes the foreign loop's descriptor readable while there are notices, and when the next timer is due.
+    /// Makes the foreign loop's descriptor readable while there are notices, and when the next
+    /// timer is due.
     fn announce(&self) -> Result<()> {
         if !self.watched {
             return Ok(());

@@ -10,9 +10,10 @@ impl Command {
     /// Starts the command on the calling thread, and starts no other thread.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) and `PermissionDenied` for the program or the folder,
-    /// `PermissionDenied` and `Unsupported` for a [niceness](Command::nice), `InvalidInput` for a NUL byte, `TooLong` for too large arguments, `Exhausted` when no descriptor, process or
-    /// memory is free. No child is left behind by a call that fails.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) and `PermissionDenied` for the program
+    /// or the folder, `PermissionDenied` and `Unsupported` for a [niceness](Command::nice),
+    /// `InvalidInput` for a NUL byte, `TooLong` for too large arguments, `Exhausted` when no
+    /// descriptor, process or memory is free. No child is left behind by a call that fails.
     pub fn spawn(&self) -> Result<Child> {
         let spawned = Spawner::new().spawn(self).map_err(|failure| explain(self, failure))?;
         Child::new(spawned)
@@ -63,7 +64,8 @@ pub(crate) fn explain(command: &Command, failure: Failure) -> Error {
     }
 }
 
-/// Which limit of execve(2) the arguments went over. One string may have 32 pages with its end mark on Linux.
+/// Which limit of execve(2) the arguments went over. One string may have 32 pages with its end mark
+/// on Linux.
 fn too_long(command: &Command) -> &'static str {
     const ONE_MAX: usize = 128 << 10;
     if command.args.iter().any(|arg| arg.len() >= ONE_MAX) {

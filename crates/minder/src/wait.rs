@@ -16,28 +16,30 @@ use crate::{Error, ErrorKind, Result};
 /// The name of no thread.
 const NOBODY: usize = 0;
 
-/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a [socket](Self::socket); a
-/// [`Child`](crate::Child); or [any process](Self::process).
+/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a
+/// [socket](Self::socket); a [`Child`](crate::Child); or [any process](Self::process).
 ///
-/// - Windows: a handle of whatever one can wait for: events, semaphores, timers, threads, processes. It is readable when it is
-///   signalled, and it is told when a wait for it was satisfied: of an event that resets itself, or a semaphore, a telling
-///   takes what such a wait takes. A mutex would belong to whichever thread waited. Files and pipes are `Unsupported`: their
-///   handles are signalled by whatever ends on them.
+/// - Windows: a handle of whatever one can wait for: events, semaphores, timers, threads,
+///   processes. It is readable when it is signalled, and it is told when a wait for it was
+///   satisfied: of an event that resets itself, or a semaphore, a telling takes what such a wait
+///   takes. A mutex would belong to whichever thread waited. Files and pipes are `Unsupported`:
+///   their handles are signalled by whatever ends on them.
 pub struct Source<'a>(pub(crate) wait::Source<'a>);
 
 impl Source<'_> {
-    /// The end of the process with this number, ours or not. It is ready to be read when the process has ended, until it
-    /// is deleted; edge-triggered is the same as one-shot for it.
+    /// The end of the process with this number, ours or not. It is ready to be read when the
+    /// process has ended, until it is deleted; edge-triggered is the same as one-shot for it.
     ///
-    /// A number may be another process's by the time that it is used, unless the process is a child that was not reaped:
-    /// whoever started it knows. From [`Poller::add`] on that cannot happen any more on Linux, nor where the backend is
-    /// `kqueue`.
+    /// A number may be another process's by the time that it is used, unless the process is a child
+    /// that was not reaped: whoever started it knows. From [`Poller::add`] on that cannot
+    /// happen any more on Linux, nor where the backend is `kqueue`.
     ///
     /// - Linux: a pidfd; a process that ended and was not reaped yet has ended.
     /// - macOS, BSD with `kqueue`: `EVFILT_PROC`.
-    /// - Elsewhere, and before Linux 5.4: looked at every 1 to 50 ms; one that is not our child has ended when it was
-    ///   reaped.
-    /// - Windows: a handle of its own. A number stays a process's as long as anybody has a handle of it.
+    /// - Elsewhere, and before Linux 5.4: looked at every 1 to 50 ms; one that is not our child has
+    ///   ended when it was reaped.
+    /// - Windows: a handle of its own. A number stays a process's as long as anybody has a handle
+    ///   of it.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -64,22 +66,26 @@ impl fmt::Debug for Source<'_> {
     }
 }
 
-/// Tells which of many sources are ready, by the backend of one's choice, and when timers have come to their deadlines.
+/// Tells which of many sources are ready, by the backend of one's choice, and when timers have come
+/// to their deadlines.
 ///
-/// Level-triggered: a source that is ready and was not served is told again by the next [`wait`](Self::wait), unless its
-/// [`Interest`] says otherwise. All methods may be called from any thread, and a change takes effect in a wait that goes
-/// on. After `fork` the child process needs a poller of its own: it shares what the kernel keeps of this one.
+/// Level-triggered: a source that is ready and was not served is told again by the next
+/// [`wait`](Self::wait), unless its [`Interest`] says otherwise. All methods may be called from any
+/// thread, and a change takes effect in a wait that goes on. After `fork` the child process needs a
+/// poller of its own: it shares what the kernel keeps of this one.
 ///
-/// With `io_uring`, where several threads wait or [`news`](Self::news) is used, the kernel completes what a thread asked for in
-/// that thread: a system call of it may end with `EINTR`, and what it asked for is told late while it is in a call that
-/// nothing interrupts.
+/// With `io_uring`, where several threads wait or [`news`](Self::news) is used, the kernel
+/// completes what a thread asked for in that thread: a system call of it may end with `EINTR`, and
+/// what it asked for is told late while it is in a call that nothing interrupts.
 ///
 /// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
-/// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so far) and `poll`.
-/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`: all of them one completion port,
-///   and differing in who waits for handles. Any number of handles; a signal takes another thread's waking to be told, so that
-///   a poll right after it may not find it yet, and it may be told though the handle was reset since. Of several threads that
-///   look at a socket at the same time, one is told. Tested under Wine only.
+/// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so
+///   far) and `poll`.
+/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`: all
+///   of them one completion port, and differing in who waits for handles. Any number of handles; a
+///   signal takes another thread's waking to be told, so that a poll right after it may not find it
+///   yet, and it may be told though the handle was reset since. Of several threads that look at a
+///   socket at the same time, one is told. Tested under Wine only.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -124,9 +130,10 @@ pub struct Readiness {
     pub writable: bool,
     /// The other side is gone, or the source is in error: the next read or write says which.
     ///
-    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system says of the other; the
-    ///   systems differ.
-    /// - Windows: not of a connection both of whose directions were ended in order; that it ended is read.
+    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system
+    ///   says of the other; the systems differ.
+    /// - Windows: not of a connection both of whose directions were ended in order; that it ended
+    ///   is read.
     pub closed: bool,
     /// A timer has come to its deadline.
     pub expired: bool,
@@ -138,7 +145,8 @@ impl Events {
         Self::default()
     }
 
-    /// The sources that are ready, in no particular order, then the timers that have expired, by their deadlines.
+    /// The sources that are ready, in no particular order, then the timers that have expired, by
+    /// their deadlines.
     pub fn iter(&self) -> impl Iterator<Item = Readiness> + '_ {
         self.0.iter().filter(|ready| ready.token <= wait::TOKEN_MAX).map(|ready| Readiness {
             token: Token(ready.token),
@@ -172,7 +180,8 @@ impl Poller {
     /// Opens the backend of this name; [`backends`] lists them.
     ///
     /// # Errors
-    /// `Unsupported` for a name that this system does not have; `Exhausted` when no descriptor is free.
+    /// `Unsupported` for a name that this system does not have; `Exhausted` when no descriptor is
+    /// free.
     pub fn with_backend(name: &str) -> Result<Self> {
         Self::open(Some(name))
     }
@@ -203,9 +212,10 @@ impl Poller {
     /// Registers a source. Delete it before it is closed.
     ///
     /// # Errors
-    /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there is not; `Unsupported`
-    /// for an interest that the backend does not have; what the system says of a source that it cannot watch, such as a
-    /// plain file with `epoll` and `kqueue`, or of a descriptor that is not open.
+    /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there
+    /// is not; `Unsupported` for an interest that the backend does not have; what the system
+    /// says of a source that it cannot watch, such as a plain file with `epoll` and `kqueue`,
+    /// or of a descriptor that is not open.
     pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
         let token = check(token)?;
         let swept = self.watch.add(source.into().0, token, interest);
@@ -213,7 +223,8 @@ impl Poller {
         if swept { self.bound() } else { Ok(()) }
     }
 
-    /// Changes the token or the interest of a registered source. One that was told once is told again.
+    /// Changes the token or the interest of a registered source. One that was told once is told
+    /// again.
     ///
     /// # Errors
     /// `NotFound` for a source that is not registered; otherwise as [`add`](Self::add).
@@ -224,13 +235,15 @@ impl Poller {
         if swept { self.bound() } else { Ok(()) }
     }
 
-    /// Forgets a source. Its token is not told again after this returned, by waits that begin later.
+    /// Forgets a source. Its token is not told again after this returned, by waits that begin
+    /// later.
     ///
-    /// What becomes of a source that was closed without this depends on the backend: `epoll` forgets it with the last
-    /// copy of its descriptor; `kqueue` tells nothing more of it from the close of its own; `poll` and `io_uring` tell it as closed until it is deleted or its number is used again,
-    /// and `io_uring` keeps its file open until then. On Windows a socket is told as closed until it is deleted, and whatever
-    /// else it was is kept open and told as ever. A number that is used again can always be changed or deleted, or
-    /// else added.
+    /// What becomes of a source that was closed without this depends on the backend: `epoll`
+    /// forgets it with the last copy of its descriptor; `kqueue` tells nothing more of it from
+    /// the close of its own; `poll` and `io_uring` tell it as closed until it is deleted or its
+    /// number is used again, and `io_uring` keeps its file open until then. On Windows a socket
+    /// is told as closed until it is deleted, and whatever else it was is kept open and told as
+    /// ever. A number that is used again can always be changed or deleted, or else added.
     ///
     /// # Errors
     /// `NotFound` for a source that is not registered.
@@ -238,9 +251,9 @@ impl Poller {
         self.watch.delete(source.into().0).map_err(|error| Error::new("forget a source", error))
     }
 
-    /// Adds a timer: its token is told once, from `deadline` on and within `tolerance` of it if the machine is not busy.
-    /// Timers that can share a wake-up do, so a tolerance saves power and time; zero asks for none. Its token may be a
-    /// source's, too; no two timers share one.
+    /// Adds a timer: its token is told once, from `deadline` on and within `tolerance` of it if the
+    /// machine is not busy. Timers that can share a wake-up do, so a tolerance saves power and
+    /// time; zero asks for none. Its token may be a source's, too; no two timers share one.
     ///
     /// ```
     /// use minder::{Events, Poller, Token};
@@ -277,9 +290,9 @@ impl Poller {
         Err(error.on(token.0.to_string()))
     }
 
-    /// Waits until a source is ready, a timer has expired, the waker is used, or `deadline` has come; replaces what
-    /// `events` held. Returns the number of sources and timers that are told. It never ends before the deadline with
-    /// nothing to tell.
+    /// Waits until a source is ready, a timer has expired, the waker is used, or `deadline` has
+    /// come; replaces what `events` held. Returns the number of sources and timers that are
+    /// told. It never ends before the deadline with nothing to tell.
     ///
     /// A wait tells at most some hundred sources; those that are left over come first in the next.
     ///
@@ -343,11 +356,13 @@ impl Poller {
         Waker(self.watch.doorbell())
     }
 
-    /// A descriptor or handle for another loop: readable while [`wait`](Self::wait) would return at once. Watch it
-    /// level-triggered and, when it is readable, call `wait` with a deadline that has passed; it may find nothing.
+    /// A descriptor or handle for another loop: readable while [`wait`](Self::wait) would return at
+    /// once. Watch it level-triggered and, when it is readable, call `wait` with a deadline
+    /// that has passed; it may find nothing.
     ///
-    /// - `epoll`, `io_uring`, `kqueue`: the kernel's own object; a wait costs one system call more from now on, if there
-    ///   are timers. The backend `poll` starts a thread that polls in your place.
+    /// - `epoll`, `io_uring`, `kqueue`: the kernel's own object; a wait costs one system call more
+    ///   from now on, if there are timers. The backend `poll` starts a thread that polls in your
+    ///   place.
     /// - Windows: `Unsupported` so far.
     ///
     /// ```
@@ -365,7 +380,8 @@ impl Poller {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` where the backend has nothing of the kind; `Exhausted` when no descriptor is free.
+    /// `Unsupported` where the backend has nothing of the kind; `Exhausted` when no descriptor is
+    /// free.
     pub fn news(&self) -> Result<News<'_>> {
         self.watched.store(true, Ordering::SeqCst);
         self.watch.news(self.next_at()).map_err(|error| Error::new("watch a poller", error))
@@ -430,7 +446,8 @@ impl Drop for Present<'_> {
 pub struct Waker(pub(crate) Arc<Doorbell>);
 
 impl Waker {
-    /// Ends the wait that goes on, or else the next one. What was written before this call is seen after that wait.
+    /// Ends the wait that goes on, or else the next one. What was written before this call is seen
+    /// after that wait.
     ///
     /// # Errors
     /// Only those of a system call that should not fail.

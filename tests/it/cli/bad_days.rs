@@ -1,4 +1,5 @@
-//! Machines that have run out of something, and odd circumstances. What mistakes lead to is in `messages.rs`.
+//! Machines that have run out of something, and odd circumstances. What mistakes lead to is in
+//! `messages.rs`.
 
 use super::{Live, fed, minder};
 #[cfg(unix)]
@@ -59,7 +60,8 @@ fn too_few_descriptors_for_a_single_job_are_an_error_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
-/// A user whose processes nobody else counts, not even the same test of another run. 65534 is everybody's nobody.
+/// A user whose processes nobody else counts, not even the same test of another run. 65534 is
+/// everybody's nobody.
 #[cfg(unix)]
 fn user(place: u32) -> u32 {
     50_000 + 2 * (std::process::id() % 7_000) + place

@@ -9,11 +9,12 @@ use super::interrupted;
 use super::minder_as;
 use super::{Live, ended, file, folder, minder, path, pipe};
 
-/// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a point takes half a second.
+/// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a point
+/// takes half a second.
 const SIZES: &[u32] = if cfg!(windows) { &[64] } else { &[2, 70] };
 
-/// A mechanism that takes no more than so many objects, and how it says that it cannot have another one; or that there are not
-/// enough descriptors to try.
+/// A mechanism that takes no more than so many objects, and how it says that it cannot have another
+/// one; or that there are not enough descriptors to try.
 const LIMITED: (&str, u32, &[&str]) = if cfg!(windows) {
     ("bare-wfmo", 64, &["one call takes 1 to 64 objects"])
 } else {
@@ -179,8 +180,8 @@ fn ctrl_c_keeps_what_was_measured() {
     shows(&interrupted(0, &svg, &minder(&line), 130).says(INTERRUPTED).text(), &svg);
 }
 
-/// Whoever names a pipe that nobody reads can still end the wait for a reader. On Windows no file is a pipe, and the opening of
-/// a named one does not wait for anybody.
+/// Whoever names a pipe that nobody reads can still end the wait for a reader. On Windows no file
+/// is a pipe, and the opening of a named one does not wait for anybody.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
@@ -224,8 +225,8 @@ fn it_ends_quietly_when_nobody_reads() {
     }
 }
 
-/// A pipe that is full, and that nobody reads: whoever asks for an end gets it. On Windows nothing tells when the write has
-/// begun.
+/// A pipe that is full, and that nobody reads: whoever asks for an end gets it. On Windows nothing
+/// tells when the write has begun.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stdout_that_takes_nothing_does_not_outlast_ctrl_c() {

@@ -107,7 +107,8 @@ fn exits() -> Vec<&'static str> {
 const EXIT: &str = "mechanism,kind,live,round,exits,cpu_ns,wall_ns";
 const SPAWN: &str = "mechanism,parent_mib,round,spawns,cpu_ns,wall_ns";
 
-/// Numbers of children, and rounds. A start takes longer under Wine, and those of two children need 22.
+/// Numbers of children, and rounds. A start takes longer under Wine, and those of two children need
+/// 22.
 const LIVE: &[&str] = if cfg!(windows) { &["2"] } else { &["3", "12"] };
 const ROUNDS: &[&str] = if cfg!(windows) { &["1"] } else { &["1", "2"] };
 
@@ -217,8 +218,9 @@ fn children_die_with_a_minder_that_is_killed() {
     }
 }
 
-/// The same, but for the moment: a child that is just being started when its parent is ended by force stays for ever under
-/// Wine, without a word to its server. So nobody takes the first row, and no child is started meanwhile.
+/// The same, but for the moment: a child that is just being started when its parent is ended by
+/// force stays for ever under Wine, without a word to its server. So nobody takes the first row,
+/// and no child is started meanwhile.
 #[cfg(windows)]
 #[test]
 fn children_die_with_a_minder_that_is_killed() {

@@ -1,4 +1,5 @@
-//! What jobs leave behind: it lives on after a run that ended by itself, is named, and dies with one that was killed.
+//! What jobs leave behind: it lives on after a run that ended by itself, is named, and dies with
+//! one that was killed.
 #![cfg(any(target_os = "linux", windows))]
 
 use std::time::{Duration, Instant};

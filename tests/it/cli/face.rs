@@ -228,8 +228,8 @@ fn a_turn_ends_with_its_holder() {
     holder.finish().by(Signal::KILL);
 }
 
-/// Values beside `--pipe` come from a silent named pipe. Neither the running jobs nor the end of the run
-/// wait for it.
+/// Values beside `--pipe` come from a silent named pipe. Neither the running jobs nor the end of
+/// the run wait for it.
 #[cfg(unix)] // A named pipe.
 #[test]
 fn values_that_do_not_come_hold_nothing_up() {

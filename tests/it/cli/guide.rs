@@ -1,8 +1,9 @@
 //! What the guide and the topics of `minder help` show is what happens.
 //!
-//! Every command in them is run by bash, in a folder of its own for each section, and what comes is compared with what
-//! stands there, but for what differs from run to run: see `PATTERNS`. After a change, run this test with
-//! `MINDER_REWRITE=1`: it writes what came into the texts, for a person to read.
+//! Every command in them is run by bash, in a folder of its own for each section, and what comes is
+//! compared with what stands there, but for what differs from run to run: see `PATTERNS`. After a
+//! change, run this test with `MINDER_REWRITE=1`: it writes what came into the texts, for a person
+//! to read.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -126,7 +127,8 @@ fn same(came: &[&str], shown: &[&str]) -> bool {
     came == shown || even(came) == even(shown)
 }
 
-/// The lines with what differs from run to run taken out; where there was any, columns need not line up.
+/// The lines with what differs from run to run taken out; where there was any, columns need not
+/// line up.
 fn even(lines: &[&str]) -> Vec<String> {
     let patterns = PATTERNS.map(|(pattern, for_it)| (Regex::new(pattern).expect("a pattern"), for_it));
     let replace = |line: &&str| {

@@ -13,8 +13,8 @@ use crate::kit::KID;
 /// What make says at its end when tokens are missing.
 const LOST: &str = "INTERNAL";
 
-/// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the programs. Nothing where
-/// there is no make.
+/// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the
+/// programs. Nothing where there is no make.
 fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
     make_live(flags, rule).map(|(live, folder)| (live.finish(), folder))
 }
@@ -43,8 +43,8 @@ fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
     Some((Live::start(&command), folder))
 }
 
-/// A job that sleeps, and says when it began and when it ended. What it says of itself lies within the time in which its
-/// slot is taken, however late others hear of it.
+/// A job that sleeps, and says when it began and when it ended. What it says of itself lies within
+/// the time in which its slot is taken, however late others hear of it.
 const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
 
 /// How many of [`TIMED`] ran at the same time.
@@ -101,7 +101,8 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
 #[test]
 fn tokens_come_back_from_a_run_that_is_killed() {
     for victim in 0..3 {
-        // The other rule ends later, so that make counts its tokens when the guardians have done their work.
+        // The other rule ends later, so that make counts its tokens when the guardians have done their
+        // work.
         let own = "sh -c 'echo $$$$ >own; exec \"$$0\" run --no-record --quiet -j8 \"$$1\" sleep-ms {} ::: \
                    600001 600002 600003 600004 600005 600006' MINDER KID";
         let rule = format!("+{own}\nother:\n\t-KID await go over");

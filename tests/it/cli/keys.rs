@@ -1,6 +1,7 @@
 //! Ctrl-Z and Ctrl-C at any moment of a run of tiny jobs, and what stands still with it.
 //!
-//! `MINDER_KEYS` says how many keys are pressed; `MINDER_SEED` repeats the moments of the interrupts.
+//! `MINDER_KEYS` says how many keys are pressed; `MINDER_SEED` repeats the moments of the
+//! interrupts.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -39,7 +40,8 @@ impl Job {
         self.ledger.hear_until(&mut self.set, Instant::now() + time, |_| false);
     }
 
-    /// Stops the run. A stop right behind a continuation may be thrown away, so it is asked for again.
+    /// Stops the run. A stop right behind a continuation may be thrown away, so it is asked for
+    /// again.
     fn stop(&mut self, what: &str) {
         let before = self.ledger.of(self.token).stops.len();
         let token = self.token;

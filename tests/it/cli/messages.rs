@@ -9,14 +9,16 @@
 //! exit 255
 //! ```
 //!
-//! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`. The lines are all of stderr;
-//! `***` in them stands for anything. `exit 255` is left out; with `exit *` the run is killed when it has said the lines.
-//! `DIR` is the folder of the case, in which it runs, `ID` the run that was given, `KID` testkid, `TMPDIR` the system's variable
-//! for temporary files, and `X3000` a word of so many letters. What `given` knows is in [`Scene::give`].
+//! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`.
+//! The lines are all of stderr; `***` in them stands for anything. `exit 255` is left out; with
+//! `exit *` the run is killed when it has said the lines. `DIR` is the folder of the case, in which
+//! it runs, `ID` the run that was given, `KID` testkid, `TMPDIR` the system's variable
+//! for temporary files, and `X3000` a word of so many letters. What `given` knows is in
+//! [`Scene::give`].
 //!
-//! All of it holds on Linux and on Windows, where both slashes are one, `\xff` in a word is half of a pair of surrogates,
-//! and the words for an error of the system are its own: see [`ERRORS`]. What holds on one of them alone has a line more, with
-//! the reason:
+//! All of it holds on Linux and on Windows, where both slashes are one, `\xff` in a word is half of
+//! a pair of surrogates, and the words for an error of the system are its own: see [`ERRORS`]. What
+//! holds on one of them alone has a line more, with the reason:
 //!
 //! ```text
 //! only linux # signals
@@ -24,7 +26,8 @@
 //!
 //! The table `windows` is of Windows alone.
 //!
-//! Whoever adds a message adds a case: `every_message_is_in_a_table` reads the sources for those that have none.
+//! Whoever adds a message adds a case: `every_message_is_in_a_table` reads the sources for those
+//! that have none.
 #![cfg(any(target_os = "linux", windows))]
 
 #[cfg(target_os = "linux")] // The sources are the same everywhere.
@@ -63,14 +66,15 @@ const HERE: &str = std::env::consts::OS;
 /// How many cases run at once: they wait for processes more than they work.
 const AT_ONCE: usize = 4;
 
-/// Errors of the system as the tables have them, and their numbers on Windows ("System Error Codes"), whose words for them
-/// differ between versions and languages.
+/// Errors of the system as the tables have them, and their numbers on Windows ("System Error
+/// Codes"), whose words for them differ between versions and languages.
 const ERRORS: &[(&str, &[i32])] = &[
     // ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND.
     ("no such file or directory", &[2, 3]),
     // ERROR_ACCESS_DENIED: so it calls a folder where a file is wanted.
     ("is a directory", &[5]),
-    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the folder above is made, which is a file.
+    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the folder above is made, which is a
+    // file.
     ("not a directory", &[3, 267, 183]),
     // ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS.
     ("file exists", &[80, 183]),
@@ -379,7 +383,8 @@ impl Scene {
         command.stdout(minder::Stdio::Piped).stderr(minder::Stdio::Piped).stdin(input(&self.input))
     }
 
-    /// Runs the case; what is not as it stands there comes back as the paragraph that would be true.
+    /// Runs the case; what is not as it stands there comes back as the paragraph that would be
+    /// true.
     fn play(&self, case: &Case) -> Result<(), String> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);

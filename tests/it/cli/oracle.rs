@@ -1,8 +1,9 @@
-//! GNU parallel as the oracle: what it does with the same words, input and environment is what our compatible face has
-//! to do.
+//! GNU parallel as the oracle: what it does with the same words, input and environment is what our
+//! compatible face has to do.
 //!
-//! A table holds cases; each is run by GNU parallel and by us, one after the other in the same folder, emptied in
-//! between. Where our rules want another result, the case says why, and `docs/from-parallel.md` has the same words.
+//! A table holds cases; each is run by GNU parallel and by us, one after the other in the same
+//! folder, emptied in between. Where our rules want another result, the case says why, and
+//! `docs/from-parallel.md` has the same words.
 
 mod case;
 mod words;
@@ -86,7 +87,8 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
 /// One case in so many is run where nothing else is asked for: in well under a minute on two cores.
 const EVERY: u64 = 6;
 
-/// The cases of a table that are run now: one in some, or all with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice.
+/// The cases of a table that are run now: one in some, or all with `MINDER_ORACLE=full`.
+/// `MINDER_SEED` repeats a choice.
 fn chosen(cases: &[Case]) -> Vec<&Case> {
     if random::is_full() {
         return cases.iter().collect();
@@ -121,7 +123,8 @@ fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
     let scene = Scene::new();
     let (theirs, ours) = (scene.play(case, left), scene.play(case, right));
     let agree = theirs == ours;
-    // GNU parallel waits for itself now and then (`--shard`, seen): then there is nothing to compare with. We may not.
+    // GNU parallel waits for itself now and then (`--shard`, seen): then there is nothing to compare
+    // with. We may not.
     if left == Player::Gnu && theirs.hung() && !ours.hung() {
         crate::kit::skip(format_args!("{case}: GNU parallel did not end"));
         return None;
@@ -171,8 +174,8 @@ tables!(
     names,
 );
 
-/// Says which cases are no good as cases: GNU parallel itself must give one result. With `MINDER_ORACLE_SHOW` in the
-/// environment, that result is printed.
+/// Says which cases are no good as cases: GNU parallel itself must give one result. With
+/// `MINDER_ORACLE_SHOW` in the environment, that result is printed.
 #[test]
 #[ignore = "a check of the cases, not of us: run it when cases change"]
 fn gnu_agrees_with_itself() {

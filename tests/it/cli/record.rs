@@ -96,7 +96,8 @@ fn what_failed_is_run_once_more() {
     }
 }
 
-/// A run that is taken up again asks of its values what it asked before, or what a flag asks that is given then.
+/// A run that is taken up again asks of its values what it asked before, or what a flag asks that
+/// is given then.
 #[cfg(unix)] // The line is one for a POSIX shell.
 #[test]
 fn values_are_checked_again_when_a_run_is_resumed() {
@@ -398,7 +399,8 @@ fn a_job_is_in_the_record_before_it_is_seen() {
     live.finish().code(0);
 }
 
-/// The run was recorded and killed by the version before crates were split: one job had not ended, and nothing was shown.
+/// The run was recorded and killed by the version before crates were split: one job had not ended,
+/// and nothing was shown.
 #[cfg(unix)] // The lines of the jobs are for a POSIX shell.
 #[test]
 fn a_run_of_an_older_version_is_listed_and_resumed() {

@@ -1,7 +1,8 @@
-//! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing that it wrote is lost.
+//! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing
+//! that it wrote is lost.
 //!
-//! `MINDER_KILLS` says how many runs of each mode are killed, each at another moment; `MINDER_SEED` repeats one choice of
-//! moments and outputs.
+//! `MINDER_KILLS` says how many runs of each mode are killed, each at another moment; `MINDER_SEED`
+//! repeats one choice of moments and outputs.
 #![cfg(any(target_os = "linux", windows))]
 
 mod seen;
@@ -147,7 +148,8 @@ impl Trial {
         Running::start(&self.words(), self.folder.path(), self.shown.len().is_multiple_of(2))
     }
 
-    /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it started.
+    /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it
+    /// started.
     fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, Status) {
         let (before, recorded) = (self.log().len(), self.recorded());
         let mut running = self.start();
@@ -353,7 +355,8 @@ impl Running {
         processes.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(here).collect()
     }
 
-    /// Whether a process that is on its way out still holds a run's lock: files are closed after everything else.
+    /// Whether a process that is on its way out still holds a run's lock: files are closed after
+    /// everything else.
     fn is_locked(&self) -> bool {
         let runs = self.here.with_file_name("state/runs");
         fs::read_dir(runs)
@@ -394,7 +397,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs of this mode are killed, some of them again and again, and taken up until they end by themselves.
+/// Runs of this mode are killed, some of them again and again, and taken up until they end by
+/// themselves.
 fn survives(flags: &str) {
     let mut random = Random::new(flags);
     for round in 0..kills() {

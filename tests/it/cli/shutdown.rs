@@ -1,4 +1,5 @@
-//! One signal to all processes at once, as when a machine stops: what it ended did not fail, and runs again.
+//! One signal to all processes at once, as when a machine stops: what it ended did not fail, and
+//! runs again.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -10,7 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Live, children, file, folder, minder, path, runner};
 use crate::kit::{KID, TESTKID};
 
-/// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is there.
+/// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
+/// there.
 struct Run {
     folder: tempfile::TempDir,
     live: Live,
@@ -167,7 +169,8 @@ fn a_halt_does_not_wait_for_the_row_that_is_held() {
     assert!(matches!(ended.status, Status::Exited(137)), "{ended:?}");
     let log = file(&joblog);
     let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|row| row.split('\t').collect()).collect();
-    // The one that halted the run has a row; the one that it ended has one with the time until then, or none.
+    // The one that halted the run has a row; the one that it ended has one with the time until then, or
+    // none.
     assert!(rows.iter().any(|row| row[0] == "1" && row[7] == "9"), "{log}");
     assert!(
         rows.iter().all(|row| row[0] != "3" && row[3].trim().parse::<f64>().is_ok_and(|took| took < 60.0))

@@ -14,8 +14,8 @@ const SOON: Duration = Duration::from_secs(10);
 
 const IGNORE: &str = "trap '' TERM;";
 
-/// A run of two jobs that sleep, after one that wrote; more wait. Every start leaves a line in the log, and what the job does
-/// about TERM is done before that.
+/// A run of two jobs that sleep, after one that wrote; more wait. Every start leaves a line in the
+/// log, and what the job does about TERM is done before that.
 fn sleepers(log: &Path, flags: &str, trap: &str) -> Live {
     let mut command = minder(&format!("run -j2 {flags}"));
     let sleep = format!("exec {KID} sleep-ms 600000");
@@ -76,7 +76,8 @@ fn the_second_wish_kills_at_once() {
     assert!(ended.wall < SOON, "{:?}", ended.wall);
 }
 
-/// A run whose reader, though there, does not read: a pager. It hangs in a write, and ends nevertheless.
+/// A run whose reader, though there, does not read: a pager. It hangs in a write, and ends
+/// nevertheless.
 fn unread(flags: &str, wishes: u32) {
     let (reader, writer) = pipe();
     let mut command = minder(&format!("run -j2 {flags} KID spew 700000 ::: 1 2 3 4 5 6 7 8"));

@@ -1,4 +1,5 @@
-//! Help by topics, manual pages, completions: made of the flags themselves, and read by the programs that they are for.
+//! Help by topics, manual pages, completions: made of the flags themselves, and read by the
+//! programs that they are for.
 
 use std::path::PathBuf;
 

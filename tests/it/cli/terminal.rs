@@ -1,4 +1,5 @@
-//! On a terminal: the bar, the summary, the key for the end, and jobs that want the terminal for themselves.
+//! On a terminal: the bar, the summary, the key for the end, and jobs that want the terminal for
+//! themselves.
 
 use std::time::Duration;
 
@@ -174,7 +175,8 @@ fn there_is_no_bar_on_a_pipe_and_no_colour() {
 
 #[test]
 fn the_key_for_the_end_is_one_wish() {
-    // The terminal sends the signal to all processes of the group: to the one that was started and to the runner.
+    // The terminal sends the signal to all processes of the group: to the one that was started and to
+    // the runner.
     let folder = folder();
     let mark = folder.path().join("mark");
     let mut command = on_terminal("run -j1 --grace 600");

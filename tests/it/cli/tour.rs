@@ -1,7 +1,9 @@
-//! A tour in a real terminal: what a person sees and types, in tmux, with the screens kept as files.
+//! A tour in a real terminal: what a person sees and types, in tmux, with the screens kept as
+//! files.
 //!
-//! Each scene waits for a text on the screen, with a deadline. Times and the like are taken out of a screen before it is
-//! compared with the one in `snapshots/`; `INSTA_UPDATE=always` writes those anew.
+//! Each scene waits for a text on the screen, with a deadline. Times and the like are taken out of
+//! a screen before it is compared with the one in `snapshots/`; `INSTA_UPDATE=always` writes those
+//! anew.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -197,7 +199,8 @@ fn the_bar_follows_the_run_and_the_window() {
     let bar = screen.lines().find(narrow).unwrap_or_default();
     insta::assert_snapshot!("bar-narrow", even(bar));
     std::fs::write(terminal.work("go"), "").expect("a file");
-    // The terminal breaks what it shows anew, and tells nobody: a piece of the wider bar may be left above.
+    // The terminal breaks what it shows anew, and tells nobody: a piece of the wider bar may be left
+    // above.
     let screen = terminal.until_prompt("3 jobs");
     assert!(!screen.lines().any(|line| narrow(&line)), "the bar is left on the screen:\n{screen}");
     let words: Vec<&str> = screen.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();

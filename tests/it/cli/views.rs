@@ -1,4 +1,5 @@
-//! Ways to see the output of jobs, each against the same promises: every byte, no line torn, nothing waits in vain.
+//! Ways to see the output of jobs, each against the same promises: every byte, no line torn,
+//! nothing waits in vain.
 
 #[path = "../../bin/text.rs"]
 mod text;
@@ -54,8 +55,9 @@ fn feed(jobs: &[Text]) -> Vec<u8> {
     jobs.iter().flat_map(|job| (job.word() + "\n").into_bytes()).collect()
 }
 
-/// Takes a stream apart that has lines of these jobs in any order; fails where a line is torn or a job's bytes are not
-/// its bytes, in their order. Gives the numbers of the jobs as their lines come, without repetition side by side.
+/// Takes a stream apart that has lines of these jobs in any order; fails where a line is torn or a
+/// job's bytes are not its bytes, in their order. Gives the numbers of the jobs as their lines
+/// come, without repetition side by side.
 #[track_caller]
 fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize> {
     let mut lines: Vec<_> = jobs.iter().map(|job| job.lines(stream).into_iter()).collect();
@@ -93,7 +95,8 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
     order
 }
 
-/// Runs these jobs under these flags and looks at every byte; gives the order of the jobs on standard output.
+/// Runs these jobs under these flags and looks at every byte; gives the order of the jobs on
+/// standard output.
 #[track_caller]
 fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
     let ended = fed(&format!("run {flags} KID text"), &feed(jobs)).code(0);
@@ -102,7 +105,8 @@ fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
     untangle(&ended.out, 0, jobs, tagged)
 }
 
-/// `minder` with these flags and this shell line, in which `KID` stands for testkid, for these arguments.
+/// `minder` with these flags and this shell line, in which `KID` stands for testkid, for these
+/// arguments.
 fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     let mut command = minder(&format!("run {flags}"));
     super::scripted(&mut command, line).arg(":::").args(args);

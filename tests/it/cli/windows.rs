@@ -1,5 +1,5 @@
-//! What only Windows has: names that are no text, two kinds of slashes, long paths, exit codes of 32 bits, `\r\n`, and runs
-//! that are ended by TerminateProcess.
+//! What only Windows has: names that are no text, two kinds of slashes, long paths, exit codes of
+//! 32 bits, `\r\n`, and runs that are ended by TerminateProcess.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use super::{Live, ended, fed, folder, job_bytes, jobs_in, minder, path};
 use crate::kit::{self, TESTKID};
 
-/// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can say.
+/// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can
+/// say.
 fn unpaired() -> OsString {
     OsString::from_wide(&[u16::from(b'a'), 0xd800, u16::from(b'.'), u16::from(b'b')])
 }
@@ -203,7 +204,8 @@ fn the_path_of_a_program_may_be_long() {
 fn a_long_folder_to_work_in_is_entered_or_named() {
     let folder = folder();
     let deep = deep(&folder);
-    // The system takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was set up otherwise.
+    // The system takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
+    // set up otherwise.
     let ended = ended(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
     let name = deep.file_name().and_then(OsStr::to_str).expect("a name");
     let known = if ended.status.success() { ended.text() } else { ended.err.clone() };

@@ -220,8 +220,9 @@ fn as_nobody() {
 
 #[test]
 fn both_guardians_are_killed() {
-    // The exception: whoever of the two sees the other's death first kills the runner, and may be killed before it has
-    // killed the jobs. When neither got so far, the runner ends its own tree. Of twenty times, that is one at least.
+    // The exception: whoever of the two sees the other's death first kills the runner, and may be
+    // killed before it has killed the jobs. When neither got so far, the runner ends its own tree.
+    // Of twenty times, that is one at least.
     let ended = (0..20).any(|_| {
         let mut run = super::stage::start(&["plain", "setsid", "ignore", "stopped", "nested"]);
         let pids = run.ready();
@@ -251,7 +252,8 @@ fn without_a_free_descriptor_the_tree_is_swept_all_the_same() {
         let pids = run.ready();
         run.expect_alive(3 + 10);
         for guardian in [pids.outer, pids.inner] {
-            // As when the machine's table of open files is full: what is open stays, and nothing more can be opened.
+            // As when the machine's table of open files is full: what is open stays, and nothing more can be
+            // opened.
             let none = Rlimit { current: Some(0), maximum: Some(0) };
             rustix::process::prlimit(Some(guardian), Resource::Nofile, none).expect("our own process");
         }

@@ -57,8 +57,8 @@ fn ctrl_z_and_fg_lose_nothing() {
         terminal.press("\x1a");
         terminal.run.expect_line("stopped", pressed);
         terminal.run.expect_line("went on", pressed);
-        // A continuation throws away a stop that waits (signal(7)), and the inner guardian's comes a moment after `fg`.
-        // No finger is that fast.
+        // A continuation throws away a stop that waits (signal(7)), and the inner guardian's comes a moment
+        // after `fg`. No finger is that fast.
         nap(Duration::from_millis(100));
     }
     assert_eq!(terminal.run.count("signal Stop"), 20);
@@ -112,7 +112,8 @@ fn nohup_holds() {
     let pids = terminal.run.ready();
     let Terminal { run, keys } = terminal;
     drop(keys);
-    // Signals of one process are relayed in order of their numbers or later, so a hang-up would be here by then.
+    // Signals of one process are relayed in order of their numbers or later, so a hang-up would be here
+    // by then.
     send(pids.outer, Signal::HUP);
     send(pids.outer, Signal::USR1);
     run.expect_line("signal User1", 1);
@@ -134,8 +135,8 @@ fn a_background_job_hears_no_keys() {
 
 #[test]
 fn the_same_wish_twice_is_one() {
-    // `timeout -s INT` signals the process, then its group. Signals that are 200 ms apart count as two: on a busy
-    // machine this test tries again.
+    // `timeout -s INT` signals the process, then its group. Signals that are 200 ms apart count as two:
+    // on a busy machine this test tries again.
     for _ in 0..20 {
         let run = start(&[]);
         let pids = run.ready();
@@ -198,7 +199,8 @@ fn the_third_wish_ends_a_run_that_does_not_answer() {
     let pids = run.ready();
     send(pids.runner, Signal::STOP);
     wait_for(|| stat(pids.runner).filter(|s| s[1] == "T")).expect("stopped");
-    // Three are enough. Where the guardian does not get to run in between, two that are pending are one to it.
+    // Three are enough. Where the guardian does not get to run in between, two that are pending are one
+    // to it.
     let ended = wait_for(|| {
         send(pids.outer, Signal::INT);
         nap(Duration::from_millis(250));

@@ -1,4 +1,5 @@
-//! Starting a guarded run, finding what is left of it, and waiting without sleeping longer than needed.
+//! Starting a guarded run, finding what is left of it, and waiting without sleeping longer than
+//! needed.
 
 use crate::kit::{nap, patience};
 use std::fs;
@@ -14,7 +15,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 /// The nine that other runners leave behind.
 pub(crate) const MIX: [&str; 9] =
     ["plain", "setsid", "daemon", "ignore", "stopped", "undying", "nested", "bush", "comet"];
-/// How many of [`MIX`] are there for certain, with the three of the run; bush and comet come and go.
+/// How many of [`MIX`] are there for certain, with the three of the run; bush and comet come and
+/// go.
 pub(crate) const MIX_ALIVE: usize = 3 + 17;
 /// More than any step takes on a busy machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -82,7 +84,8 @@ impl Setting<'_> {
     }
 }
 
-/// A run in a session of its own, so that nothing of ours is in reach of what is sent to its group or session.
+/// A run in a session of its own, so that nothing of ours is in reach of what is sent to its group
+/// or session.
 pub(crate) fn start(words: &[&str]) -> Run {
     Setting::new(&["session"], words).start()
 }
@@ -132,7 +135,8 @@ impl Run {
     pub(crate) fn expect_gone(&self, since: Instant, what: &str) -> Duration {
         loop {
             let looked = Instant::now();
-            // A process that forks and exits may slip through one look at the whole of /proc, not through three.
+            // A process that forks and exits may slip through one look at the whole of /proc, not through
+            // three.
             if (0..3).all(|_| self.alive().is_empty()) {
                 let took = looked.duration_since(since);
                 note(&format!("{what}: {} ms", took.as_millis()));
@@ -258,8 +262,9 @@ pub(crate) fn private_copy(folder: &Path, name: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// How long a tree may live after the kill. One second is promised, and checked with `MINDER_GONE_MS=1000`; beside other
-/// tests that start thousands of processes, on a machine that is shared, it is five.
+/// How long a tree may live after the kill. One second is promised, and checked with
+/// `MINDER_GONE_MS=1000`; beside other tests that start thousands of processes, on a machine that
+/// is shared, it is five.
 fn gone_within() -> Duration {
     let asked = std::env::var("MINDER_GONE_MS").ok().and_then(|text| text.parse().ok());
     Duration::from_millis(asked.unwrap_or(5000))

@@ -74,15 +74,16 @@ pub(crate) fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("the list of descriptors").count() - 1
 }
 
-/// The sizes of the files without a name that this process has open in `folder` (Linux: as `/proc` shows them).
+/// The sizes of the files without a name that this process has open in `folder` (Linux: as `/proc`
+/// shows them).
 pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let there = open.filter(|item| std::fs::read_link(item.path()).is_ok_and(|to| to.starts_with(folder)));
     there.filter_map(|item| std::fs::metadata(item.path()).ok()).map(|data| data.len()).collect()
 }
 
-/// The one pause: what a process not of ours has written or become cannot be waited for by a descriptor. Also the time
-/// between two keys, where the time itself is the point.
+/// The one pause: what a process not of ours has written or become cannot be waited for by a
+/// descriptor. Also the time between two keys, where the time itself is the point.
 pub(crate) fn nap(time: Duration) {
     let time =
         rustix::time::Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };

@@ -33,8 +33,8 @@ pub(crate) fn readable(handle: BorrowedHandle<'_>, within: Duration) -> bool {
     }
 }
 
-/// Runs a program to its end, with an empty input. The standard library would have it inherit whatever is inheritable in
-/// this moment, which may be a pipe that another test gives to a child.
+/// Runs a program to its end, with an empty input. The standard library would have it inherit
+/// whatever is inheritable in this moment, which may be a pipe that another test gives to a child.
 pub(crate) fn output(command: &mut std::process::Command) -> Output {
     let mut same = Command::new(command.get_program());
     same.args(command.get_args()).stdin(Stdio::Null);
@@ -71,7 +71,8 @@ pub(crate) fn file(end: impl Into<OwnedHandle>) -> File {
     File::from(end.into())
 }
 
-/// Whether this is the end of one who was killed: there are no signals, and the library gives them one exit code.
+/// Whether this is the end of one who was killed: there are no signals, and the library gives them
+/// one exit code.
 pub(crate) fn killed(status: Status, _by: i32) -> bool {
     status == Status::Exited(1)
 }
@@ -110,12 +111,14 @@ pub(crate) fn end_rest_of(child: u32) {
     left.into_iter().for_each(end);
 }
 
-/// Our children that have not ended, by number, without the consoles that the system starts beside them.
+/// Our children that have not ended, by number, without the consoles that the system starts beside
+/// them.
 pub(crate) fn own_children() -> Vec<u32> {
     children_of(std::process::id())
 }
 
-/// When a process began, if there is one of this number, also when it is over and somebody has a handle of it.
+/// When a process began, if there is one of this number, also when it is over and somebody has a
+/// handle of it.
 fn began(pid: u32) -> Option<u64> {
     let process = open(pid, PROCESS_QUERY_LIMITED_INFORMATION)?;
     let [mut began, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
@@ -125,7 +128,8 @@ fn began(pid: u32) -> Option<u64> {
     (answer != 0).then_some(u64::from(began.dwHighDateTime) << 32 | u64::from(began.dwLowDateTime))
 }
 
-/// The living children of a process that may be over itself: not those of an earlier one with its number.
+/// The living children of a process that may be over itself: not those of an earlier one with its
+/// number.
 pub(crate) fn children_of(parent: u32) -> Vec<u32> {
     let since = began(parent);
     processes()
@@ -187,7 +191,8 @@ pub(crate) fn open_descriptors() -> usize {
     count as usize
 }
 
-/// The sizes of the files in `folder` that the library has no name for: here they have one until they are closed.
+/// The sizes of the files in `folder` that the library has no name for: here they have one until
+/// they are closed.
 pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
     let there = std::fs::read_dir(folder).into_iter().flatten().flatten();
     there
@@ -197,8 +202,8 @@ pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
         .collect()
 }
 
-/// The one pause: what a process not of ours has written or become cannot be waited for by a handle. Also the time
-/// between two keys, where the time itself is the point.
+/// The one pause: what a process not of ours has written or become cannot be waited for by a
+/// handle. Also the time between two keys, where the time itself is the point.
 pub(crate) fn nap(time: Duration) {
     let millis = u32::try_from(time.as_nanos().div_ceil(1_000_000)).expect("a short time");
     // SAFETY: takes nothing; what it returns needs no closing.

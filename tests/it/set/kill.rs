@@ -64,7 +64,8 @@ fn after_asks_then_insists_with_those_who_ignore_it() {
     });
 }
 
-/// Who cannot be looked for is not taken for dead, and is ended when there is something to look with again.
+/// Who cannot be looked for is not taken for dead, and is ended when there is something to look
+/// with again.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_free_descriptor_nobody_is_taken_for_dead() {

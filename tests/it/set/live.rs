@@ -1,4 +1,5 @@
-//! Output that waited and is handed over while its child goes on; output that passes on without a copy.
+//! Output that waited and is handed over while its child goes on; output that passes on without a
+//! copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -50,7 +51,8 @@ struct Record {
     done: Option<Outcome>,
 }
 
-/// What was told of all of them. Where a stream is forwarded, what comes as output is written after it.
+/// What was told of all of them. Where a stream is forwarded, what comes as output is written after
+/// it.
 #[derive(Debug, Default)]
 struct Heard {
     records: HashMap<Token, Record>,
@@ -595,7 +597,8 @@ fn a_reader_that_goes_leaves_the_rest_as_output_and_raises_no_signal() {
     });
 }
 
-/// Two pipes that nobody reads; the children behind them have exited, and their last bytes are in their pipes.
+/// Two pipes that nobody reads; the children behind them have exited, and their last bytes are in
+/// their pipes.
 // Nothing is forwarded without a copy on Windows: who writes it on waits himself.
 #[cfg(unix)]
 #[test]

@@ -45,7 +45,8 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     let (mut ledger, mut held) = (Ledger::default(), std::collections::VecDeque::new());
     let until = patience();
     let mut take = |set: &mut ChildSet, hands: usize| {
-        // What is in our hands may be what a child waits for: let go before a wait that nothing else would end.
+        // What is in our hands may be what a child waits for: let go before a wait that nothing else would
+        // end.
         let soon = std::time::Instant::now() + std::time::Duration::from_millis(20);
         match set.next(Some(if held.is_empty() { until } else { soon })).expect("an event") {
             Some(event) => held.push_back(event),

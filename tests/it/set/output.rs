@@ -17,7 +17,8 @@ fn tight(backend: &'static str) -> Limits {
     limits
 }
 
-/// Keeps what the set tells until it has nothing to tell for a while. Before the first word a child may start slowly.
+/// Keeps what the set tells until it has nothing to tell for a while. Before the first word a child
+/// may start slowly.
 fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
     let mut kept: Vec<Event> = set.next(Some(patience())).expect("an event").into_iter().collect();
     while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("an event") {
@@ -312,7 +313,8 @@ fn without_a_bound_a_silent_grandchild_is_waited_for() {
 fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        // It writes for twice as long as silence is borne; that takes a start and more, which Wine may need a second for.
+        // It writes for twice as long as silence is borne; that takes a start and more, which Wine may need
+        // a second for.
         let (silence, period) = if cfg!(windows) { (3000, 300) } else { (500, 50) };
         limits.leak_after = Some(Duration::from_millis(silence));
         let mut set = ChildSet::new(limits).expect("a set");
@@ -329,7 +331,8 @@ fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
 fn a_held_child_is_not_called_silent() {
     let mut set = ChildSet::new(tight(best())).expect("a set");
     let token = set.spawn(&kid("spew 40000"), SpawnOptions::default()).expect("a child");
-    // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is borne.
+    // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is
+    // borne.
     let kept = hoard(&mut set, Duration::from_millis(400));
     assert!(
         kept.iter().any(|event| matches!(event, Event::Exited(..))),

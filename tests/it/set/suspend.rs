@@ -191,8 +191,9 @@ fn an_output_that_stands_still_does_not_leak() {
     });
 }
 
-/// Somebody else ends the child while it stands still: nobody would wake the stray that it had. (The rest of its group gets
-/// `SIGHUP` and `SIGCONT` from the kernel, as a group without a parent in its session.)
+/// Somebody else ends the child while it stands still: nobody would wake the stray that it had.
+/// (The rest of its group gets `SIGHUP` and `SIGCONT` from the kernel, as a group without a parent
+/// in its session.)
 #[cfg(target_os = "linux")]
 #[test]
 fn what_outlives_one_that_stood_still_goes_on() {

@@ -106,7 +106,8 @@ fn a_child_inherits_three_descriptors_and_no_other() {
     });
 }
 
-/// Under their numbers, among others that it does not get, and however it is started: also by posix_spawn (`refused.rs`).
+/// Under their numbers, among others that it does not get, and however it is started: also by
+/// posix_spawn (`refused.rs`).
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child_keeps_the_descriptors_that_its_command_names() {
@@ -192,7 +193,8 @@ fn inheritable_copy(fd: i32) -> i32 {
     unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 20) }
 }
 
-/// Whether each of the three streams leads where it should, told by what comes and goes through each.
+/// Whether each of the three streams leads where it should, told by what comes and goes through
+/// each.
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
     let mut command = kid("cat");
@@ -229,7 +231,8 @@ fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
             u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a number")
         };
         assert_eq!(field("SigBlk:"), 0, "{text}");
-        // What we ignore stays ignored, but for SIGPIPE. (The child's runtime ignores that again, before it looks.)
+        // What we ignore stays ignored, but for SIGPIPE. (The child's runtime ignores that again, before it
+        // looks.)
         let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
         let ignored = own.lines().find(|line| line.starts_with("SigIgn:")).expect("a line of it");
         assert!(text.contains(ignored), "{text} instead of {ignored}");

@@ -1,4 +1,5 @@
-//! What Windows has: extensions of programs, handles that are inherited by name, lines of a bounded length.
+//! What Windows has: extensions of programs, handles that are inherited by name, lines of a bounded
+//! length.
 
 #![expect(unsafe_code, reason = "a handle that children inherit")]
 
@@ -29,7 +30,8 @@ fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
             assert!(answer != 0);
             words.push_str(&format!(" {}", handle.as_raw_handle() as usize));
         }
-        // Started as others do, a child has them all. Numbers of its own may be the same by chance: not all of them.
+        // Started as others do, a child has them all. Numbers of its own may be the same by chance: not all
+        // of them.
         let args = words.split(' ');
         let output = std::process::Command::new(TESTKID).args(args).output().expect("a child");
         assert_eq!(String::from_utf8_lossy(&output.stdout).matches("true").count(), handles.len());

@@ -1,11 +1,14 @@
-//! Lines drawn from a grammar of everything that shells have, with values that leave a mark if a shell evaluates them.
+//! Lines drawn from a grammar of everything that shells have, with values that leave a mark if a
+//! shell evaluates them.
 //!
-//! The promise: the shell that minder starts never evaluates a value. Each line is parsed here; one that is accepted runs in each
-//! of its shells in an empty folder, and no file `MARK` may be there afterwards. Programs that a line runs tell their
-//! arguments, which must be the values as they are, and none may be a parameter of minder's own, `$1`.
+//! The promise: the shell that minder starts never evaluates a value. Each line is parsed here; one
+//! that is accepted runs in each of its shells in an empty folder, and no file `MARK` may be there
+//! afterwards. Programs that a line runs tell their arguments, which must be the values as they
+//! are, and none may be a parameter of minder's own, `$1`.
 //!
-//! `MINDER_GRAMMAR=1000000` draws more lines, `MINDER_SEED=N` begins elsewhere; a failure tells the seed that repeats it alone with
-//! `MINDER_GRAMMAR=1`. `MINDER_LINES=FILE` tries the lines of a file in each shell.
+//! `MINDER_GRAMMAR=1000000` draws more lines, `MINDER_SEED=N` begins elsewhere; a failure tells the
+//! seed that repeats it alone with `MINDER_GRAMMAR=1`. `MINDER_LINES=FILE` tries the lines of a
+//! file in each shell.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -218,7 +221,8 @@ impl Worker<'_> {
     }
 }
 
-/// Tries the cases of these seeds, prints what was done, and fails if any case does. Returns the share of accepted lines.
+/// Tries the cases of these seeds, prints what was done, and fails if any case does. Returns the
+/// share of accepted lines.
 fn search(
     ground: &Ground,
     subjects: &[Subject],

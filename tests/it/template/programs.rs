@@ -1,7 +1,8 @@
-//! Programs that run an argument as code, as far as they are known: their lines are refused, in a shell line and as words.
+//! Programs that run an argument as code, as far as they are known: their lines are refused, in a
+//! shell line and as words.
 //!
-//! Nothing runs here. The list cannot be whole, so lines that are still accepted are named, too: one that is refused later goes
-//! to the other list.
+//! Nothing runs here. The list cannot be whole, so lines that are still accepted are named, too:
+//! one that is refused later goes to the other list.
 
 use super::*;
 
@@ -138,7 +139,8 @@ direnv exec . bash -l -c 'echo {}'
 ccache sh -e -c 'echo {}'
 "##;
 
-/// Lines that are accepted although their program runs the value: the list of programs does not have them.
+/// Lines that are accepted although their program runs the value: the list of programs does not
+/// have them.
 const OPEN: &str = r##"
 m4 -D 'x={}'
 pdsh -w h 'ls {}'

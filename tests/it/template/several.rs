@@ -1,4 +1,5 @@
-//! Jobs with any number of arguments, placeholders of the user's choice, words repeated with their values.
+//! Jobs with any number of arguments, placeholders of the user's choice, words repeated with their
+//! values.
 
 use super::*;
 use minder_template::{PlaceholderKind, PlaceholderSet, Repeat};
@@ -213,7 +214,8 @@ fn whatever_is_accepted_for_several_never_runs_a_value() {
         "a[$(touch C)]",
     ];
     let values = values.map(|value| OsString::from(value.replace('C', &canary)));
-    // What a value and the next one make together: an operator and its operand, an option and its argument.
+    // What a value and the next one make together: an operator and its operand, an option and its
+    // argument.
     let pairs = [
         "[ -{} ]",
         "[ -{} -a x ]",

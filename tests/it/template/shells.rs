@@ -1,4 +1,5 @@
-//! What the tables say of each shell, against the shells that are here: their builtins, and what is shown to be pasted.
+//! What the tables say of each shell, against the shells that are here: their builtins, and what is
+//! shown to be pasted.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -13,7 +14,8 @@ const LISTS: &[(&str, &[&str])] = &[
     ("busybox", &["sh", "-c", "help"]),
 ];
 
-/// Builtins that may have a value as any argument, or have a rule of their own: the rest has to be refused.
+/// Builtins that may have a value as any argument, or have a rule of their own: the rest has to be
+/// refused.
 const TAKE_VALUES: &str = "\
     . : [ [[ bg break builtin caller cd chdir command continue declare dirs disown echo exec exit export false fg hash help jobs \
     kill local logout popd print printf pushd pwd read readonly return sleep source suspend test times true type typeset ulimit \
@@ -44,7 +46,8 @@ fn every_builtin_of_a_shell_is_known() {
     }
 }
 
-/// Templates whose line is shown, pasted, and compared with the job itself; `P` prints its arguments.
+/// Templates whose line is shown, pasted, and compared with the job itself; `P` prints its
+/// arguments.
 const SHOWN: &[&str] = &[
     "P {}",
     "P \"x {} y\" {}",

@@ -1,7 +1,7 @@
 //! Sources that are closed: deleted before, or not; copies elsewhere; numbers that are used again.
 //!
-//! Each test has a process for itself. A child that another test starts holds copies of all descriptors for a moment, and
-//! another thread may take a number that was freed here.
+//! Each test has a process for itself. A child that another test starts holds copies of all
+//! descriptors for a moment, and another thread may take a number that was freed here.
 
 #![expect(unsafe_code, reason = "a descriptor that is not open is what no safe function makes")]
 
@@ -21,7 +21,8 @@ use crate::kit::{alone, each_backend, kid, patience};
 fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
     let number = source.as_raw_fd();
     drop(source);
-    // SAFETY: it is not open, and nothing in this process opens another before the test is over: nobody's file is used.
+    // SAFETY: it is not open, and nothing in this process opens another before the test is over:
+    // nobody's file is used.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 
@@ -171,7 +172,8 @@ fn numbers_change_hands_and_no_report_goes_astray() {
     });
 }
 
-/// A copy of the source lives on in a child: it is the child's, and nothing of it is told here any more.
+/// A copy of the source lives on in a child: it is the child's, and nothing of it is told here any
+/// more.
 #[test]
 fn a_copy_in_a_child_is_not_told_after_delete() {
     alone("wait::closing::a_copy_in_a_child_is_not_told_after_delete", || {
@@ -200,7 +202,8 @@ fn a_copy_in_a_child_is_not_told_after_delete() {
     });
 }
 
-/// The trap that `delete` before `close` avoids: epoll watches the file, of which a child may have a copy.
+/// The trap that `delete` before `close` avoids: epoll watches the file, of which a child may have
+/// a copy.
 #[test]
 fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
     alone("wait::closing::a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted", || {

@@ -1,4 +1,5 @@
-//! Deadlines: never early, each wait's own, and none that is so far or so long ago that it does harm.
+//! Deadlines: never early, each wait's own, and none that is so far or so long ago that it does
+//! harm.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -48,7 +49,8 @@ fn a_deadline_that_was_given_up_ends_nothing() {
     });
 }
 
-/// Two threads wait on one poller with deadlines of their own. (What is bounded here is a hang, not lateness.)
+/// Two threads wait on one poller with deadlines of their own. (What is bounded here is a hang, not
+/// lateness.)
 #[test]
 fn each_of_two_waits_keeps_its_own_deadline() {
     each_backend(|name| {
@@ -175,7 +177,8 @@ fn a_deadline_at_the_end_of_time_is_waited_for_in_sleep() {
     });
 }
 
-/// A deadline that is still to come ends the wait though a later one was asked for by the same thread before.
+/// A deadline that is still to come ends the wait though a later one was asked for by the same
+/// thread before.
 #[test]
 fn deadlines_of_one_thread_come_and_go_in_any_order() {
     each_backend(|name| {

@@ -1,6 +1,7 @@
 //! What a poller holds open, and when it lets go.
 //!
-//! Each test has a process for itself: a child that another test starts may hold copies for a moment.
+//! Each test has a process for itself: a child that another test starts may hold copies for a
+//! moment.
 
 use std::io::{ErrorKind as IoKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -147,7 +148,8 @@ fn a_poller_that_is_dropped_holds_nothing() {
     });
 }
 
-/// The same when the wait that goes on ends for something else in that moment, and no other follows.
+/// The same when the wait that goes on ends for something else in that moment, and no other
+/// follows.
 #[test]
 fn delete_lets_go_of_a_file_though_the_wait_ends_for_another_source() {
     alone("wait::holding::delete_lets_go_of_a_file_though_the_wait_ends_for_another_source", || {

@@ -174,7 +174,8 @@ fn a_busy_source_does_not_hide_a_quiet_one() {
     });
 }
 
-/// More sources are ready than one wait tells, none of them is ever served, and the bell is among them.
+/// More sources are ready than one wait tells, none of them is ever served, and the bell is among
+/// them.
 #[test]
 fn six_hundred_busy_sources_take_turns_with_one_more_and_with_a_wake() {
     each_exact(|name| {

@@ -162,7 +162,8 @@ const READ: [bool; 3] = [true, false, false];
 const ALL: [bool; 3] = [true, true, true];
 const NONE: [bool; 3] = [false; 3];
 
-/// Whatever was ready and was served before a wait began is not told by it, however it was watched meanwhile.
+/// Whatever was ready and was served before a wait began is not told by it, however it was watched
+/// meanwhile.
 #[test]
 fn what_was_served_before_a_wait_is_not_told() {
     each_exact(|name| {
@@ -312,7 +313,8 @@ fn begin(to: SocketAddr) -> OwnedFd {
 fn a_connection_in_progress_is_writable_when_it_is_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().expect("its number");
-    // The system takes so many without us; the next hangs until one was taken, and its request is repeated after a second.
+    // The system takes so many without us; the next hangs until one was taken, and its request is
+    // repeated after a second.
     rustix::net::listen(&listener, 0).expect("a listener");
     let pollers: Vec<_> = backends().into_iter().map(open).collect();
     let mut waiting = Vec::new();

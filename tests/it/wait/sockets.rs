@@ -1,6 +1,8 @@
-//! Sockets that are closed without being deleted, numbers that are used again, and much that was served.
+//! Sockets that are closed without being deleted, numbers that are used again, and much that was
+//! served.
 //!
-//! Where numbers count, a test has a process for itself: another thread may take one that was freed here.
+//! Where numbers count, a test has a process for itself: another thread may take one that was freed
+//! here.
 
 #![expect(unsafe_code, reason = "a socket that is not open is what no safe function makes")]
 
@@ -17,7 +19,8 @@ use crate::kit::{alone, each_backend, patience};
 fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
     let number = stream.0.as_raw_socket();
     drop(stream);
-    // SAFETY: it is not open, and nothing in this process opens another before the test is over: nobody's socket is used.
+    // SAFETY: it is not open, and nothing in this process opens another before the test is over:
+    // nobody's socket is used.
     unsafe { BorrowedSocket::borrow_raw(number) }
 }
 
@@ -89,7 +92,8 @@ fn a_number_that_is_used_again_is_the_new_socket_only() {
     });
 }
 
-/// More was ready and served meanwhile than the port tells at once: a look finds what is ready behind it.
+/// More was ready and served meanwhile than the port tells at once: a look finds what is ready
+/// behind it.
 #[test]
 fn a_look_finds_what_is_ready_behind_much_that_was_served() {
     each_exact(|name| {

@@ -53,7 +53,8 @@ fn a_change_takes_effect_in_a_wait_that_goes_on() {
     });
 }
 
-/// A deleted source is not told by a wait that begins after `delete` returned, whatever other threads do.
+/// A deleted source is not told by a wait that begins after `delete` returned, whatever other
+/// threads do.
 #[test]
 fn a_deleted_source_is_never_told() {
     each_backend(|name| {
@@ -155,7 +156,8 @@ fn a_change_of_token_is_for_good() {
     });
 }
 
-/// A wait that goes on while a number changes hands tells the new file of nothing that was the old one's.
+/// A wait that goes on while a number changes hands tells the new file of nothing that was the old
+/// one's.
 // Only a descriptor is replaced in the moment in which it is closed.
 #[cfg(unix)]
 #[test]
@@ -292,8 +294,8 @@ fn what_one_thread_was_told_is_told_to_others_when_it_comes_again() {
     });
 }
 
-/// Four threads add, change and delete sources of their own; one waits. Nothing that was deleted is told by a wait that
-/// began later.
+/// Four threads add, change and delete sources of their own; one waits. Nothing that was deleted is
+/// told by a wait that began later.
 #[test]
 fn no_token_outlives_its_deletion_while_all_change_theirs() {
     each_handle(|name| {
@@ -341,7 +343,8 @@ fn no_token_outlives_its_deletion_while_all_change_theirs() {
     });
 }
 
-/// A backend may do work on behalf of the thread that asked for it. What that thread asked for outlives it.
+/// A backend may do work on behalf of the thread that asked for it. What that thread asked for
+/// outlives it.
 #[test]
 fn what_a_thread_registered_is_told_after_its_end() {
     each_source(|name| {
@@ -360,7 +363,8 @@ fn what_a_thread_registered_is_told_after_its_end() {
         });
         expect(&poller, &[]);
         sources[..10].iter().for_each(raise);
-        // A wait hears of it, maybe a moment later: a system that did something for the thread says first that it ended.
+        // A wait hears of it, maybe a moment later: a system that did something for the thread says first
+        // that it ended.
         let (mut told, until) = (Vec::new(), patience());
         while told != (0..10).collect::<Vec<_>>() {
             assert!(Instant::now() < until, "only {told:?} are told");
@@ -463,7 +467,8 @@ fn no_look_takes_what_another_one_is_to_find() {
     });
 }
 
-/// A thread may begin where another one ended: in its memory, and with more than one call takes to hand over.
+/// A thread may begin where another one ended: in its memory, and with more than one call takes to
+/// hand over.
 #[test]
 fn a_thread_that_follows_another_may_add_hundreds_of_sources() {
     each_source(|name| {
@@ -487,8 +492,8 @@ fn a_thread_that_follows_another_may_add_hundreds_of_sources() {
     });
 }
 
-/// A source becomes ready in the very moment in which a wait looks at it, and nothing follows. No look lasts, and no wait
-/// for nothing computes.
+/// A source becomes ready in the very moment in which a wait looks at it, and nothing follows. No
+/// look lasts, and no wait for nothing computes.
 #[test]
 fn a_look_ends_whoever_makes_a_source_ready_meanwhile() {
     each_exact(|name| {

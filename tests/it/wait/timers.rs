@@ -183,7 +183,8 @@ fn a_timer_that_is_added_during_a_wait_ends_it_in_time() {
     });
 }
 
-/// Two threads wait, one with a near deadline of its own. When it leaves, the other one tells the timer.
+/// Two threads wait, one with a near deadline of its own. When it leaves, the other one tells the
+/// timer.
 #[test]
 fn a_thread_that_leaves_takes_no_timer_along() {
     each_backend(|name| {

@@ -51,7 +51,8 @@ fn a_wake_is_told_beside_what_is_ready() {
     });
 }
 
-/// What a ringer stored before it rang is seen after the wait that it ended, however the threads meet.
+/// What a ringer stored before it rang is seen after the wait that it ended, however the threads
+/// meet.
 #[test]
 fn no_wake_is_ever_lost() {
     each_backend(|name| {
@@ -123,7 +124,8 @@ fn a_wake_is_answered_by_a_wake() {
     });
 }
 
-/// Eight threads ring, and each counts in a cell of its own what the waiter has to have seen after its last ring.
+/// Eight threads ring, and each counts in a cell of its own what the waiter has to have seen after
+/// its last ring.
 #[test]
 fn wakes_of_eight_threads_all_arrive() {
     each_backend(|name| {
@@ -157,8 +159,8 @@ fn wakes_of_eight_threads_all_arrive() {
     });
 }
 
-/// Timers that are added from elsewhere make the wait look at its bounds again; a wake at the same moment is told all the
-/// same.
+/// Timers that are added from elsewhere make the wait look at its bounds again; a wake at the same
+/// moment is told all the same.
 #[test]
 fn a_wake_is_not_taken_for_a_new_timer() {
     each_backend(|name| {

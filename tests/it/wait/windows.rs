@@ -1,5 +1,6 @@
-//! Sources of Windows: events and connections, in turns. What becomes ready is told soon, and not always by a look that
-//! follows at once; an event that was reset before it was told may be told once.
+//! Sources of Windows: events and connections, in turns. What becomes ready is told soon, and not
+//! always by a look that follows at once; an event that was reset before it was told may be told
+//! once.
 
 #![expect(unsafe_code, reason = "events, and what the standard library does not do with sockets")]
 
@@ -52,7 +53,8 @@ pub(super) fn each_exact(test: impl Fn(&'static str)) {
     each(Kind::Connection, test);
 }
 
-/// Where several threads look at the same time: of a socket, one of them finds what the driver said.
+/// Where several threads look at the same time: of a socket, one of them finds what the driver
+/// said.
 pub(super) fn each_handle(test: impl Fn(&'static str)) {
     each(Kind::Event, test);
 }
@@ -124,8 +126,8 @@ pub(super) fn copy(counter: &Counter) -> Counter {
     }
 }
 
-/// One side of a connection, which resets it when it is closed: that the other side is gone, and has not only ended what
-/// it sends, is told of no other.
+/// One side of a connection, which resets it when it is closed: that the other side is gone, and
+/// has not only ended what it sends, is told of no other.
 pub(super) struct Stream(pub(super) TcpStream);
 
 impl<'a> From<&'a Stream> for Source<'a> {
@@ -249,7 +251,8 @@ pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
     }
 }
 
-/// Whatever was ready is served, and not told any more. What a handle said before that may be told still.
+/// Whatever was ready is served, and not told any more. What a handle said before that may be told
+/// still.
 #[track_caller]
 pub(super) fn served(poller: &Poller, what: &str) {
     if is_prompt() {
@@ -271,7 +274,8 @@ pub(super) fn has_edge(_name: &str) -> bool {
     false
 }
 
-/// In which steps [`computed`] goes on: those of the system's clock (GetSystemTimeAdjustment), or of Linux under Wine.
+/// In which steps [`computed`] goes on: those of the system's clock (GetSystemTimeAdjustment), or
+/// of Linux under Wine.
 pub(super) const COMPUTED_STEP: Duration = Duration::from_millis(16);
 
 /// The time that this thread has computed.

@@ -1,4 +1,5 @@
-//! What a bare machine takes from this one: its release of Debian, its mirror, its way to the network, its toolchain.
+//! What a bare machine takes from this one: its release of Debian, its mirror, its way to the
+//! network, its toolchain.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
@@ -76,7 +77,8 @@ impl Source {
     }
 }
 
-/// The folder of the toolchain in use, which has to be apart from the system: it is mounted by itself.
+/// The folder of the toolchain in use, which has to be apart from the system: it is mounted by
+/// itself.
 pub(super) fn toolchain() -> Result<PathBuf> {
     let folder = PathBuf::from(run::read(run::command("rustc").args(["--print", "sysroot"]))?.trim());
     let whole = ["bin/rustc", "bin/cargo"].iter().all(|name| folder.join(name).is_file());

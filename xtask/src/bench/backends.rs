@@ -1,7 +1,8 @@
-//! `docs/backends.md`: a table that people write, whose columns of costs are filled in from the rows in
-//! `docs/measurements`.
+//! `docs/backends.md`: a table that people write, whose columns of costs are filled in from the
+//! rows in `docs/measurements`.
 //!
-//! Tidy looks whether they still say what the rows give, and whether every backend of the tree has its line.
+//! Tidy looks whether they still say what the rows give, and whether every backend of the tree has
+//! its line.
 
 use super::lab::{Point, Rows};
 use crate::tree;
@@ -13,7 +14,8 @@ pub(crate) const PAGE: &str = "docs/backends.md";
 /// Where the backends are: one file each, by their names.
 pub(crate) const SOURCES: &str = "crates/minder/src/sys/wait/";
 
-/// Heads of columns that are filled in, up to the number; the rows that they come from; which of those.
+/// Heads of columns that are filled in, up to the number; the rows that they come from; which of
+/// those.
 const COSTS: [(&str, &str, Option<&str>); 2] = [
     ("us a wait, ", "docs/measurements/wait-mechanisms.csv", None),
     ("us an end, ", "docs/measurements/exit-mechanisms.csv", Some("one")),

@@ -35,7 +35,8 @@ pub(crate) fn truth(bench: &Bench) -> Result<Answer> {
     per_job(bench, "/bin/true", 2_000)
 }
 
-/// Every runner in turn, round after round, with lines on standard input that become the child's only argument.
+/// Every runner in turn, round after round, with lines on standard input that become the child's
+/// only argument.
 fn rounds(bench: &Bench, child: &str, at_once: usize, jobs: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for round in 0..bench.rounds {

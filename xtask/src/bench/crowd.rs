@@ -17,8 +17,8 @@ const SLOTS: usize = 8;
 /// How often the processes of a runner are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The cost of a short job with few children alive, and with thousands: the difference of two runs with the same
-/// sleepers, of which one has the short jobs on top.
+/// The cost of a short job with few children alive, and with thousands: the difference of two runs
+/// with the same sleepers, of which one has the short jobs on top.
 pub(crate) fn live(bench: &Bench) -> Result<Answer> {
     let (sleepers, short, seconds) =
         (bench.scaled(6_000), bench.scaled(10_000), if bench.quick { 5 } else { 20 });
@@ -73,7 +73,8 @@ fn crowd(runner: Runner) -> bool {
     matches!(runner, Runner::Raw | Runner::Minder | Runner::Xargs)
 }
 
-/// Captured children, all alive at once: memory, threads and descriptors of the runner's own processes.
+/// Captured children, all alive at once: memory, threads and descriptors of the runner's own
+/// processes.
 pub(crate) fn many(bench: &Bench) -> Result<Answer> {
     let mut csv = format!(
         "round,runner,children,processes,hwm_kib,largest_hwm_kib,threads,descriptors,lines,{}\n",
@@ -186,8 +187,8 @@ fn watched(bench: &Bench, runner: Runner, children: usize) -> Result<(Peak, Cost
     Ok((peak, meter::read(peers)?))
 }
 
-/// Looks at the processes below the meter that are not jobs, and adds up those that the last look saw too: a child on
-/// its way to its program is still a copy of the runner.
+/// Looks at the processes below the meter that are not jobs, and adds up those that the last look
+/// saw too: a child on its way to its program is still a copy of the runner.
 fn look(meter: u32, known: &mut HashSet<String>) -> Peak {
     let mut seen = Peak::default();
     let mut now = HashSet::new();

@@ -1,7 +1,9 @@
-//! `cargo xtask bench wait|exit|spawn|wine`: `minder bench` beside other people's programs, with goals, charts and rows to keep.
+//! `cargo xtask bench wait|exit|spawn|wine`: `minder bench` beside other people's programs, with
+//! goals, charts and rows to keep.
 //!
-//! The mechanisms that are published as designs are in `minder bench` itself; here come the programs that would have to
-//! be linked. What was aimed at stands beside what was found, and what was missed is said to be.
+//! The mechanisms that are published as designs are in `minder bench` itself; here come the
+//! programs that would have to be linked. What was aimed at stands beside what was found, and what
+//! was missed is said to be.
 
 mod rows;
 mod goals;
@@ -65,7 +67,8 @@ pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Resu
     if asked.quick || foreign { Ok(()) } else { backends::write() }
 }
 
-/// Runs a program that prints rows. What it said on standard error beside them is returned as remarks.
+/// Runs a program that prints rows. What it said on standard error beside them is returned as
+/// remarks.
 fn rows(cmd: &mut Command, remarks: &mut Vec<String>) -> Result<Rows> {
     let (out, said) = run::read_both(cmd)?;
     for line in said.lines().map(|line| format!("said meanwhile: {line}")) {
@@ -93,7 +96,8 @@ fn chart(bench: &Bench, verb: &str, name: &str) -> Result<PathBuf> {
     Ok(dir.join(format!("{verb}-{name}.svg")))
 }
 
-/// Builds a C program of `benches/peers`, with what follows its name on the command line of the compiler.
+/// Builds a C program of `benches/peers`, with what follows its name on the command line of the
+/// compiler.
 fn compile(bench: &Bench, name: &str, before: &[&str], after: &[&str]) -> Result<String> {
     let built = bench.peers.built(name);
     let mut cc = run::command("cc");

@@ -16,7 +16,8 @@ pub(crate) struct Cost {
     /// Processor time of the program that was started, alone, in ticks of the kernel.
     pub(crate) self_us: f64,
     pub(crate) status: i32,
-    /// How many processes and threads the whole machine started meanwhile: at least one for every job.
+    /// How many processes and threads the whole machine started meanwhile: at least one for every
+    /// job.
     started: usize,
     errors: PathBuf,
 }
@@ -70,8 +71,9 @@ pub(crate) fn command(peers: &Peers, words: &[String], input: &Path) -> Result<C
     cmd.stdin(File::open(input)?).stderr(File::create(peers.built("errors"))?);
     cmd.env("XDG_STATE_HOME", peers.state()).env("PARALLEL_HOME", peers.state().join("gnu"));
     cmd.env("MINDER_STATE_DIR", peers.state().join("minder"));
-    // The same for all, whatever the user has set. GNU parallel would start the user's shell for each job; the smaller one
-    // is to its advantage. It reads options from the variable and from the home folder.
+    // The same for all, whatever the user has set. GNU parallel would start the user's shell for each
+    // job; the smaller one is to its advantage. It reads options from the variable and from the
+    // home folder.
     let home = peers.state().join("home");
     std::fs::create_dir_all(&home)?;
     cmd.env("HOME", home).env("SHELL", "/bin/sh").env("PARALLEL_SHELL", "/bin/sh");

@@ -1,7 +1,7 @@
 //! `cargo xtask bench output`: what it costs to see output, and whether every byte of it came.
 //!
-//! Bytes are checked by programs of `benches/peers` that know what must come; they are checked first, on streams that
-//! were spoilt on purpose. Nothing here fails because a machine was slow.
+//! Bytes are checked by programs of `benches/peers` that know what must come; they are checked
+//! first, on streams that were spoilt on purpose. Nothing here fails because a machine was slow.
 
 mod tools;
 mod scene;

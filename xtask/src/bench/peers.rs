@@ -122,7 +122,8 @@ impl Peers {
         self.dir.join(name).display().to_string()
     }
 
-    /// A folder for what runners keep: journals and settings, so that the user's own stay as they are.
+    /// A folder for what runners keep: journals and settings, so that the user's own stay as they
+    /// are.
     pub(crate) fn state(&self) -> PathBuf {
         self.dir.join("state")
     }
@@ -164,7 +165,8 @@ impl Peers {
         run::run(cmd.arg("--target-dir").arg(self.dir.join("build")))
     }
 
-    /// Whether a runner runs three jobs and, unless it streams to one place anyway, hands on what they wrote.
+    /// Whether a runner runs three jobs and, unless it streams to one place anyway, hands on what
+    /// they wrote.
     fn works(&self, runner: Runner) -> Result<()> {
         let input = self.input(std::iter::repeat_n("p0".to_string(), 3))?;
         let cost = meter::measure_to(

@@ -2,8 +2,8 @@
 
 use crate::{install, run};
 
-/// One of them. In the line, `"$@"` is the program with its arguments; `$PROGRAM` and `$TESTS` are the same as variables,
-/// and `$TARGET_TMP` is the folder in which tests keep files.
+/// One of them. In the line, `"$@"` is the program with its arguments; `$PROGRAM` and `$TESTS` are
+/// the same as variables, and `$TARGET_TMP` is the folder in which tests keep files.
 pub(super) struct Surrounding {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
@@ -57,13 +57,13 @@ pub(super) const SURROUNDINGS: [Surrounding; 21] = [
     plain(
         "load",
         "beside two busy loops",
-        r#"busy() { timeout 2400 sh -c 'while :; do :; done' & }
+        r#"busy() { setpriv --pdeathsig KILL sh -c 'while :; do :; done' & }
 busy; a=$!; busy; b=$!
 "$@"; status=$?; kill $a $b; exit $status"#,
     ),
     plain("nice", "with the niceness 19", r#"nice -n 19 "$@""#),
-    // The folder of the tests' files is one that this user may write to, in a mount namespace. `PATH` loses folders of
-    // root: execvp(3) answers `permission denied` for a program that may be in one of them.
+    // The folder of the tests' files is one that this user may write to, in a mount namespace. `PATH` loses
+    // folders of root: execvp(3) answers `permission denied` for a program that may be in one of them.
     with(
         Root,
         plain(

@@ -1,6 +1,8 @@
-//! Rust source with its comments and the insides of its strings blanked out, and the paths that it mentions.
+//! Rust source with its comments and the insides of its strings blanked out, and the paths that it
+//! mentions.
 //!
-//! Not a parser: a scanner that never mistakes a comment or a string for code, and that is enough for the rules here.
+//! Not a parser: a scanner that never mistakes a comment or a string for code, and that is enough
+//! for the rules here.
 
 /// The same text, line by line and column by column, with comments and literals turned into blanks.
 pub(crate) fn without_comments(text: &str) -> String {
@@ -33,7 +35,8 @@ fn skipped(chars: &[char], at: usize) -> usize {
     }
 }
 
-/// Whether what stands before `at` is a name, other than the `b` or `c` that may precede a raw string.
+/// Whether what stands before `at` is a name, other than the `b` or `c` that may precede a raw
+/// string.
 fn ends_word(chars: &[char], at: usize) -> bool {
     let word: String = chars[..at].iter().rev().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
     !matches!(word.as_str(), "" | "b" | "c")
@@ -139,7 +142,8 @@ fn tokens(code: &str) -> Vec<Token> {
     out
 }
 
-/// One pass over the tokens; `open` holds a name for each brace that belongs to a module, and nothing for other braces.
+/// One pass over the tokens; `open` holds a name for each brace that belongs to a module, and
+/// nothing for other braces.
 struct Walk<'a> {
     tokens: &'a [Token],
     at: usize,

@@ -8,8 +8,9 @@ use crate::tree;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The layers of the library, lowest first. A module imports what lies lower, and of its own layer what stands further
-/// left: plain data; the system; one child or one wait; what is public of one system only; many children.
+/// The layers of the library, lowest first. A module imports what lies lower, and of its own layer
+/// what stands further left: plain data; the system; one child or one wait; what is public of one
+/// system only; many children.
 const MINDER: [Layer; 6] = [
     Layer { modules: &["backlog", "chunk", "event", "command", "random"], crates: Crates::None },
     Layer { modules: &["sys"], crates: Crates::All },
@@ -19,7 +20,8 @@ const MINDER: [Layer; 6] = [
     Layer { modules: &["probe", "set", "pump", "exec", "lab"], crates: Crates::NotOfTheSystem },
 ];
 
-/// In the command, flags become a plan, and a plan is what a verb carries out. Pairs: who may not import whom.
+/// In the command, flags become a plan, and a plan is what a verb carries out. Pairs: who may not
+/// import whom.
 const COMMAND: [(&str, &[&str]); 4] = [
     ("exit", &["flags", "plan", "verbs", "report"]),
     ("flags", &["plan", "verbs", "report"]),
@@ -65,7 +67,8 @@ pub(crate) fn check(file: &Path, code: &str) -> Vec<Finding> {
     found
 }
 
-/// The package below `crates` that a file belongs to, and its module path; nothing for files that may import all.
+/// The package below `crates` that a file belongs to, and its module path; nothing for files that
+/// may import all.
 fn place(file: &Path) -> Option<(String, Vec<String>)> {
     let parts: Vec<String> = file.iter().map(|p| p.to_string_lossy().into_owned()).collect();
     let [top, package, src, rest @ ..] = parts.as_slice() else { return None };
@@ -97,7 +100,8 @@ impl Names {
         Self { exported: exported.collect(), crates: manifest::crates(&read("Cargo.toml")) }
     }
 
-    /// The module of the same crate that a path leads to from within `module`, through re-exports too.
+    /// The module of the same crate that a path leads to from within `module`, through re-exports
+    /// too.
     fn target(&self, module: &[String], mention: &Mention) -> Option<String> {
         let mut from: Vec<&String> = module.iter().chain(&mention.inside).collect();
         let mut path = mention.path.iter().peekable();

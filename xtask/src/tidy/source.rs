@@ -6,6 +6,9 @@ use std::path::Path;
 /// The most lines that a file may have.
 const LINES_MAX: usize = 800;
 
+/// The most columns of a line with a comment.
+const COMMENT_COLUMNS_MAX: usize = 110;
+
 /// The only homes of `unsafe`.
 const UNSAFE: [&str; 3] = ["crates/minder/src/sys/", "crates/minder-os/src/", "tests/"];
 
@@ -41,6 +44,7 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
         ));
     }
     found.extend(danger(file, code));
+    found.extend(wide_comments(file, text));
     for (number, line) in code.lines().enumerate() {
         if line.contains("thread::sleep") && !within(file, &SLEEPERS) {
             let what = "thread::sleep; cure: wait for the event itself, with a deadline";
@@ -53,6 +57,21 @@ pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
         found.extend(systems(file, code.split("\nmod tests {").next().unwrap_or_default()));
     }
     found
+}
+
+/// Comments are wrapped, except tables. `cargo +nightly fmt -- --config
+/// wrap_comments=true,comment_width=100` wraps them, indented ones at a few columns more.
+fn wide_comments(file: &Path, text: &str) -> Vec<Finding> {
+    let is_wide = |line: &str| {
+        let comment = line.trim_start();
+        comment.starts_with("//") && !comment.contains('|') && line.chars().count() > COMMENT_COLUMNS_MAX
+    };
+    let wide = text.lines().enumerate().filter(|(_, line)| is_wide(line));
+    wide.map(|(number, line)| {
+        let columns = line.chars().count();
+        Finding::new(file, number + 1, format!("a comment of {columns} columns; cure: wrap it at 100"))
+    })
+    .collect()
 }
 
 /// The file opens with a sentence that says what it is for.

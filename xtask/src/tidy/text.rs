@@ -3,8 +3,8 @@
 use super::Finding;
 use std::path::Path;
 
-/// Words that belong to somebody's machine or to how a change came about, never into the tree. (Written in two halves,
-/// since this file is checked too.)
+/// Words that belong to somebody's machine or to how a change came about, never into the tree.
+/// (Written in two halves, since this file is checked too.)
 const BANNED: [(&str, &str); 5] = [
     (concat!("/wo", "rk/"), "a path of one machine; cure: a relative path"),
     (concat!("/ro", "ot/"), "a path of one machine; cure: a relative path"),
@@ -54,7 +54,8 @@ fn starts_there(line: &str, at: usize, word: &str) -> bool {
     !word.starts_with('/') || !before.is_some_and(|c| c.is_alphanumeric() || "._-/*}~".contains(c))
 }
 
-/// Checks that the files are there which every release needs, and that the change log knows this version.
+/// Checks that the files are there which every release needs, and that the change log knows this
+/// version.
 pub(crate) fn required(root: &Path) -> Vec<Finding> {
     let mut found = Vec::new();
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {

@@ -11,8 +11,8 @@ const EVENTS_MAX: usize = 256;
 
 /// A loop that watches the objects and is told which of them is ready.
 pub(crate) trait Contestant {
-    /// Waits without a deadline; the place of the object, if exactly one was told. The next wait is told of the next
-    /// signal: whatever has to be armed again is armed here.
+    /// Waits without a deadline; the place of the object, if exactly one was told. The next wait is
+    /// told of the next signal: whatever has to be armed again is armed here.
     fn wait(&mut self) -> Result<Option<usize>>;
 }
 
@@ -131,7 +131,8 @@ impl Contestant for Mio {
     }
 }
 
-/// Level-triggered, where nothing has to be armed again; or oneshot, its default, where whoever was told is.
+/// Level-triggered, where nothing has to be armed again; or oneshot, its default, where whoever was
+/// told is.
 struct Polling<'a> {
     poller: polling::Poller,
     events: polling::Events,
@@ -143,8 +144,8 @@ impl<'a> Polling<'a> {
     fn new(objects: &'a [OwnedFd], mode: polling::PollMode) -> Result<Self> {
         let poller = polling::Poller::new()?;
         for (place, object) in objects.iter().enumerate() {
-            // Its `add` is unsafe, since it asks for a promise that the descriptor outlives the set. Here the system is
-            // told of the descriptor, and `modify` sets whatever polling wants of it.
+            // Its `add` is unsafe, since it asks for a promise that the descriptor outlives the set. Here the
+            // system is told of the descriptor, and `modify` sets whatever polling wants of it.
             epoll::add(poller.as_fd(), object, EventData::new_u64(0), EventFlags::empty())?;
             poller.modify_with_mode(borrow(object), polling::Event::readable(place), mode)?;
         }

@@ -1,12 +1,15 @@
-//! One wait for one of N descriptors: `minder` beside other event loops and the bare system call, in one process.
+//! One wait for one of N descriptors: `minder` beside other event loops and the bare system call,
+//! in one process.
 //!
 //!     loops [--rounds N] [--objects N,N,...] [--budget-ms N]
 //!
-//! A turn signals a pseudo-random one of N eventfds, waits, looks whether exactly that one is told, and resets it. What
-//! the same calls cost without the wait is measured beside it in every round, and subtracted. Contestants take turns;
-//! each is made afresh in every round, so that a signal never goes through the sets of the others.
+//! A turn signals a pseudo-random one of N eventfds, waits, looks whether exactly that one is told,
+//! and resets it. What the same calls cost without the wait is measured beside it in every round,
+//! and subtracted. Contestants take turns; each is made afresh in every round, so that a signal
+//! never goes through the sets of the others.
 //!
-//! Prints rows of CSV; nanoseconds are per wait. The row `signal+reset` is what was subtracted from the others of its round.
+//! Prints rows of CSV; nanoseconds are per wait. The row `signal+reset` is what was subtracted from
+//! the others of its round.
 
 mod contestants;
 mod turn;
@@ -55,7 +58,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One round over the same objects: what the calls cost without a wait, then every contestant in turn.
+/// One round over the same objects: what the calls cost without a wait, then every contestant in
+/// turn.
 fn play(objects: &[OwnedFd], round: usize, budget: Duration) -> Result<Vec<String>> {
     let dice = Dice::new(round);
     let row = |name: &str, waits: u32, Cost { cpu, wall }: Cost| {

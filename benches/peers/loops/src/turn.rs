@@ -43,7 +43,8 @@ impl Dice {
     }
 }
 
-/// How many waits were made, and what one turn cost; without a contestant, what a turn costs without a wait.
+/// How many waits were made, and what one turn cost; without a contestant, what a turn costs
+/// without a wait.
 pub(crate) fn measure(
     objects: &[OwnedFd],
     mut contestant: Option<&mut dyn Contestant>,

@@ -88,7 +88,8 @@ fn threads() -> usize {
     minder_os::host_stats::processors()
 }
 
-/// How many processors differ in these marks of where they are; where the system does not tell, as many as there are.
+/// How many processors differ in these marks of where they are; where the system does not tell, as
+/// many as there are.
 fn distinct(marks: &[&str]) -> usize {
     let of_one = |folder: &Path| -> Option<Vec<String>> {
         let read = |mark: &&str| std::fs::read_to_string(folder.join("topology").join(mark)).ok();

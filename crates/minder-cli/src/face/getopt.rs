@@ -1,5 +1,5 @@
-//! Options as GNU parallel reads them: long ones by any beginning that is no other's, in either case; short ones in one
-//! word; and all of them before the first other word.
+//! Options as GNU parallel reads them: long ones by any beginning that is no other's, in either
+//! case; short ones in one word; and all of them before the first other word.
 
 use std::ffi::{OsStr, OsString};
 
@@ -156,7 +156,8 @@ fn find(name: &str) -> Result<Option<&'static Known>> {
     }
 }
 
-/// Whether a flag of `minder run` of exactly this name takes a value; nothing if there is no such flag.
+/// Whether a flag of `minder run` of exactly this name takes a value; nothing if there is no such
+/// flag.
 fn of_run(name: &str) -> Option<bool> {
     let mut all = Flags::command();
     all.build();

@@ -48,8 +48,8 @@ pub(super) fn environment() -> Result<Vec<OsString>> {
     split(text.as_encoded_bytes()).context("`$PARALLEL` has a quote that does not end")
 }
 
-/// Notes the names of the variables that there are, which GNU parallel then does not send to other machines. Jobs here have
-/// all of them; but both may read the file.
+/// Notes the names of the variables that there are, which GNU parallel then does not send to other
+/// machines. Jobs here have all of them; but both may read the file.
 pub(super) fn record_environment() -> Result<()> {
     let home = home().context("there is no home for the names of variables: HOME is not set")?;
     let path = home.join("ignored_vars");
@@ -80,10 +80,12 @@ fn of_file(path: &Path) -> Result<Option<Vec<OsString>>> {
     words.map(Some).with_context(|| format!("the profile `{}` has a quote that does not end", path.display()))
 }
 
-/// The words of a script's first line and of those behind it, where minder is the script's interpreter.
+/// The words of a script's first line and of those behind it, where minder is the script's
+/// interpreter.
 ///
-/// The system hands over all options of that line as one word. With `--shebang` the script's other lines are the input; with
-/// `--shebang-wrap` the last of the line's words is the program that runs the script, once for each argument.
+/// The system hands over all options of that line as one word. With `--shebang` the script's other
+/// lines are the input; with `--shebang-wrap` the last of the line's words is the program that runs
+/// the script, once for each argument.
 pub(super) fn of_script(args: &[OsString]) -> Option<Vec<OsString>> {
     let (first, rest) = args.split_first()?;
     let bytes = first.as_encoded_bytes();
@@ -111,7 +113,8 @@ pub(super) fn of_script(args: &[OsString]) -> Option<Vec<OsString>> {
     Some(out)
 }
 
-/// The words of a text as a shell takes it apart, with nothing in it expanded; nothing if a quote does not end.
+/// The words of a text as a shell takes it apart, with nothing in it expanded; nothing if a quote
+/// does not end.
 ///
 /// Not with a crate: those at hand know UTF-8 only, and take `#` for the beginning of a comment.
 fn split(text: &[u8]) -> Option<Vec<OsString>> {
@@ -139,9 +142,11 @@ fn split(text: &[u8]) -> Option<Vec<OsString>> {
     Some(words)
 }
 
-/// The shell for the jobs: the one that is asked for; else the user's, if values can be handed to it; else the system's.
+/// The shell for the jobs: the one that is asked for; else the user's, if values can be handed to
+/// it; else the system's.
 ///
-/// GNU parallel also looks for the shell that called it: which that is depends on how it was called.
+/// GNU parallel also looks for the shell that called it: which that is depends on how it was
+/// called.
 pub(super) fn shell() -> OsString {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let quotes = |shell: &OsString| minder_template::is_posix_shell(shell.as_os_str());

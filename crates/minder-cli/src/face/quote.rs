@@ -1,4 +1,5 @@
-//! `--shell-quote`: prints each argument, or the command with it, so that a shell reads it as one word.
+//! `--shell-quote`: prints each argument, or the command with it, so that a shell reads it as one
+//! word.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

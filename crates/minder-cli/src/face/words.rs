@@ -58,7 +58,8 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
     }
     if !straight || files {
         match (ordered, has(Wish::LineBuffer)) {
-            // In the order of the input, the first that is not over is seen as it writes, which is what both ask for.
+            // In the order of the input, the first that is not over is seen as it writes, which is what both
+            // ask for.
             (true, _) => out.push("--keep-order".into()),
             (false, true) => out.push("--line-buffer".into()),
             _ => (),
@@ -95,7 +96,8 @@ fn tags(wishes: &Wishes, out: &mut Vec<OsString>) {
     }
 }
 
-/// The text of a tag, in which some bytes may be written as escapes. A backslash before a backslash is none of them.
+/// The text of a tag, in which some bytes may be written as escapes. A backslash before a backslash
+/// is none of them.
 fn unescape(text: &OsStr) -> OsString {
     let (mut out, mut rest) = (Vec::new(), text.as_encoded_bytes());
     while let Some((&byte, after)) = rest.split_first() {

@@ -28,7 +28,8 @@ pub(crate) enum Bench {
     /// One start of a child, by mechanism and size of the parent.
     #[command(after_help = "Try: minder bench spawn --parent-mib 10,512", after_long_help = SPAWN)]
     Spawn(SpawnFlags),
-    /// Does nothing, until it is killed: what is measured with where the system has no such program.
+    /// Does nothing, until it is killed: what is measured with where the system has no such
+    /// program.
     #[command(hide = true)]
     Idle,
 }
@@ -38,9 +39,10 @@ pub(crate) enum Bench {
 pub(crate) struct WaitFlags {
     /// Numbers of objects that are waited for [default: 0,2,8,32,64 … 16384]
     ///
-    /// A list of numbers and of ranges, in which each is twice the one before: 2,64,2048 or 2..16384. 0 is a look without
-    /// waiting, where there is nothing to wait for. The default is 0,2,8,32,64,128,512,1024,2048,8192,16384; on Windows
-    /// 0,2,32,63,64,65,256,1024,2048,4096.
+    /// A list of numbers and of ranges, in which each is twice the one before: 2,64,2048 or
+    /// 2..16384. 0 is a look without waiting, where there is nothing to wait for. The default
+    /// is 0,2,8,32,64,128,512,1024,2048,8192,16384; on Windows 0,2,32,63,64,65,256,1024,2048,
+    /// 4096.
     #[arg(long, value_name = "LIST", value_parser = objects)]
     pub(crate) objects: Option<Sizes>,
 
@@ -48,16 +50,18 @@ pub(crate) struct WaitFlags {
     pub(crate) measure: MeasureFlags,
 }
 
-/// See [`crate::verbs::bench::exit`]. Starting thousands of children takes its time, so there are fewer rounds.
+/// See [`crate::verbs::bench::exit`]. Starting thousands of children takes its time, so there are
+/// fewer rounds.
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("2")))]
 pub(crate) struct ExitFlags {
-    /// Numbers of children that live: a list of numbers, and of ranges in which each is twice the one before
-    /// [default: 10,100,1000,5000; on Windows 10,100,1000]
+    /// Numbers of children that live: a list of numbers, and of ranges in which each is twice the
+    /// one before [default: 10,100,1000,5000; on Windows 10,100,1000]
     #[arg(long, value_name = "LIST", value_parser = sizes)]
     pub(crate) live: Option<Sizes>,
 
-    /// What each child runs, without a shell; it must not end by itself [default: sleep 1000000; on Windows minder itself]
+    /// What each child runs, without a shell; it must not end by itself [default: sleep 1000000; on
+    /// Windows minder itself]
     #[arg(long, value_name = "COMMAND", value_parser = child)]
     pub(crate) child: Option<ChildLine>,
 
@@ -68,11 +72,13 @@ pub(crate) struct ExitFlags {
 /// See [`crate::verbs::bench::spawn`].
 #[derive(Debug, Args)]
 pub(crate) struct SpawnFlags {
-    /// Sizes of the parent in MiB: a list of numbers, and of ranges in which each is twice the one before.
+    /// Sizes of the parent in MiB: a list of numbers, and of ranges in which each is twice the one
+    /// before.
     #[arg(long, value_name = "LIST", default_value = "10,2048", value_parser = sizes)]
     pub(crate) parent_mib: Sizes,
 
-    /// What each child runs, without a shell; it must end at once [default: true; on Windows cmd.exe /d /c exit]
+    /// What each child runs, without a shell; it must end at once [default: true; on Windows
+    /// cmd.exe /d /c exit]
     #[arg(long, value_name = "COMMAND", value_parser = child)]
     pub(crate) child: Option<ChildLine>,
 

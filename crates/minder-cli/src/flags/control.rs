@@ -23,8 +23,8 @@ pub(crate) struct ControlFlags {
 
     /// Wait so long before a job is started again.
     ///
-    /// Twice as long each further time, give or take a half, and no longer than a minute. Default: no delay; with
-    /// `--retries 0` 1s.
+    /// Twice as long each further time, give or take a half, and no longer than a minute. Default:
+    /// no delay; with `--retries 0` 1s.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) retry_delay: Option<Duration>,
 
@@ -76,8 +76,8 @@ pub(crate) struct ControlFlags {
 
     /// Leave jobs no open file but their input and outputs.
     ///
-    /// Without it they get what your shell left open above standard error, under the same numbers: `3>file`,
-    /// `exec 9>lock`, `<(command)`.
+    /// Without it they get what your shell left open above standard error, under the same numbers:
+    /// `3>file`, `exec 9>lock`, `<(command)`.
     #[arg(long)]
     pub(crate) close_fds: bool,
 
@@ -87,9 +87,9 @@ pub(crate) struct ControlFlags {
 
     /// Run jobs in this folder; `...`: a new one each.
     ///
-    /// It is made if need be, and may have placeholders. A new one is private, in the folder of the run's record
-    /// (without a record: in that of --tmpdir, or for temporary files), and stays there; with --cleanup it is removed
-    /// when the job is over.
+    /// It is made if need be, and may have placeholders. A new one is private, in the folder of the
+    /// run's record (without a record: in that of --tmpdir, or for temporary files), and stays
+    /// there; with --cleanup it is removed when the job is over.
     #[arg(long, visible_alias = "workdir", value_name = "DIR")]
     pub(crate) wd: Option<OsString>,
 

@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 pub(crate) struct EyesFlags {
     /// Show a progress bar on the terminal.
     ///
-    /// With -u, where jobs write to the terminal themselves, it is a line every 30 s, as where there is no terminal.
+    /// With -u, where jobs write to the terminal themselves, it is a line every 30 s, as where
+    /// there is no terminal.
     #[arg(long)]
     pub(crate) bar: bool,
 
@@ -34,9 +35,10 @@ pub(crate) struct EyesFlags {
 
     /// Colours: auto, always, never; without WHEN: each job its own.
     ///
-    /// Those of minder's own messages are there on a terminal unless you say otherwise. Without a word, or with `jobs`, each
-    /// job's output has a colour of its own: on whatever standard output is, and NO_COLOR does not change that, for it was
-    /// asked for. A line that --lb shows without its end has no colour. With -u there is none.
+    /// Those of minder's own messages are there on a terminal unless you say otherwise. Without a
+    /// word, or with `jobs`, each job's output has a colour of its own: on whatever standard
+    /// output is, and NO_COLOR does not change that, for it was asked for. A line that --lb
+    /// shows without its end has no colour. With -u there is none.
     #[arg(
         long,
         value_name = "WHEN",

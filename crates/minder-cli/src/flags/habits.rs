@@ -13,14 +13,16 @@ pub(crate) enum Loose {
     NextWord,
 }
 
-/// The flags whose value may be left out: short, long, what is meant with a value, and what without.
+/// The flags whose value may be left out: short, long, what is meant with a value, and what
+/// without.
 const OPTIONAL: [(u8, &str, &str, &[&str]); 3] = [
     (b'i', "replace", "-I", &["-I", "{}"]),
     (b'l', "max-lines", "-L", &["-L", "1"]),
     (b'e', "eof", "-E", &[]),
 ];
 
-/// Whether there is anything to rewrite: finding out which flags have values is dear beside a short run.
+/// Whether there is anything to rewrite: finding out which flags have values is dear beside a short
+/// run.
 pub(crate) fn is_needed(words: &[OsString]) -> bool {
     let flags = words.iter().take_while(|word| !matches!(word.as_encoded_bytes(), b"--" | b":::" | b"::::"));
     flags.map(|word| word.as_encoded_bytes()).any(|word| match word.strip_prefix(b"-") {
@@ -30,7 +32,8 @@ pub(crate) fn is_needed(words: &[OsString]) -> bool {
     })
 }
 
-/// Rewrites the flags before the first other word, so that clap knows them. `words` begin behind the verb.
+/// Rewrites the flags before the first other word, so that clap knows them. `words` begin behind
+/// the verb.
 pub(crate) fn rewrite(words: &[OsString], run: &Command, loose: Loose) -> Vec<OsString> {
     let mut out = Vec::with_capacity(words.len());
     let mut rest = words.iter().peekable();

@@ -1,4 +1,5 @@
-//! Flags of `minder run` about its input: where arguments come from, how they are cut, and how many a job gets.
+//! Flags of `minder run` about its input: where arguments come from, how they are cut, and how many
+//! a job gets.
 
 use std::ffi::OsString;
 
@@ -36,7 +37,8 @@ pub(crate) struct InputFlags {
 
     /// The first line (or N lines) names the columns, for {name}.
     ///
-    /// `:` is one line; with 0, files name themselves. With --pipe, the header goes before each block.
+    /// `:` is one line; with 0, files name themselves. With --pipe, the header goes before each
+    /// block.
     #[arg(long, value_name = "REGEXP")]
     pub(crate) header: Option<String>,
 
@@ -68,9 +70,9 @@ pub(crate) struct InputFlags {
 
     /// Which go first.
     ///
-    /// As given, or, by the times of earlier runs of this command, the shortest or the longest, or by chance. All of
-    /// the input is read first. Jobs keep the numbers that they have in the input. What was never run counts as the
-    /// median of what was.
+    /// As given, or, by the times of earlier runs of this command, the shortest or the longest, or
+    /// by chance. All of the input is read first. Jobs keep the numbers that they have in the
+    /// input. What was never run counts as the median of what was.
     #[arg(long, value_name = "HOW")]
     pub(crate) order: Option<OrderFlag>,
 
@@ -186,8 +188,9 @@ pub(crate) struct PlaceholderFlags {
 
     /// Fail jobs whose arguments do not match this.
     ///
-    /// A regular expression, from the start of an argument to its end, such as '[0-9]+'. The jobs that match run. What matches may stand where a value is refused otherwise, as in
-    /// 'sed -n {}p FILE': see `minder help values`. A part such as {/} is a part of what matched.
+    /// A regular expression, from the start of an argument to its end, such as '[0-9]+'. The jobs
+    /// that match run. What matches may stand where a value is refused otherwise, as in 'sed -n
+    /// {}p FILE': see `minder help values`. A part such as {/} is a part of what matched.
     #[arg(long, value_name = "REGEXP", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
 

@@ -7,7 +7,8 @@ use clap_complete::Shell;
 #[derive(Debug, Args)]
 #[command(override_usage = "minder help [VERB|TOPIC]")]
 pub(crate) struct HelpFlags {
-    /// A verb, with what it is to do where it has several things to do, or a topic. Without it, all of them are listed.
+    /// A verb, with what it is to do where it has several things to do, or a topic. Without it, all
+    /// of them are listed.
     pub(crate) name: Vec<String>,
 }
 
@@ -15,7 +16,8 @@ pub(crate) struct HelpFlags {
 #[derive(Debug, Args)]
 #[command(after_help = "Try: minder man run | man -l -")]
 pub(crate) struct ManFlags {
-    /// The verb, with what it is to do where it has several things to do. Without it, the page is about minder as a whole.
+    /// The verb, with what it is to do where it has several things to do. Without it, the page is
+    /// about minder as a whole.
     pub(crate) verb: Vec<String>,
 }
 

@@ -12,7 +12,8 @@ use clap::Args;
     after_long_help = EXAMPLES
 )]
 pub(crate) struct LogFlags {
-    /// The run: its id, the first digits of it, or `last`. Without it, all runs are listed, newest first.
+    /// The run: its id, the first digits of it, or `last`. Without it, all runs are listed, newest
+    /// first.
     pub(crate) run: Option<String>,
 
     /// List at most N runs [default: 20 in a table; else all]

@@ -1,4 +1,5 @@
-//! What is wrong with flags, as one line in our words: clap's own speak of arguments and name the type that was parsed.
+//! What is wrong with flags, as one line in our words: clap's own speak of arguments and name the
+//! type that was parsed.
 
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseIntError, TryFromIntError};

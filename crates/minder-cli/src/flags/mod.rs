@@ -1,4 +1,5 @@
-//! The flags as they are typed. A flag is a field with its documentation beside it; help is printed from here.
+//! The flags as they are typed. A flag is a field with its documentation beside it; help is printed
+//! from here.
 
 mod bench;
 mod control;

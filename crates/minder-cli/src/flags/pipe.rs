@@ -93,7 +93,8 @@ impl PipeFlags {
             || self.group_by.is_some()
     }
 
-    /// The flag by which jobs get their input bit by bit, side by side: none gets on before all of them run.
+    /// The flag by which jobs get their input bit by bit, side by side: none gets on before all of
+    /// them run.
     pub(crate) fn stream(&self) -> Option<&'static str> {
         let Self { round_robin, tee, shard, bin, .. } = self;
         [

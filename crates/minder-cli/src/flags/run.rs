@@ -21,8 +21,9 @@ use super::pipe::PipeFlags;
 pub(crate) struct RunFlags {
     /// How many jobs at once; N%, +N, -N, 0 (all) or a file.
     ///
-    /// N, N% of the processors, N more or fewer than there are, 0 for all; or a file with such a number, which is
-    /// read again while the run goes on. One a processor unless you say otherwise.
+    /// N, N% of the processors, N more or fewer than there are, 0 for all; or a file with such a
+    /// number, which is read again while the run goes on. One a processor unless you say
+    /// otherwise.
     #[arg(
         short = 'j',
         long,
@@ -59,9 +60,9 @@ pub(crate) struct RunFlags {
 
     /// The shell for a command that is one string.
     ///
-    /// One string with blanks or shell characters is a shell line. The shell is one that quotes as POSIX says (sh, dash,
-    /// bash, ksh, zsh, busybox …), which is called as `SHELL -c LINE`; or pwsh or powershell; on Windows also cmd,
-    /// which is the usual one there.
+    /// One string with blanks or shell characters is a shell line. The shell is one that quotes as
+    /// POSIX says (sh, dash, bash, ksh, zsh, busybox …), which is called as `SHELL -c LINE`; or
+    /// pwsh or powershell; on Windows also cmd, which is the usual one there.
     #[arg(long, value_name = "PATH", help_heading = "Running")]
     pub(crate) shell: Option<OsString>,
 
@@ -69,8 +70,8 @@ pub(crate) struct RunFlags {
     #[arg(long, hide = true)]
     pub(crate) script: bool,
 
-    /// Give jobs what GNU parallel gives them in the environment: PARALLEL_SEQ, PARALLEL_JOBSLOT, PARALLEL_PID. The record
-    /// of a run knows by it that the run is in GNU parallel's manner.
+    /// Give jobs what GNU parallel gives them in the environment: PARALLEL_SEQ, PARALLEL_JOBSLOT,
+    /// PARALLEL_PID. The record of a run knows by it that the run is in GNU parallel's manner.
     #[arg(long, hide = true)]
     pub(crate) parallel_env: bool,
 
@@ -100,9 +101,10 @@ pub(crate) struct RunFlags {
     ///
     /// Without `:::`, each line of standard input is an argument.
     ///
-    /// Several words are run directly, without a shell. One string with blanks or shell characters is a shell line.
-    /// `{}` stands for the argument; where there is none, the argument comes last. With --resume and its kin, and
-    /// without --joblog, the id of a run stands here, behind all flags.
+    /// Several words are run directly, without a shell. One string with blanks or shell characters
+    /// is a shell line. `{}` stands for the argument; where there is none, the argument comes
+    /// last. With --resume and its kin, and without --joblog, the id of a run stands here,
+    /// behind all flags.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", help_heading = "Arguments")]
     pub(crate) words: Vec<OsString>,
 }

@@ -39,8 +39,8 @@ struct Lane {
 }
 
 impl Combined {
-    /// `sources`: with each, whether it is linked to the one before it. `link`: all are. `empty_counts`: a source without
-    /// records beside others is one empty value.
+    /// `sources`: with each, whether it is linked to the one before it. `link`: all are.
+    /// `empty_counts`: a source without records beside others is one empty value.
     pub(super) fn new(sources: Vec<(Records, bool)>, link: bool, empty_counts: bool) -> Self {
         let fills = empty_counts && sources.len() > 1;
         let mut groups: Vec<Group> = Vec::new();

@@ -14,14 +14,16 @@ use super::{Arguments, Record};
 pub(crate) struct Arity {
     /// The most records a job; `None`: as `fill` says.
     pub(crate) most: Option<u64>,
-    /// Whether records are lines of which blank ones do not count, and one that ends in a blank goes on in the next.
+    /// Whether records are lines of which blank ones do not count, and one that ends in a blank
+    /// goes on in the next.
     pub(crate) lines: bool,
     /// Whether a record is taken for each job, and none given to it.
     pub(crate) none: bool,
     pub(crate) fill: Fill,
     /// The most bytes of a command.
     pub(crate) bytes_max: usize,
-    /// Whether a command that is too long is an error: one of a single record, or of `most` records where that is given.
+    /// Whether a command that is too long is an error: one of a single record, or of `most` records
+    /// where that is given.
     pub(crate) strict: bool,
     /// Whether a command of one record that is longer is an error, too: the user has set the bound.
     pub(crate) bounded: bool,
@@ -37,7 +39,8 @@ pub(crate) enum Fill {
     Shared,
 }
 
-/// The longest command that is made of many arguments: what xargs and GNU parallel take, and what one word may have.
+/// The longest command that is made of many arguments: what xargs and GNU parallel take, and what
+/// one word may have.
 pub(crate) const BYTES_MAX: usize = 131_071;
 
 impl Default for Arity {
@@ -128,7 +131,8 @@ impl Gathered {
         }
     }
 
-    /// Says what a command costs, how many bytes its shell takes, and how many arguments it may have.
+    /// Says what a command costs, how many bytes its shell takes, and how many arguments it may
+    /// have.
     pub(super) fn costs(
         &mut self,
         base: usize,
@@ -166,7 +170,8 @@ impl Gathered {
             };
             bytes += self.cost_of(&record);
             if bytes > self.arity.bytes_max {
-                // A line that is full is not too long, unless a number of arguments was asked for that does not fit.
+                // A line that is full is not too long, unless a number of arguments was asked for that does
+                // not fit.
                 let alone = taken.is_empty() && (self.arity.strict || self.arity.bounded);
                 if alone || self.arity.strict && self.arity.most.is_some() {
                     bail!("a command would have {bytes} bytes, and may have {} (-s)", self.arity.bytes_max);
@@ -195,8 +200,8 @@ impl Gathered {
         Ok(joined(taken))
     }
 
-    /// Puts back what does not fit into one line for the system; says whether that was any. One record stays: what is too
-    /// long alone fails alone.
+    /// Puts back what does not fit into one line for the system; says whether that was any. One
+    /// record stays: what is too long alone fails alone.
     fn cut_line(&mut self, taken: &mut Vec<Record>) -> Result<bool> {
         let Some(line) = self.line.as_ref().filter(|_| taken.len() > 1) else { return Ok(false) };
         let (mut all, mut ends) = (Vec::new(), Vec::new());
@@ -216,7 +221,8 @@ impl Gathered {
                 line.units_max
             );
         }
-        // A line holds about as many as the last one, so the end is looked for from there, in growing steps.
+        // A line holds about as many as the last one, so the end is looked for from there, in growing
+        // steps.
         let (mut least, mut over) = (1, taken.len());
         let (mut guess, mut step) = (self.cut, self.cut / 16 + 1);
         while over - least > 1 {

@@ -13,7 +13,8 @@ pub(crate) enum Order {
     Given,
     /// By chance, the same for the same number.
     Random(u64),
-    /// By what a job with these arguments took before, in seconds, by the checksum of its arguments.
+    /// By what a job with these arguments took before, in seconds, by the checksum of its
+    /// arguments.
     Shortest(HashMap<u64, f32>),
     Longest(HashMap<u64, f32>),
 }
@@ -22,7 +23,8 @@ pub(crate) enum Order {
 #[derive(Debug)]
 pub(crate) struct Ordered {
     tape: Tape,
-    /// Where each job is, and its number, those that run first at the end. None: as they are on the tape.
+    /// Where each job is, and its number, those that run first at the end. None: as they are on the
+    /// tape.
     index: Option<Vec<(u64, u32)>>,
     cursor: Cursor,
     taken: u64,
@@ -89,7 +91,8 @@ pub(crate) fn mark(arguments: &Record) -> u64 {
     hasher.finish()
 }
 
-/// Those that run first come last. What is not known counts as the median of what is; ties stay in the input's order.
+/// Those that run first come last. What is not known counts as the median of what is; ties stay in
+/// the input's order.
 fn sorted(mut places: Vec<(u64, u32)>, costs: &[Option<f32>], longest: bool) -> Vec<(u64, u32)> {
     let mut known: Vec<f32> = costs.iter().copied().flatten().collect();
     known.sort_by(f32::total_cmp);

@@ -12,7 +12,8 @@ use crate::ready;
 
 /// Bytes that are read at once.
 const READ: usize = 16 << 10;
-/// The longest record that is one value. A longer one cannot be an argument on Linux (128 KiB with its end mark, execve(2)).
+/// The longest record that is one value. A longer one cannot be an argument on Linux (128 KiB with
+/// its end mark, execve(2)).
 const VALUE_MAX: usize = 128 << 10;
 /// The longest record that is cut into columns.
 const ROW_MAX: usize = 16 << 20;

@@ -1,4 +1,5 @@
-//! The flags about files that a run writes beside its screen: results, files in place of output, copies of templates.
+//! The flags about files that a run writes beside its screen: results, files in place of output,
+//! copies of templates.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -116,7 +117,8 @@ impl Beside {
         path.map(|path| format!("the results in `{}`", path.display()))
     }
 
-    /// Whether what is shown is not what jobs wrote: names of files, lines of a table. Colours are not for these.
+    /// Whether what is shown is not what jobs wrote: names of files, lines of a table. Colours are
+    /// not for these.
     pub(crate) fn is_shown(&self) -> bool {
         self.names || self.table().is_some()
     }
@@ -153,8 +155,8 @@ impl Results {
 }
 
 impl Keys {
-    /// The columns of a job, each with what it is called, in the order in which folders lie within each other: those with
-    /// names by these.
+    /// The columns of a job, each with what it is called, in the order in which folders lie within
+    /// each other: those with names by these.
     pub(crate) fn of<'a>(&'a self, columns: &'a [OsString]) -> Vec<(OsString, &'a OsStr)> {
         let key = |place: usize| {
             let place = self.width.filter(|width| *width > 0).map_or(place, |width| place % width);

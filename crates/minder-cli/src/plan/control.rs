@@ -36,7 +36,8 @@ pub(crate) struct Control {
     pub(crate) ask: bool,
 }
 
-/// The first delay between the starts of a job that is run until it succeeds, unless another one is asked for.
+/// The first delay between the starts of a job that is run until it succeeds, unless another one is
+/// asked for.
 const ENDLESS_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// When a job takes too long.

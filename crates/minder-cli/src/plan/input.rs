@@ -1,4 +1,5 @@
-//! The words behind the flags, and the flags about input: which sources there are and how they are read.
+//! The words behind the flags, and the flags about input: which sources there are and how they are
+//! read.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -69,7 +70,8 @@ pub(super) fn options(
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
         demand: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
-        // A job that reads the input has its values where their placeholders stand. Without a command the value is one.
+        // A job that reads the input has its values where their placeholders stand. Without a command the
+        // value is one.
         append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
     })
 }
@@ -196,8 +198,8 @@ impl Read {
     }
 }
 
-/// Takes out the sources that are cut into parts, and leaves those of arguments. Returns the files, and whether standard input is
-/// cut.
+/// Takes out the sources that are cut into parts, and leaves those of arguments. Returns the files,
+/// and whether standard input is cut.
 fn take_parts(flags: &RunFlags, manner: Manner, sources: &mut Vec<Source>) -> Result<(Vec<PathBuf>, bool)> {
     // GNU parallel cuts only the files of --pipe-part: with --pipe a file holds arguments, as words do.
     let has_arguments = manner == Manner::Parallel && !flags.pipe.pipe_part;

@@ -37,8 +37,9 @@ pub(crate) enum Way {
 }
 
 impl PipePlan {
-    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether there are others, behind `:::`.
-    /// `runs_values`: whether one is the command. `goes_on`: a run that was begun before.
+    /// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether
+    /// there are others, behind `:::`. `runs_values`: whether one is the command. `goes_on`: a
+    /// run that was begun before.
     pub(super) fn new(
         flags: &RunFlags,
         files: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! Flags of `minder run` that do not go together. Those of GNU parallel's command line are left to its rules: there the one
-//! or the other counts.
+//! Flags of `minder run` that do not go together. Those of GNU parallel's command line are left to
+//! its rules: there the one or the other counts.
 
 use anyhow::{Result, bail};
 

@@ -1,4 +1,5 @@
-//! A chart of costs over sizes, as SVG: both axes logarithmic, curves that differ in colour and in the shape of their marks.
+//! A chart of costs over sizes, as SVG: both axes logarithmic, curves that differ in colour and in
+//! the shape of their marks.
 
 use std::ops::Range;
 
@@ -52,8 +53,8 @@ const LINE: i32 = 19;
 /// Labels of sizes are so far apart at least.
 const APART: i32 = 46;
 
-/// The palette of Okabe and Ito, which the colour-blind can tell apart, without its yellow, which white swallows; and a
-/// brown.
+/// The palette of Okabe and Ito, which the colour-blind can tell apart, without its yellow, which
+/// white swallows; and a brown.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -136,7 +137,8 @@ impl Chart {
         labels
     }
 
-    /// The sizes that have labels: what was measured, and where others' curves end, as far as there is room.
+    /// The sizes that have labels: what was measured, and where others' curves end, as far as there
+    /// is room.
     fn sizes(&self, place: impl Fn(f64) -> i32) -> Vec<f64> {
         let curves = || self.panels.iter().flat_map(|panel| &panel.curves);
         let measured = curves().filter(|curve| !curve.published).flat_map(|curve| &curve.points);
@@ -287,7 +289,8 @@ fn unit(ns: f64) -> String {
     format!("{} {unit}", (value * 10.0).round() / 10.0)
 }
 
-/// Moves labels so that none lies on another, as near to where they want to be as that allows; they come in order.
+/// Moves labels so that none lies on another, as near to where they want to be as that allows; they
+/// come in order.
 fn spread(wanted: &[i32], room: Range<i32>) -> Vec<i32> {
     let mut places = wanted.to_vec();
     for at in 1..places.len() {

@@ -61,8 +61,8 @@ impl Paint {
     }
 }
 
-/// Whether the environment and the person want colours: what was said on the command line first, then `NO_COLOR`, then
-/// `CLICOLOR_FORCE` and `FORCE_COLOR`, then what the terminal can do.
+/// Whether the environment and the person want colours: what was said on the command line first,
+/// then `NO_COLOR`, then `CLICOLOR_FORCE` and `FORCE_COLOR`, then what the terminal can do.
 fn wanted(when: When, terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
     let says = |name, no: &[&str]| variable(name).is_some_and(|value| !no.iter().any(|no| value == *no));
     match when {
@@ -100,14 +100,15 @@ pub(crate) fn job_style(number: u64) -> (Vec<u8>, &'static [u8]) {
     (format!("\x1b[48;5;{:03};38;5;{text}m\x1b[K", colour.unsigned_abs()).into_bytes(), END)
 }
 
-/// What each line of a failed job begins and ends with under `--color-failed`. One that was ended by a signal is not
-/// coloured by GNU parallel.
+/// What each line of a failed job begins and ends with under `--color-failed`. One that was ended
+/// by a signal is not coloured by GNU parallel.
 pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
     (FAILED.to_vec(), END)
 }
 
-/// Puts a style around each line of one stream, as GNU parallel does: a carriage return parts lines as well, the style is
-/// there again behind it, and so is the tag; a last line without an end gets one.
+/// Puts a style around each line of one stream, as GNU parallel does: a carriage return parts lines
+/// as well, the style is there again behind it, and so is the tag; a last line without an end gets
+/// one.
 #[derive(Debug, Default)]
 pub(crate) struct Painter {
     /// Whether the next byte belongs to a line that was begun.
@@ -150,8 +151,9 @@ impl Painter {
     }
 }
 
-/// The colours of jobs 1, 2, …, as GNU parallel 20221122 was seen to give them: numbers of the 256 colours for what is
-/// behind the text, which is black where the number is negative and white elsewhere.
+/// The colours of jobs 1, 2, …, as GNU parallel 20221122 was seen to give them: numbers of the 256
+/// colours for what is behind the text, which is black where the number is negative and white
+/// elsewhere.
 #[rustfmt::skip]
 const PALETTE: [i16; 307] = [
     134, 21, 243, -149, 102, -231, 203, -78, 73, -208, 167, -6, 44, 22, 244, -150, 103, -249, 204, -79,

@@ -1,15 +1,17 @@
-//! Data for programs: JSON, one object a line, and CSV as RFC 4180 says. Both are exact: what went in can be read back.
+//! Data for programs: JSON, one object a line, and CSV as RFC 4180 says. Both are exact: what went
+//! in can be read back.
 //!
-//! Bytes that are no UTF-8 are `{"base64": "…"}` in JSON. CSV knows text only, so there a column that may hold such bytes
-//! has another one behind all others that says how it is written, `args_form` for `args`:
+//! Bytes that are no UTF-8 are `{"base64": "…"}` in JSON. CSV knows text only, so there a column
+//! that may hold such bytes has another one behind all others that says how it is written,
+//! `args_form` for `args`:
 //!
 //! - empty: there is nothing;
 //! - `text`: as it is;
 //! - `base64`: bytes that are no UTF-8, as base64;
 //! - `json`: a list of none or several, each as in JSON.
 //!
-//! SQLite has bytes of its own, so that only lists are written differently; its tables have the same columns, with
-//! `bytes` in the place of `base64`.
+//! SQLite has bytes of its own, so that only lists are written differently; its tables have the
+//! same columns, with `bytes` in the place of `base64`.
 
 #![cfg_attr(not(feature = "sql"), allow(dead_code, reason = "some is for SQL alone"))]
 

@@ -39,8 +39,8 @@ pub(crate) fn say_command(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Says one line unless that would have to wait: for those who have something better to do than to wait for somebody who
-/// does not read.
+/// Says one line unless that would have to wait: for those who have something better to do than to
+/// wait for somebody who does not read.
 pub(crate) fn say_if_heard(line: &str) {
     if would_be_heard().unwrap_or(true) {
         say(line);
@@ -69,7 +69,8 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
     parts.join(": ")
 }
 
-/// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on device`.
+/// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on
+/// device`.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
@@ -77,8 +78,8 @@ pub(crate) fn reason(error: &io::Error) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// Fails if standard output was closed before we began. Rust's runtime has opened the null device in its place, which would
-/// take everything.
+/// Fails if standard output was closed before we began. Rust's runtime has opened the null device
+/// in its place, which would take everything.
 pub(crate) fn open_output() -> Result<()> {
     if std_was_closed(StdStream::Output) {
         anyhow::bail!("cannot write to standard output: it is closed");

@@ -1,7 +1,9 @@
-//! How far the run is, on stderr. On a terminal a few lines are drawn again and again below the output, and taken away while
-//! somebody writes; elsewhere a plain line comes now and then, so that a log shows that the run lives.
+//! How far the run is, on stderr. On a terminal a few lines are drawn again and again below the
+//! output, and taken away while somebody writes; elsewhere a plain line comes now and then, so that
+//! a log shows that the run lives.
 //!
-//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`View`] is asked only when it is drawn.
+//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`View`] is asked only
+//! when it is drawn.
 
 mod estimate;
 mod line;
@@ -31,7 +33,8 @@ const DRAWN_EVERY: Duration = Duration::from_millis(100);
 /// How often the run is looked at where there is no terminal, and how often it is told of.
 const LOOKED_EVERY: Duration = Duration::from_secs(1);
 const TOLD_EVERY: Duration = Duration::from_secs(30);
-/// How soon after a picture it may be drawn again behind output. Behind output that comes faster it waits for its time.
+/// How soon after a picture it may be drawn again behind output. Behind output that comes faster it
+/// waits for its time.
 const REDRAWN_AFTER: Duration = Duration::from_millis(2);
 /// How long a line of output may lack its end until the picture goes below it all the same.
 const TORN_MAX: Duration = Duration::from_millis(500);
@@ -164,8 +167,8 @@ impl Progress {
         self.0.is_some()
     }
 
-    /// What is wanted, on stderr. Where others write to the terminal and do not ask (`may_draw` is false), it is told in plain
-    /// lines as in a log.
+    /// What is wanted, on stderr. Where others write to the terminal and do not ask (`may_draw` is
+    /// false), it is told in plain lines as in a log.
     pub(crate) fn new(wish: Wish, paint: Paint, may_draw: bool) -> Self {
         let sink: Box<dyn Sink> = if may_draw && can_draw() { Box::new(Terminal) } else { Box::new(Log) };
         Self::on(wish, paint, sink)
@@ -231,8 +234,8 @@ impl Progress {
         self.aside_for(true, write)
     }
 
-    /// Takes the picture away while somebody writes to the terminal: whole lines, or something that lacks its end. Then the
-    /// picture waits for that, for a while, instead of tearing a line.
+    /// Takes the picture away while somebody writes to the terminal: whole lines, or something that
+    /// lacks its end. Then the picture waits for that, for a while, instead of tearing a line.
     pub(crate) fn aside_for<T>(&self, whole: bool, write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
         let mut state = inner.lock();
@@ -363,7 +366,8 @@ impl State {
     }
 }
 
-/// The time on the clock after so long: `14:05:10` soon, `14:05` later today, `Mon 09:10`, `12 Nov 17:40`.
+/// The time on the clock after so long: `14:05:10` soon, `14:05` later today, `Mon 09:10`, `12 Nov
+/// 17:40`.
 fn clock(now: Timestamp, left: Duration) -> Option<String> {
     let zone = when::zone();
     let ends = now.checked_add(SignedDuration::try_from(left).ok()?).ok()?;

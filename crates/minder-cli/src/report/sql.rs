@@ -1,7 +1,7 @@
 //! Records as tables of SQLite: in memory for a query, or as a file of their own.
 //!
-//! A query reads these tables and nothing else: whatever would write, attach another database or touch a file is refused,
-//! twice, by `query_only` and by the authorizer.
+//! A query reads these tables and nothing else: whatever would write, attach another database or
+//! touch a file is refused, twice, by `query_only` and by the authorizer.
 
 use std::path::Path;
 
@@ -117,7 +117,8 @@ fn table(schema: &Schema) -> String {
     format!("create table {} ({});", schema.name, columns.join(", "))
 }
 
-/// What a query may do: read, compute, recur. Functions that load code or are meant for tests of SQLite are refused.
+/// What a query may do: read, compute, recur. Functions that load code or are meant for tests of
+/// SQLite are refused.
 fn allowed(context: AuthContext<'_>) -> Authorization {
     const REFUSED: [&str; 3] = ["load_extension", "fts3_tokenizer", "writefile"];
     match context.action {

@@ -53,7 +53,8 @@ pub(crate) struct Tally {
     pub(crate) timed_out: u64,
     /// Failed jobs that were killed since memory ran short.
     starved: u64,
-    /// Failed jobs that were killed since no more were wanted. They are not named: whoever caused it is.
+    /// Failed jobs that were killed since no more were wanted. They are not named: whoever caused
+    /// it is.
     halted: u64,
     /// How often a job was killed since memory ran short, to be run again.
     put_back: u64,
@@ -205,7 +206,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Whether somebody wants to read it: a person at a terminal, or anybody when not all went well.
+    /// Whether somebody wants to read it: a person at a terminal, or anybody when not all went
+    /// well.
     pub(crate) fn is_wanted(&self) -> bool {
         stderr().is_terminal()
             || self.counts.failed > 0
@@ -248,7 +250,8 @@ impl Summary {
         lines
     }
 
-    /// Jobs that failed by themselves: those that have a row in the record. Others were cut off, and run again.
+    /// Jobs that failed by themselves: those that have a row in the record. Others were cut off,
+    /// and run again.
     fn failed(&self) -> u64 {
         self.counts.failed.saturating_sub(self.tally.cut)
     }

@@ -8,7 +8,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many rows are looked at before the first is written.
 const ROWS_MAX: usize = 1000;
-/// A column is not made wider than this for a few long cells, which then push the rest of their row aside.
+/// A column is not made wider than this for a few long cells, which then push the rest of their row
+/// aside.
 const PADDED_MAX: usize = 100;
 /// A column is not cut below this.
 const CUT_MIN: usize = 10;
@@ -108,7 +109,8 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The widths of the columns. The widest of those that may be cut give way, by as much as is needed.
+    /// The widths of the columns. The widest of those that may be cut give way, by as much as is
+    /// needed.
     fn fit(&self) -> Vec<usize> {
         let most = self.width.unwrap_or(PADDED_MAX).max(CUT_MIN);
         let widest = |(place, column): (usize, &Column)| {
@@ -180,8 +182,8 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// What a terminal shows as it is: control characters, and those that turn the direction of text, become `\n`, `\x1b`,
-/// `\u{202e}`; bytes that are no UTF-8 become `\xff`.
+/// What a terminal shows as it is: control characters, and those that turn the direction of text,
+/// become `\n`, `\x1b`, `\u{202e}`; bytes that are no UTF-8 become `\xff`.
 pub(crate) fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -198,7 +200,8 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// Characters without a shape of their own that change how others are shown, and line ends beyond `\n`.
+/// Characters without a shape of their own that change how others are shown, and line ends beyond
+/// `\n`.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

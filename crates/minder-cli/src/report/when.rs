@@ -8,7 +8,8 @@ pub(crate) fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 
-/// A moment, in seconds since 1970, seen from `now`: `today 14:02`, `yesterday 09:10`, `12 Nov 17:40`, `3 Feb 2024 08:00`.
+/// A moment, in seconds since 1970, seen from `now`: `today 14:02`, `yesterday 09:10`, `12 Nov
+/// 17:40`, `3 Feb 2024 08:00`.
 pub(crate) fn when(at: f64, now: Timestamp, zone: &TimeZone) -> String {
     // Seconds outside of what can be told saturate, and are refused.
     let Ok(moment) = Timestamp::from_second(at.floor() as i64) else { return "?".to_owned() };

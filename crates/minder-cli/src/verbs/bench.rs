@@ -1,8 +1,9 @@
 //! `minder bench`: what mechanisms cost on this machine.
 //!
-//! A verb supplies a [`Subject`], its [`Point`]s in the order of measuring, and a function that measures one. The rest is
-//! here: rounds, Ctrl-C, what this machine refuses, and everything that is shown. Each round measures every point once, so
-//! that what else the machine does meanwhile falls on all of them alike.
+//! A verb supplies a [`Subject`], its [`Point`]s in the order of measuring, and a function that
+//! measures one. The rest is here: rounds, Ctrl-C, what this machine refuses, and everything that
+//! is shown. Each round measures every point once, so that what else the machine does meanwhile
+//! falls on all of them alike.
 
 mod desk;
 mod exit;
@@ -142,7 +143,8 @@ fn command(line: &ChildLine) -> minder::Command {
     command
 }
 
-/// Tells what is wrong with the children, where nothing can be measured, from what this machine refuses.
+/// Tells what is wrong with the children, where nothing can be measured, from what this machine
+/// refuses.
 fn judge(error: minder::Error) -> anyhow::Error {
     match error.kind() {
         minder::ErrorKind::InvalidInput => Hopeless(error).into(),
@@ -150,8 +152,8 @@ fn judge(error: minder::Error) -> anyhow::Error {
     }
 }
 
-/// Measures `points` as often as the flags say, and shows what came. What `measure` fails at is not tried again; it may
-/// return early, with any error, once [`Desk::is_over`].
+/// Measures `points` as often as the flags say, and shows what came. What `measure` fails at is not
+/// tried again; it may return early, with any error, once [`Desk::is_over`].
 fn conduct(
     subject: &Subject,
     flags: &MeasureFlags,
@@ -225,7 +227,8 @@ impl Write for Page {
 }
 
 impl Page {
-    /// Shows what is on it, and takes it off. Whoever reads may be slow; signals are taken meanwhile.
+    /// Shows what is on it, and takes it off. Whoever reads may be slow; signals are taken
+    /// meanwhile.
     ///
     /// # Errors
     /// [`Unread`], and what keeps us from writing.
@@ -274,8 +277,8 @@ fn rounds(
     Ok(())
 }
 
-/// Opens the chart's file before anything is measured: what cannot be written is said at once. What it holds stays until
-/// the chart is there.
+/// Opens the chart's file before anything is measured: what cannot be written is said at once. What
+/// it holds stays until the chart is there.
 fn open(path: &Path) -> Result<File> {
     let file = File::options().write(true).create(true).truncate(false).open(path);
     file.with_context(|| format!("cannot write the chart `{}`", path.display()))

@@ -24,7 +24,8 @@ pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Marks the wait mechanism that the environment asks for, if it is to be had: `minder run` will say why not.
+/// Marks the wait mechanism that the environment asks for, if it is to be had: `minder run` will
+/// say why not.
 fn choose(found: &mut [Mechanism], name: &str) {
     let waiting = |it: &&mut Mechanism| it.area == "waiting";
     if found.iter().any(|it| it.area == "waiting" && it.name == name && it.state == Presence::There) {

@@ -7,7 +7,8 @@ use clap::{Command, CommandFactory, Parser};
 
 use crate::flags::{Flags, HelpFlags};
 
-/// Each topic's text: a first line `name: title`, then what is to be known, with examples that the tests run.
+/// Each topic's text: a first line `name: title`, then what is to be known, with examples that the
+/// tests run.
 const TOPICS: [&str; 11] = [
     include_str!("help/input.txt"),
     include_str!("help/placeholders.txt"),

@@ -1,7 +1,7 @@
 //! `minder log`: what was run, from the records that runs leave.
 //!
-//! Nothing here changes a record, but for `--prune`. What is damaged is read as far as it goes and named on stderr; one run
-//! that cannot be read is no reason to say nothing of the others.
+//! Nothing here changes a record, but for `--prune`. What is damaged is read as far as it goes and
+//! named on stderr; one run that cannot be read is no reason to say nothing of the others.
 
 mod follow;
 mod jobs;
@@ -99,7 +99,8 @@ fn read(folder: &Path) -> Result<Run> {
     Ok(run)
 }
 
-/// What is wrong with a journal, in few words. Of one that is being written the last line may not be whole yet.
+/// What is wrong with a journal, in few words. Of one that is being written the last line may not
+/// be whole yet.
 fn wrong(attempt: u32, damage: &Corruption, error: Option<&str>, alive: bool) -> Option<String> {
     let name = store::attempt_name(attempt);
     if let Some(error) = error {

@@ -70,8 +70,8 @@ fn with_aliases(arg: Arg) -> Arg {
     arg.long_help(help)
 }
 
-/// Our help's form: paragraphs, and lists with a title before them, which stay as they are. `heading` is the macro for
-/// a title.
+/// Our help's form: paragraphs, and lists with a title before them, which stay as they are.
+/// `heading` is the macro for a title.
 fn paragraphs(roff: &mut Roff, text: &str, heading: &str) {
     // After a list under a heading, prose has to have a heading, too, or it would seem to belong there.
     let mut listed = heading == "SH";

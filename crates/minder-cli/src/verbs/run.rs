@@ -1,7 +1,8 @@
 //! `minder run`: a command for each argument, several at once.
 //!
-//! Three kinds of threads, four at most: the main thread takes signals and draws the bar; one or two equal loops start, hear
-//! and end the jobs; one reads lines where standard input is the source.
+//! Three kinds of threads, four at most: the main thread takes signals and draws the bar; one or
+//! two equal loops start, hear and end the jobs; one reads lines where standard input is the
+//! source.
 
 mod again;
 mod ask;
@@ -58,18 +59,22 @@ use minder_template::Job;
 
 /// Loops that share the work: one a processor brings the most, and a third brings nothing on two.
 const LOOPS_MAX: usize = 2;
-/// The most bytes of output in memory of one job that waits for its end: enough for most, and little to write twice.
+/// The most bytes of output in memory of one job that waits for its end: enough for most, and
+/// little to write twice.
 const JOB_BYTES_MAX: usize = 256 << 10;
-/// Up to how many bytes in files all jobs are read. Beyond that those that are shown first are: the others would only fill
-/// the disk.
+/// Up to how many bytes in files all jobs are read. Beyond that those that are shown first are: the
+/// others would only fill the disk.
 const BACKLOG_EVEN_MAX: u64 = 16 << 20;
-/// Descriptors that are not the jobs': streams, backends, guards, files of the program, and of ends that are held back.
+/// Descriptors that are not the jobs': streams, backends, guards, files of the program, and of ends
+/// that are held back.
 const DESCRIPTORS_OWN: u64 = 40 + (LOOPS_MAX * hand::held::HELD_FILES_MAX) as u64;
-/// Descriptors of one job: two outputs, the process, and two files for output that finds no room in memory.
+/// Descriptors of one job: two outputs, the process, and two files for output that finds no room in
+/// memory.
 const DESCRIPTORS_JOB: u64 = 5;
 /// Jobs that end sooner are heard at their end.
 const LISTEN_AFTER: Duration = Duration::from_millis(2);
-/// How much the pauses before retries differ, so that jobs that failed together do not come again together.
+/// How much the pauses before retries differ, so that jobs that failed together do not come again
+/// together.
 const RETRY_JITTER: f64 = 0.5;
 /// How often stopped jobs are looked for, where there is a terminal to stop for.
 const STOPS: Duration = Duration::from_millis(250);
@@ -334,7 +339,8 @@ fn rules(control: &Control, degree: usize) -> Rules {
 /// Where jobs come from: in another order than the input's all of it is read first.
 fn source(plan: &Plan, opened: Opened, degree: usize, book: Option<&Book>) -> Result<Source> {
     if let Some(pipe) = &plan.pipe {
-        // The values are words, so that they can be counted. With --tee each is a job that reads all, and they run all at once.
+        // The values are words, so that they can be counted. With --tee each is a job that reads all, and
+        // they run all at once.
         let jobs = opened.total().filter(|jobs| *jobs > 0);
         let slots =
             jobs.filter(|_| pipe.flags.tee).and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
@@ -400,8 +406,8 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> AttemptFinished {
     }
 }
 
-/// How many descriptors a job may need at once. Files are made for it when it has begun to write: it is too late then to
-/// find that none is free.
+/// How many descriptors a job may need at once. Files are made for it when it has begun to write:
+/// it is too late then to find that none is free.
 fn descriptors_of_a_job(plan: &Plan) -> u64 {
     match plan.view {
         View::Straight => 1,

@@ -1,10 +1,12 @@
 //! `sem`: runs a command when it is its turn, as GNU parallel's semaphores do.
 //!
-//! A semaphore is a folder of files; a lock on one of them is a turn. The process that waits for the command holds it,
-//! so that whatever ends that process ends the turn, and nothing is left to clean up. Without `--fg` this process is a
-//! second minder, in the background: it takes the turn itself, and the first ends when it has.
+//! A semaphore is a folder of files; a lock on one of them is a turn. The process that waits for
+//! the command holds it, so that whatever ends that process ends the turn, and nothing is left to
+//! clean up. Without `--fg` this process is a second minder, in the background: it takes the turn
+//! itself, and the first ends when it has.
 //!
-//! Locks are asked for again and again: no system tells which of several is free first, or gives up waiting for one.
+//! Locks are asked for again and again: no system tells which of several is free first, or gives up
+//! waiting for one.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};

@@ -1,8 +1,8 @@
 //! Conversions between bytes and [`OsStr`].
 //!
 //! - Unix: an `OsStr` is any sequence of bytes.
-//! - Windows: an `OsStr` is a sequence of UTF-16 units. As bytes it is UTF-8, in which an unpaired surrogate takes three
-//!   bytes (WTF-8); see [`OsStr::as_encoded_bytes`].
+//! - Windows: an `OsStr` is a sequence of UTF-16 units. As bytes it is UTF-8, in which an unpaired
+//!   surrogate takes three bytes (WTF-8); see [`OsStr::as_encoded_bytes`].
 
 #[cfg(unix)]
 mod unix;
@@ -21,8 +21,9 @@ use std::ffi::{OsStr, OsString};
 
 /// Converts bytes that came from an [`OsStr`] of this system back to an [`OsString`].
 ///
-/// - Windows: the conversion is exact for whole names and for parts that were cut at ASCII characters. Bytes that no
-///   name contains are replaced by U+FFFD. Use [`os_string_from_bytes`] for bytes from elsewhere.
+/// - Windows: the conversion is exact for whole names and for parts that were cut at ASCII
+///   characters. Bytes that no name contains are replaced by U+FFFD. Use [`os_string_from_bytes`]
+///   for bytes from elsewhere.
 ///
 /// ```
 /// use minder_os::encoding::os_string_from_encoded;
@@ -36,8 +37,8 @@ pub fn os_string_from_encoded(bytes: Vec<u8>) -> OsString {
 /// Converts bytes from a file or a pipe to an argument or a file name.
 ///
 /// # Errors
-/// Returns the bytes if they are not a name on this system. On Windows these are bytes that are neither UTF-8 nor
-/// unpaired surrogates; Unix accepts all bytes.
+/// Returns the bytes if they are not a name on this system. On Windows these are bytes that are
+/// neither UTF-8 nor unpaired surrogates; Unix accepts all bytes.
 ///
 /// ```
 /// use minder_os::encoding::os_string_from_bytes;

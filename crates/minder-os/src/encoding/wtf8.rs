@@ -1,7 +1,9 @@
-//! What Windows takes for text, as bytes: UTF-8, and three bytes for each surrogate that stands alone (WTF-8).
+//! What Windows takes for text, as bytes: UTF-8, and three bytes for each surrogate that stands
+//! alone (WTF-8).
 //!
-//! That is what [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes) gives on Windows. The standard library has
-//! no safe way back; this one goes through UTF-16, where nothing can be lost.
+//! That is what [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes) gives on Windows.
+//! The standard library has no safe way back; this one goes through UTF-16, where nothing can be
+//! lost.
 
 /// Bytes as UTF-16, in which surrogates may stand alone.
 ///

@@ -1,8 +1,8 @@
-//! Directories with an access control list of their own: only the user, the administrators and the system have rights,
-//! and nothing is inherited from the parent directory.
+//! Directories with an access control list of their own: only the user, the administrators and the
+//! system have rights, and nothing is inherited from the parent directory.
 //!
-//! In a user's profile directories inherit such a list anyway. Elsewhere, for example in `D:\`, all users may read
-//! what is created.
+//! In a user's profile directories inherit such a list anyway. Elsewhere, for example in `D:\`, all
+//! users may read what is created.
 
 #![expect(unsafe_code, reason = "security descriptors")]
 
@@ -23,11 +23,12 @@ use windows_sys::Win32::Security::{
 use windows_sys::Win32::Storage::FileSystem::CreateDirectoryW;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// The longest path of a new directory that is not verbatim: the system reserves room for an 8.3 file name in it
-/// (CreateDirectoryW).
+/// The longest path of a new directory that is not verbatim: the system reserves room for an 8.3
+/// file name in it (CreateDirectoryW).
 const PLAIN_PATH_MAX: usize = 247;
 
-/// Creates a directory. The path must not exist. A file system without access rights creates it without them.
+/// Creates a directory. The path must not exist. A file system without access rights creates it
+/// without them.
 pub(super) fn create_dir(path: &Path) -> io::Result<()> {
     let path = verbatim(path)?;
     let descriptor = SecurityDescriptor::for_user()?;
@@ -59,7 +60,8 @@ impl Drop for LocalAlloc {
 struct SecurityDescriptor(LocalAlloc);
 
 impl SecurityDescriptor {
-    /// Grants all rights to the user, the administrators and the system, also on what is created in the directory.
+    /// Grants all rights to the user, the administrators and the system, also on what is created in
+    /// the directory.
     fn for_user() -> io::Result<Self> {
         let all_rights = |sid: &str| format!("(A;OICI;FA;;;{sid})");
         let text = format!("D:P{}{}{}", all_rights(&user_sid()?), all_rights("BA"), all_rights("SY"));
@@ -87,8 +89,8 @@ fn user_sid() -> io::Result<String> {
     check(unsafe { OpenProcessToken(us, TOKEN_QUERY, &mut token) })?;
     // SAFETY: the call above opened it, and it has no other owner.
     let token = unsafe { OwnedHandle::from_raw_handle(token) };
-    // Aligned for pointers, and large enough for the structure and an identifier of at most 68 bytes behind it
-    // (SECURITY_MAX_SID_SIZE).
+    // Aligned for pointers, and large enough for the structure and an identifier of at most 68 bytes
+    // behind it (SECURITY_MAX_SID_SIZE).
     let mut memory = [0_usize; 32];
     let (into, size, mut used) = (memory.as_mut_ptr().cast(), size_of_val(&memory) as u32, 0);
     // SAFETY: the token is open, `into` has the size that is said, and `used` outlives the call.
@@ -110,8 +112,8 @@ fn user_sid() -> io::Result<String> {
     Ok(String::from_utf16_lossy(&name))
 }
 
-/// Converts a path to UTF-16. A long path gets the prefix `\\?\`, which lifts the limit of its length, as std does for
-/// other calls.
+/// Converts a path to UTF-16. A long path gets the prefix `\\?\`, which lifts the limit of its
+/// length, as std does for other calls.
 fn verbatim(path: &Path) -> io::Result<Vec<u16>> {
     let whole = std::path::absolute(path)?;
     let start = match whole.components().next() {

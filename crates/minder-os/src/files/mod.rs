@@ -16,8 +16,8 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-/// Creates a file that only its owner can open, for reading and writing. The path must not exist, and a link at the
-/// path is not followed.
+/// Creates a file that only its owner can open, for reading and writing. The path must not exist,
+/// and a link at the path is not followed.
 ///
 /// - Unix: mode 0600, `O_EXCL`, `O_NOFOLLOW`.
 /// - Windows: the file inherits the access rights of its directory; see [`create_private_dir`].
@@ -28,12 +28,12 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
     system::create_private_file(path)
 }
 
-/// Creates a file without a name in `dir`, for reading and writing. The system removes it with its last handle, also
-/// if the process is killed.
+/// Creates a file without a name in `dir`, for reading and writing. The system removes it with its
+/// last handle, also if the process is killed.
 ///
-/// - Linux: the file never has a name (`O_TMPFILE`, open(2)). Where the file system does not support that, and on
-///   other Unix systems, the file is removed right after it was created: a kill between the two calls leaves an empty
-///   file.
+/// - Linux: the file never has a name (`O_TMPFILE`, open(2)). Where the file system does not
+///   support that, and on other Unix systems, the file is removed right after it was created: a
+///   kill between the two calls leaves an empty file.
 /// - Windows: the file has a name, but it cannot be opened again, and the system removes it
 ///   (`FILE_FLAG_DELETE_ON_CLOSE`, CreateFileW).
 ///
@@ -54,7 +54,8 @@ pub fn create_fifo(path: &Path) -> io::Result<()> {
 /// Creates a directory that only its owner can open. The path must not exist.
 ///
 /// - Unix: mode 0700.
-/// - Windows: only the user, the administrators and the system have rights on it and on what is created in it.
+/// - Windows: only the user, the administrators and the system have rights on it and on what is
+///   created in it.
 ///
 /// # Errors
 /// `AlreadyExists`, and any other error of the file system.
@@ -91,10 +92,12 @@ pub fn is_writable_by_others(metadata: &Metadata) -> bool {
     system::is_writable_by_others(metadata)
 }
 
-/// Removes a file so that its name is free at once, even if the file is open. A link is removed, not followed.
+/// Removes a file so that its name is free at once, even if the file is open. A link is removed,
+/// not followed.
 ///
-/// - Windows: a file that is open keeps its name until its last handle is closed (DeleteFileW). So the file is renamed
-///   in its directory first. The handles must allow deletion, as those of this crate and of std do.
+/// - Windows: a file that is open keeps its name until its last handle is closed (DeleteFileW). So
+///   the file is renamed in its directory first. The handles must allow deletion, as those of this
+///   crate and of std do.
 ///
 /// # Errors
 /// `NotFound`, and any other error of the file system.
@@ -104,14 +107,14 @@ pub fn remove_open_file(path: &Path) -> io::Result<()> {
 
 /// Opens a regular file for reading, without following a link and without blocking.
 ///
-/// - Unix: `O_NOFOLLOW | O_NONBLOCK`; the type is read from the descriptor (fstat(2)). A named pipe does not block the
-///   call, and no device is read.
-/// - Windows: `FILE_FLAG_OPEN_REPARSE_POINT`. Devices and named pipes are errors too, also under names such as `NUL` that
-///   exist in every directory.
+/// - Unix: `O_NOFOLLOW | O_NONBLOCK`; the type is read from the descriptor (fstat(2)). A named pipe
+///   does not block the call, and no device is read.
+/// - Windows: `FILE_FLAG_OPEN_REPARSE_POINT`. Devices and named pipes are errors too, also under
+///   names such as `NUL` that exist in every directory.
 ///
 /// # Errors
-/// `InvalidInput` if the path is not a regular file, `FilesystemLoop` (Unix) or `InvalidInput` (Windows) if it is a link,
-/// and any other error of the file system.
+/// `InvalidInput` if the path is not a regular file, `FilesystemLoop` (Unix) or `InvalidInput`
+/// (Windows) if it is a link, and any other error of the file system.
 pub fn open_no_follow(path: &Path) -> io::Result<File> {
     system::open_no_follow(path)
 }
@@ -146,14 +149,14 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     system::write_all_at(file, bytes, offset)
 }
 
-/// Copies up to `len` bytes from an offset in a file to another file or a pipe, inside the kernel. Returns the number of
-/// bytes copied.
+/// Copies up to `len` bytes from an offset in a file to another file or a pipe, inside the kernel.
+/// Returns the number of bytes copied.
 ///
 /// - Linux: sendfile(2). Elsewhere: `Unsupported`.
 ///
 /// # Errors
-/// `Unsupported` or `InvalidInput` if the kernel cannot copy between these two files; nothing was copied then. Otherwise
-/// the errors of a write.
+/// `Unsupported` or `InvalidInput` if the kernel cannot copy between these two files; nothing was
+/// copied then. Otherwise the errors of a write.
 pub fn send_file(from: &File, offset: u64, len: u64, to: &File) -> io::Result<u64> {
     system::send_file(from, offset, len, to)
 }

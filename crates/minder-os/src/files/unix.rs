@@ -58,8 +58,8 @@ pub(super) fn remove_open_file(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn open_no_follow(path: &Path) -> io::Result<File> {
-    // Without `O_NONBLOCK`, opening a named pipe waits for a writer. Without `O_NOCTTY`, a terminal may become the
-    // controlling terminal of this process.
+    // Without `O_NONBLOCK`, opening a named pipe waits for a writer. Without `O_NOCTTY`, a terminal may
+    // become the controlling terminal of this process.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     // The path may refer to another file by now, so the type is read from the descriptor.

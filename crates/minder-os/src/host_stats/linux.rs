@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::{DiskStats, Memory, SwapCounters};
 
-/// Counts the processes and threads that run or are ready to run, without the calling one. The load average is a minute
-/// late: a runner that uses it starts far too many jobs, then none for far too long.
+/// Counts the processes and threads that run or are ready to run, without the calling one. The load
+/// average is a minute late: a runner that uses it starts far too many jobs, then none for far too
+/// long.
 pub(super) fn load() -> io::Result<f64> {
     let path = "/proc/loadavg";
     let count = parse_runnable(&fs::read_to_string(path)?).ok_or_else(|| unknown_format(path))?;

@@ -46,10 +46,12 @@ pub struct DiskStats {
     pub busy: Duration,
 }
 
-/// Returns the number of processors that children of this process can use at once, or 1 if it is not known.
+/// Returns the number of processors that children of this process can use at once, or 1 if it is
+/// not known.
 ///
 /// - As [`std::thread::available_parallelism`].
-/// - Windows: counts all processor groups, where that function counts one group, at most 64 processors.
+/// - Windows: counts all processor groups, where that function counts one group, at most 64
+///   processors.
 ///
 /// ```
 /// assert!(minder_os::host_stats::processors() >= 1);

@@ -1,5 +1,5 @@
-//! Windows: memory, and processors of all groups. The system has no load average, and its counters for swapping and for
-//! busy disks are off by default or for administrators only.
+//! Windows: memory, and processors of all groups. The system has no load average, and its counters
+//! for swapping and for busy disks are off by default or for administrators only.
 
 #![expect(unsafe_code, reason = "memory, processors and the limits of our job")]
 
@@ -39,8 +39,9 @@ pub(super) fn disks() -> io::Result<Vec<DiskStats>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Counts the processors of all groups, unless this process may use fewer: the system spreads children over the groups
-/// ("Processor Groups"). A job object with a CPU rate limit leaves a part of them.
+/// Counts the processors of all groups, unless this process may use fewer: the system spreads
+/// children over the groups ("Processor Groups"). A job object with a CPU rate limit leaves a part
+/// of them.
 pub(super) fn processors() -> Option<usize> {
     // SAFETY: has no preconditions.
     let all = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
@@ -50,13 +51,15 @@ pub(super) fn processors() -> Option<usize> {
     usize::try_from(capped).ok().filter(|count| *count > 0)
 }
 
-/// Returns the number of processors that this process is bound to, if it is bound to a part of its group.
+/// Returns the number of processors that this process is bound to, if it is bound to a part of its
+/// group.
 fn affinity() -> Option<u32> {
     // SAFETY: has no preconditions.
     let process = unsafe { GetCurrentProcess() };
     let mut mask = 0;
     let mut all = 0;
-    // SAFETY: both masks outlive the call. Both become 0 for a process whose threads are in several groups.
+    // SAFETY: both masks outlive the call. Both become 0 for a process whose threads are in several
+    // groups.
     let result = unsafe { GetProcessAffinityMask(process, &mut mask, &mut all) };
     (result != 0 && mask != 0 && mask != all).then(|| mask.count_ones())
 }
@@ -65,7 +68,8 @@ fn affinity() -> Option<u32> {
 fn cpu_rate() -> Option<u32> {
     let mut control = JOBOBJECT_CPU_RATE_CONTROL_INFORMATION::default();
     let (into, size) = ((&raw mut control).cast(), size_of_val(&control) as u32);
-    // SAFETY: a null handle means the job of this process; `into` is a local structure of this class and size.
+    // SAFETY: a null handle means the job of this process; `into` is a local structure of this class
+    // and size.
     let result = unsafe {
         QueryInformationJobObject(null_mut(), JobObjectCpuRateControlInformation, into, size, null_mut())
     };

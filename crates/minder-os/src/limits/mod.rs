@@ -3,11 +3,11 @@
 #[cfg(unix)]
 mod unix;
 
-/// Returns the maximum size of the main thread's stack in bytes (`ulimit -s`). Returns `None` if it is unlimited or not
-/// known.
+/// Returns the maximum size of the main thread's stack in bytes (`ulimit -s`). Returns `None` if it
+/// is unlimited or not known.
 ///
-/// - Unix: the soft limit `RLIMIT_STACK` (getrlimit(2)). Arguments and environment of the process are on this stack too
-///   (execve(2)).
+/// - Unix: the soft limit `RLIMIT_STACK` (getrlimit(2)). Arguments and environment of the process
+///   are on this stack too (execve(2)).
 /// - Windows: always `None`; the size is in the file of the program.
 ///
 /// ```
@@ -21,10 +21,12 @@ pub fn stack_limit() -> Option<u64> {
     None
 }
 
-/// Returns the increment that gives a child exactly this niceness, between -20 and 19, if its niceness is set relative to
-/// the calling thread's. Returns 0 if the niceness is lower than that of this process and the process may not set it.
+/// Returns the increment that gives a child exactly this niceness, between -20 and 19, if its
+/// niceness is set relative to the calling thread's. Returns 0 if the niceness is lower than that
+/// of this process and the process may not set it.
 ///
-/// - Linux: a short-lived thread tries to set it, since privileges, namespaces and `RLIMIT_NICE` decide together.
+/// - Linux: a short-lived thread tries to set it, since privileges, namespaces and `RLIMIT_NICE`
+///   decide together.
 /// - Windows: returns `niceness`, which stands for a priority class.
 #[must_use]
 pub fn nice_increment(niceness: i32) -> i32 {

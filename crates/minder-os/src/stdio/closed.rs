@@ -1,7 +1,8 @@
 //! Which standard streams were closed when the process started.
 //!
-//! Rust's runtime opens the null device in place of a closed stream before `main`. So a function that the loader calls
-//! before the runtime starts, as it calls constructors of C++, looks at the descriptors and changes nothing.
+//! Rust's runtime opens the null device in place of a closed stream before `main`. So a function
+//! that the loader calls before the runtime starts, as it calls constructors of C++, looks at the
+//! descriptors and changes nothing.
 #![cfg_attr(unix, expect(unsafe_code, reason = "a function that runs before `main`, and fcntl of a number"))]
 
 #[cfg(unix)]
@@ -20,8 +21,9 @@ mod unix {
     /// One bit for each stream.
     static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-    // SAFETY: the section holds pointers to functions that the loader calls once, on the only thread, when the C library
-    // is ready. This function allocates nothing, does not panic, and needs nothing of Rust's runtime.
+    // SAFETY: the section holds pointers to functions that the loader calls once, on the only thread,
+    // when the C library is ready. This function allocates nothing, does not panic, and needs
+    // nothing of Rust's runtime.
     #[used]
     #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
     #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]

@@ -26,8 +26,8 @@ pub enum StdStream {
     Error,
 }
 
-/// Returns a standard stream of this process as a file without a buffer: each write is one system call, and no byte waits
-/// for a newline.
+/// Returns a standard stream of this process as a file without a buffer: each write is one system
+/// call, and no byte waits for a newline.
 ///
 /// # Errors
 /// Returns an error if the stream is closed, or if no descriptor is free.
@@ -35,8 +35,8 @@ pub fn std_file(stream: StdStream) -> io::Result<File> {
     system::std_file(stream)
 }
 
-/// Returns whether a standard stream was closed when the process started. Rust's runtime then opens the null device in
-/// its place, so that writes to it succeed and lose everything.
+/// Returns whether a standard stream was closed when the process started. Rust's runtime then opens
+/// the null device in its place, so that writes to it succeed and lose everything.
 ///
 /// - Windows: always false; [`std_file`] returns an error for a missing stream.
 #[must_use]
@@ -44,7 +44,8 @@ pub fn std_was_closed(stream: StdStream) -> bool {
     closed::was_closed(stream as usize)
 }
 
-/// Returns the path of the regular file that standard input reads, if it reads it from the beginning.
+/// Returns the path of the regular file that standard input reads, if it reads it from the
+/// beginning.
 ///
 /// - Linux only; elsewhere always `None`.
 #[must_use]

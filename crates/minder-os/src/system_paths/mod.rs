@@ -1,4 +1,5 @@
-//! Paths that the system determines: its shell, its directory, and the variable for temporary files.
+//! Paths that the system determines: its shell, its directory, and the variable for temporary
+//! files.
 
 #[cfg(windows)]
 mod windows;
@@ -11,8 +12,8 @@ use std::path::PathBuf;
 /// - Windows: `TMP`; GetTempPath2W documents what is used without it.
 pub const TEMP_DIR_VARIABLE: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// Returns the absolute path of the shell that every installation of this system has. No environment variable and no
-/// current directory decides which program that is.
+/// Returns the absolute path of the shell that every installation of this system has. No
+/// environment variable and no current directory decides which program that is.
 ///
 /// - Unix: `/bin/sh`.
 /// - Windows: `cmd.exe` in the system directory (`system_dir`, GetSystemDirectoryW).

@@ -1,4 +1,5 @@
-//! Text for a Windows console, which reads bytes in a code page that is seldom UTF-8, and UTF-16 as it is (WriteConsoleW).
+//! Text for a Windows console, which reads bytes in a code page that is seldom UTF-8, and UTF-16 as
+//! it is (WriteConsoleW).
 
 #![expect(unsafe_code, reason = "two calls for consoles")]
 
@@ -12,7 +13,8 @@ use windows_sys::Win32::System::Console::{GetConsoleMode, WriteConsoleW};
 /// The most units of one call: older consoles share a buffer of 64 KiB between all processes.
 const UNITS_MAX: usize = 8 << 10;
 
-/// Writes text to a console. Returns false, and writes nothing, if the file is not a console or the bytes are not UTF-8.
+/// Writes text to a console. Returns false, and writes nothing, if the file is not a console or the
+/// bytes are not UTF-8.
 pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<bool> {
     let mut mode = 0;
     // SAFETY: the file is open, and `mode` outlives the call.

@@ -26,8 +26,8 @@ pub struct TerminalSize {
     pub columns: u16,
 }
 
-/// Returns whether this process has a controlling terminal. Without one, a child that reads from the terminal gets an
-/// error and is not stopped.
+/// Returns whether this process has a controlling terminal. Without one, a child that reads from
+/// the terminal gets an error and is not stopped.
 ///
 /// - Windows: always false.
 #[must_use]
@@ -40,12 +40,14 @@ pub fn has_controlling_terminal() -> bool {
 /// - Windows: opens the input of the console.
 ///
 /// # Errors
-/// The error of the system if this process has no controlling terminal (Unix: `ENXIO`) or no console.
+/// The error of the system if this process has no controlling terminal (Unix: `ENXIO`) or no
+/// console.
 pub fn open_terminal() -> io::Result<File> {
     system::open_terminal()
 }
 
-/// Returns the name of the terminal that standard input, output or error is connected to, in this order.
+/// Returns the name of the terminal that standard input, output or error is connected to, in this
+/// order.
 ///
 /// - Windows: always `None`; consoles have no names.
 #[must_use]
@@ -53,7 +55,8 @@ pub fn terminal_name() -> Option<OsString> {
     system::terminal_name()
 }
 
-/// Returns the size of the terminal that standard error or standard output is connected to, in this order.
+/// Returns the size of the terminal that standard error or standard output is connected to, in this
+/// order.
 ///
 /// - Windows: always `None`.
 #[must_use]
@@ -61,12 +64,12 @@ pub fn terminal_size() -> Option<TerminalSize> {
     system::terminal_size()
 }
 
-/// Writes UTF-8 text to a console that expects another encoding. Returns false if nothing was written; the caller then
-/// writes the bytes as they are.
+/// Writes UTF-8 text to a console that expects another encoding. Returns false if nothing was
+/// written; the caller then writes the bytes as they are.
 ///
 /// - Unix: always returns false, since terminals take bytes.
-/// - Windows: writes UTF-8 text to a console as UTF-16. Other bytes are left to the code page of the console (`chcp`), in
-///   which many programs write.
+/// - Windows: writes UTF-8 text to a console as UTF-16. Other bytes are left to the code page of
+///   the console (`chcp`), in which many programs write.
 ///
 /// # Errors
 /// The error of the console.

@@ -238,7 +238,8 @@ fn once_a_day() {
     assert!(prune_daily(root.path(), Path::new("")).unwrap().is_none());
 }
 
-/// How many runs the daily clean-up removes, if runs of so many days are there, the last of which has just ended.
+/// How many runs the daily clean-up removes, if runs of so many days are there, the last of which
+/// has just ended.
 fn removed_daily(days: &[u32]) -> usize {
     let root = tempfile::tempdir().unwrap();
     let runs: Vec<PathBuf> = days
@@ -286,7 +287,8 @@ fn number(folder: &Path, number: Option<u64>, at: f64) {
 #[test]
 fn the_order_of_runs_is_that_of_their_numbers() {
     let root = tempfile::tempdir().unwrap();
-    // Two of an old version; three with numbers, one of them with a clock of the future; one whose manifest lost its number.
+    // Two of an old version; three with numbers, one of them with a clock of the future; one whose
+    // manifest lost its number.
     let runs = [
         ("aaaa0000", None, 10.0),
         ("bbbb0000", None, 20.0),

@@ -4,8 +4,8 @@ use super::super::joblog::{self, Joblog};
 use super::super::reader::Corruption;
 use super::*;
 
-/// Written by GNU parallel 20221122: `--joblog FILE --timeout 0.2`, and commands with a tab, a newline, a failure and a
-/// signal.
+/// Written by GNU parallel 20221122: `--joblog FILE --timeout 0.2`, and commands with a tab, a
+/// newline, a failure and a signal.
 const GNU: &[u8] = b"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n\
     1\t:\t1795267459.489\t     0.000\t0\t2\t0\t0\techo 0; exit 0\n\
     3\t:\t1795267459.494\t     0.003\t0\t2\t2\t0\techo 2; exit 2\n\

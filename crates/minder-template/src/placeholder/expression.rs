@@ -84,8 +84,8 @@ impl Placeholder {
         }
     }
 
-    /// Appends the value for `job` to `out`; that of the argument `nth`, from 0, if it stands for each.
-    /// `lenient`: a column that is missing is empty.
+    /// Appends the value for `job` to `out`; that of the argument `nth`, from 0, if it stands for
+    /// each. `lenient`: a column that is missing is empty.
     pub(crate) fn push(
         self,
         job: &Job<'_>,

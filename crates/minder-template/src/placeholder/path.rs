@@ -5,7 +5,8 @@
 pub(crate) enum Form {
     /// With slashes; a backslash is a character like any other.
     Unix,
-    /// With backslashes or slashes, after a drive (`C:`), or a server and what it shares (`\\server\share`).
+    /// With backslashes or slashes, after a drive (`C:`), or a server and what it shares
+    /// (`\\server\share`).
     Windows,
 }
 
@@ -22,7 +23,8 @@ impl Form {
         path.iter().rposition(|&byte| self.separates(byte))
     }
 
-    /// Where the last `count` extensions of the last path component begin, if it has so many. They may be empty.
+    /// Where the last `count` extensions of the last path component begin, if it has so many. They
+    /// may be empty.
     pub(crate) fn extensions(self, path: &[u8], count: usize) -> Option<usize> {
         let (start, mut end) = (self.root(path), path.len());
         for _ in 0..count {

@@ -9,12 +9,14 @@ use crate::placeholder::intern::intern;
 use crate::placeholder::transform::Transform;
 use minder_os::encoding::os_str_from_encoded;
 
-/// The placeholders that a template may hold: GNU parallel's, and whatever was added or put in their place.
+/// The placeholders that a template may hold: GNU parallel's, and whatever was added or put in
+/// their place.
 ///
 /// ```
 /// use minder_template::{PlaceholderKind, PlaceholderSet, Options, Template, Job};
 ///
-/// let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, "FILE")?.own("{thumb}", "{/.}-thumb.png")?;
+/// let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, "FILE")?;
+/// let lexicon = lexicon.own("{thumb}", "{/.}-thumb.png")?;
 /// let options = Options { lexicon, shell: Some("/bin/sh".into()), ..Options::default() };
 /// let template = Template::parse(&["convert FILE {thumb}".into()], &options)?;
 /// let argv = template.argv(&Job { columns: &["a/b.jpg".into()], ..Job::default() })?;
@@ -97,8 +99,8 @@ impl PlaceholderSet {
     ///
     /// # Errors
     ///
-    /// When `text` cannot be a placeholder: it is empty, holds a blank or a character that shells read, is another
-    /// placeholder, or begins with one in braces.
+    /// When `text` cannot be a placeholder: it is empty, holds a blank or a character that shells
+    /// read, is another placeholder, or begins with one in braces.
     pub fn replace(
         mut self,
         builtin: PlaceholderKind,
@@ -115,11 +117,13 @@ impl PlaceholderSet {
         Ok(self)
     }
 
-    /// Adds what `--plus` of GNU parallel adds: `{..}`, `{+/}`, `{:-default}`, `{%suffix}` and their like.
+    /// Adds what `--plus` of GNU parallel adds: `{..}`, `{+/}`, `{:-default}`, `{%suffix}` and
+    /// their like.
     ///
-    /// Where GNU parallel takes a regular expression, the text is taken as it is: `{%.gz}` removes `.gz`. Of `{:2}` and
-    /// `{:1:2}` the numbers count characters. `{:-default}` is for empty values only, not for `0`. The texts hold no quotes,
-    /// no braces, no backslash, no backtick and no `$`.
+    /// Where GNU parallel takes a regular expression, the text is taken as it is: `{%.gz}` removes
+    /// `.gz`. Of `{:2}` and `{:1:2}` the numbers count characters. `{:-default}` is for empty
+    /// values only, not for `0`. The texts hold no quotes, no braces, no backslash, no backtick
+    /// and no `$`.
     #[must_use]
     pub fn plus(mut self, plus: bool) -> PlaceholderSet {
         self.plus = plus;
@@ -128,7 +132,8 @@ impl PlaceholderSet {
 
     /// Adds the names of the columns: `{name}`, `{name.}`, `{name/}`, `{name//}`, `{name/.}`.
     ///
-    /// Names come with the input, so one that cannot be written between braces is no error: that column has its number.
+    /// Names come with the input, so one that cannot be written between braces is no error: that
+    /// column has its number.
     #[must_use]
     pub fn header(mut self, names: &[OsString]) -> PlaceholderSet {
         let plain = |name: &&[u8]| name.iter().all(|b| *b == b' ' || is_plain(*b)) && !name.starts_with(b" ");
@@ -137,12 +142,13 @@ impl PlaceholderSet {
         self
     }
 
-    /// Adds a placeholder that stands for a text with other placeholders, for each argument. In braces, it also has the form
-    /// with a number: `{2thumb}` for `{thumb}`.
+    /// Adds a placeholder that stands for a text with other placeholders, for each argument. In
+    /// braces, it also has the form with a number: `{2thumb}` for `{thumb}`.
     ///
     /// # Errors
     ///
-    /// As [`replace`](Self::replace); when an own placeholder would hold another; when there are more than 64.
+    /// As [`replace`](Self::replace); when an own placeholder would hold another; when there are
+    /// more than 64.
     pub fn own(
         mut self,
         text: impl AsRef<OsStr>,
@@ -173,8 +179,9 @@ impl PlaceholderSet {
 
     /// Reads the placeholder at the start of `text`, the longest one, with its length.
     ///
-    /// Every scanner asks here at every byte, whatever the byte is: texts of the user's own choice begin with any.
-    /// Returns a placeholder of GNU parallel's `--plus` that stands in `text` and is not there, so that it is no text either.
+    /// Every scanner asks here at every byte, whatever the byte is: texts of the user's own choice
+    /// begin with any. Returns a placeholder of GNU parallel's `--plus` that stands in `text`
+    /// and is not there, so that it is no text either.
     ///
     /// ```
     /// let lexicon = minder_template::PlaceholderSet::default();
@@ -273,7 +280,8 @@ impl PlaceholderSet {
         if !text.iter().all(|b| is_plain(*b)) {
             return fail("it holds a blank or a character that means something to shells".into());
         }
-        // Of two texts of the user's own choice the longer one is read; those in braces are meant wherever they stand.
+        // Of two texts of the user's own choice the longer one is read; those in braces are meant wherever
+        // they stand.
         let same = self.entries.iter().any(|entry| entry.text == text).then_some(text.len());
         match same.or_else(|| self.in_braces(text).map(|(.., length)| length)) {
             Some(length) => {
@@ -329,7 +337,8 @@ fn position(text: &[u8]) -> (Source, &[u8]) {
     (source, &unsigned[digits..])
 }
 
-/// What may stand in a placeholder: nothing that opens or ends a word, a quote or an expansion for a shell.
+/// What may stand in a placeholder: nothing that opens or ends a word, a quote or an expansion for
+/// a shell.
 fn is_plain(byte: u8) -> bool {
     !byte.is_ascii_control() && !b" '\"$`\\;&|<>()".contains(&byte)
 }

@@ -1,10 +1,12 @@
 //! The builtins of shells: which of them may have a value as an argument, and where.
 //!
-//! The table is a list of what is allowed. A builtin of a shell that is not in it is refused, whatever its argument.
+//! The table is a list of what is allowed. A builtin of a shell that is not in it is refused,
+//! whatever its argument.
 //!
-//! The names are those that `compgen -b` (bash 5.2), `${(k)builtins}` with all that loads by itself (zsh 5.9), `builtin`
-//! (ksh93u+m), `whence -v` (mksh R59), `help` (busybox 1.35), `command -V` (yash 2.52) and the manual of dash name. Which ones
-//! evaluate was tried with values such as `a[$(cmd)]` as each argument of each, behind each option letter. ksh93u+m refuses
+//! The names are those that `compgen -b` (bash 5.2), `${(k)builtins}` with all that loads by itself
+//! (zsh 5.9), `builtin` (ksh93u+m), `whence -v` (mksh R59), `help` (busybox 1.35), `command -V`
+//! (yash 2.52) and the manual of dash name. Which ones evaluate was tried with values such as
+//! `a[$(cmd)]` as each argument of each, behind each option letter. ksh93u+m refuses
 //! `$(…)` in numbers and older ones do not; so there each number is refused.
 
 use crate::error::Error;
@@ -88,7 +90,8 @@ pub(crate) struct Found {
     pub(crate) code: Option<Vec<u8>>,
 }
 
-/// Says whether a command of this name is a builtin of one of these shells whose arguments can be evaluated.
+/// Says whether a command of this name is a builtin of one of these shells whose arguments can be
+/// evaluated.
 pub(crate) fn can_evaluate(name: &[u8], kinds: ShellSet) -> bool {
     let among =
         |table: &[(ShellSet, &str)]| table.iter().any(|(of, names)| kinds.meets(*of) && lists(names, name));
@@ -146,7 +149,8 @@ pub(crate) fn check(words: &[Word], context: Context, flow: &mut Flow) -> Result
     Ok(found)
 }
 
-/// Returns the variables that a builtin evaluates by the names in its arguments: `unset 'v[i]'`, `[ v -eq 1 ]` in zsh.
+/// Returns the variables that a builtin evaluates by the names in its arguments: `unset 'v[i]'`, `[
+/// v -eq 1 ]` in zsh.
 fn named(name: &str, rest: &[Word], context: Context) -> Vec<Vec<u8>> {
     let kinds = context.kinds;
     let all: Vec<Vec<u8>> = rest.iter().flat_map(mentions).collect();
@@ -162,7 +166,8 @@ fn named(name: &str, rest: &[Word], context: Context) -> Vec<Vec<u8>> {
     }
 }
 
-/// Skips `command`, `builtin`, `exec` and their options. Returns `None` where they only look for a command.
+/// Skips `command`, `builtin`, `exec` and their options. Returns `None` where they only look for a
+/// command.
 fn command_word(words: &[Word], context: Context) -> Result<Option<usize>, Error> {
     let mut at = 0;
     while let Some(word) = words.get(at)
@@ -231,7 +236,8 @@ fn unknown(
     }
 }
 
-/// CheckCache a command whose name is an expansion as what it becomes: the text in `${v:-text}`, or nothing at all.
+/// CheckCache a command whose name is an expansion as what it becomes: the text in `${v:-text}`, or
+/// nothing at all.
 fn read_otherwise(
     first: &Word,
     rest: &[Word],
@@ -269,7 +275,8 @@ fn read_otherwise(
     Ok(())
 }
 
-/// Says whether the text of a word and what its expansions give can be the name of a builtin that evaluates.
+/// Says whether the text of a word and what its expansions give can be the name of a builtin that
+/// evaluates.
 fn can_become_builtin(word: &Word, kinds: ShellSet) -> bool {
     // What stands for the name of a shell is no text of the word.
     let shell = |name: &Vec<u8>| lists("SHELL BASH 0", name);

@@ -60,8 +60,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads one word of the template up to a blank or an operator: with several arguments it may be several words, with
-    /// none no word.
+    /// Reads one word of the template up to a blank or an operator: with several arguments it may
+    /// be several words, with none no word.
     pub(crate) fn words(&mut self) -> Result<Vec<Word>, Error> {
         let (from, before, spans) = (self.at, self.seen.len(), self.spans.len());
         let expanded = self.expanded.len();
@@ -265,7 +265,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Refuses the expansions of zsh that have no braces: other shells read text there, and what zsh reads has its own rules.
+    /// Refuses the expansions of zsh that have no braces: other shells read text there, and what
+    /// zsh reads has its own rules.
     fn only_in_zsh(&self) -> Result<(), Error> {
         let flag = |byte: u8| b"+^=~".contains(&byte);
         let name = |byte: u8| byte.is_ascii_alphanumeric() || b"_{*@#?$!(:+^=~".contains(&byte);
@@ -280,7 +281,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Refuses what zsh reads behind a variable's name: subscripts, which it evaluates, and modifiers, which hold text.
+    /// Refuses what zsh reads behind a variable's name: subscripts, which it evaluates, and
+    /// modifiers, which hold text.
     fn behind_name(&self) -> Result<(), Error> {
         self.may_follow_name(self.rest())
     }
@@ -639,10 +641,12 @@ fn becomes(word: &mut Word, header: &[u8], inner: &Word) {
     word.alternatives.push((word.text.len(), text.get(skipped..).unwrap_or_default().to_vec()));
 }
 
-/// Says whether `${header` may evaluate what a variable holds: it is none of the forms that are known not to.
+/// Says whether `${header` may evaluate what a variable holds: it is none of the forms that are
+/// known not to.
 ///
-/// Those are POSIX's, substrings by literal numbers, replacements, changes of case, `@Q` and its like, subscripts that are
-/// numbers or stand for all, zsh's `:h`, `:t`, `:r`, `:e`. The rest, such as `${!v}`, `${v@P}` and flags of zsh, counts.
+/// Those are POSIX's, substrings by literal numbers, replacements, changes of case, `@Q` and its
+/// like, subscripts that are numbers or stand for all, zsh's `:h`, `:t`, `:r`, `:e`. The rest, such
+/// as `${!v}`, `${v@P}` and flags of zsh, counts.
 fn evaluates(header: &[u8]) -> bool {
     let name = match header {
         [b'#', b'}', ..] | [b'?' | b'$' | b'!' | b'-', b'}', ..] => return false,

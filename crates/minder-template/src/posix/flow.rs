@@ -1,8 +1,9 @@
 //! What a line does with variables: into which a value may come, and which are read as code.
 //!
-//! A value in a variable is as dangerous as the value itself where the shell evaluates the variable. So the scanner notes
-//! each store, each copy and each evaluation by the variable's name, and [`Flow::is_safe`] decides at the line's end. Nothing
-//! depends on the order of the line but numbers: a variable counts as one only behind its assignment.
+//! A value in a variable is as dangerous as the value itself where the shell evaluates the
+//! variable. So the scanner notes each store, each copy and each evaluation by the variable's name,
+//! and [`Flow::is_safe`] decides at the line's end. Nothing depends on the order of the line but
+//! numbers: a variable counts as one only behind its assignment.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +57,8 @@ pub(crate) struct Flow {
     unclear: BTreeSet<Vec<u8>>,
     /// The line names a variable that shells fill with arguments, or makes up names.
     pub(crate) names_filled: bool,
-    /// A text with expansions, or one that is not known, becomes a prompt, which the shell expands: `$1` there is a value.
+    /// A text with expansions, or one that is not known, becomes a prompt, which the shell expands:
+    /// `$1` there is a value.
     pub(crate) expands_prompt: bool,
     /// The functions of the line, and the commands that may call them.
     functions: BTreeSet<Vec<u8>>,
@@ -111,7 +113,8 @@ impl Flow {
         }
     }
 
-    /// Notes a variable that gets something else than a number; some are evaluated by the shell itself.
+    /// Notes a variable that gets something else than a number; some are evaluated by the shell
+    /// itself.
     fn set(&mut self, name: &[u8]) {
         self.others.insert(name.to_vec());
         if variables::assigned(name, self.kinds) != Use::Text {
@@ -141,7 +144,8 @@ impl Flow {
         self.evaluates.any = true;
     }
 
-    /// Notes a variable in arithmetic. What is no number there may name another variable, and that one the next.
+    /// Notes a variable in arithmetic. What is no number there may name another variable, and that
+    /// one the next.
     pub(crate) fn measure(&mut self, name: &[u8]) {
         match self.numbers.contains(name) {
             true => drop(self.reckoned.insert(name.to_vec())),
@@ -202,7 +206,8 @@ impl Flow {
     pub(crate) fn is_safe(&self) -> bool {
         let held = self.held(&[]);
         let holds = self.stores.any || !held.is_empty();
-        // What the line sets may name any variable, also those that shells fill with arguments by themselves.
+        // What the line sets may name any variable, also those that shells fill with arguments by
+        // themselves.
         let set = |names: &BTreeSet<Vec<u8>>| !names.is_disjoint(&self.others);
         let known = self.evaluates.any || set(&self.reckoned) || set(&self.unknown);
         let any = known || !self.unknown.is_empty();

@@ -1,4 +1,5 @@
-//! The shell form: a line that the template and the number of values fix, and the values as its positional parameters.
+//! The shell form: a line that the template and the number of values fix, and the values as its
+//! positional parameters.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -106,7 +107,8 @@ impl Line {
         Ok(argv)
     }
 
-    /// Refuses a value that is the name of a builtin which evaluates its arguments, where it would be run.
+    /// Refuses a value that is the name of a builtin which evaluates its arguments, where it would
+    /// be run.
     fn check_commands(&self, job: &Job<'_>) -> Result<(), Error> {
         for placeholder in &self.named {
             let arguments = if placeholder.repeats() { job.columns.len() } else { 1 };
@@ -129,7 +131,8 @@ impl Line {
         Ok(())
     }
 
-    /// Refuses a value that yash would alter: it reads its arguments as text of its locale and drops what is none.
+    /// Refuses a value that yash would alter: it reads its arguments as text of its locale and
+    /// drops what is none.
     fn check_text(&self, value: &OsStr) -> Result<(), Error> {
         if self.rules.kinds != YASH || value.is_ascii() {
             return Ok(());
@@ -215,7 +218,8 @@ impl Line {
         least
     }
 
-    /// What stands for no value at all: a word that is nothing else goes, but what stands around it never becomes one.
+    /// What stands for no value at all: a word that is nothing else goes, but what stands around it
+    /// never becomes one.
     fn nothing(&self, seen: &PlaceholderSite) -> &'static [u8] {
         match seen.quote {
             Quote::Bare if self.written.is_word(seen) => b"",
@@ -289,7 +293,8 @@ impl Line {
     }
 }
 
-/// The longest line: what one word of a command may have on Linux (128 KiB with its end mark, execve(2)).
+/// The longest line: what one word of a command may have on Linux (128 KiB with its end mark,
+/// execve(2)).
 const LINE_MAX: usize = (128 << 10) - 1;
 /// The longest way of writing a parameter in the line: `'"${1234567}"'`.
 const REFERENCE_MAX: usize = 14;

@@ -40,8 +40,8 @@ impl Scanner<'_> {
 
     /// Reads a redirection; returns the text that a command gets as its input.
     ///
-    /// The operators are those that all shells read alike. bash expands what follows `>&` a second time where that is no
-    /// number, so there stands no value.
+    /// The operators are those that all shells read alike. bash expands what follows `>&` a second
+    /// time where that is no number, so there stands no value.
     pub(crate) fn redirection(&mut self) -> Result<Option<Word>, Error> {
         const OPERATORS: [&[u8]; 10] = [b"<<<", b"<<-", b"<<", b"<>", b"<&", b">>", b">&", b">|", b"<", b">"];
         let operator =

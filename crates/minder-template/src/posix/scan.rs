@@ -1,7 +1,9 @@
-//! The scanner of shell lines: the grammar of commands, so far as it decides where a word is and what is quoted.
+//! The scanner of shell lines: the grammar of commands, so far as it decides where a word is and
+//! what is quoted.
 //!
-//! It reads what dash, bash, the Korn shells and zsh read alike, and refuses what they read differently. It
-//! finds places and changes nothing. Words and what they are made of are in `expansion`.
+//! It reads what dash, bash, the Korn shells and zsh read alike, and refuses what they read
+//! differently. It finds places and changes nothing. Words and what they are made of are in
+//! `expansion`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,7 +57,8 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 pub(crate) struct Scanned {
     pub(crate) seen: Vec<PlaceholderSite>,
-    /// The words that are repeated for each argument, if those are repeated with what stands around their placeholders.
+    /// The words that are repeated for each argument, if those are repeated with what stands around
+    /// their placeholders.
     pub(crate) spans: Vec<Range<usize>>,
     /// Where a further word of the last command belongs, if the line ends in a simple command.
     pub(crate) tail: Option<usize>,
@@ -232,8 +235,8 @@ impl<'a> Scanner<'a> {
         self.rules.lexicon.at(text)
     }
 
-    /// Goes over `count` bytes that stay as they are, and notes a placeholder that begins among them: its text may be a part of
-    /// any word, also of the shell's own.
+    /// Goes over `count` bytes that stay as they are, and notes a placeholder that begins among
+    /// them: its text may be a part of any word, also of the shell's own.
     pub(crate) fn copy(&mut self, count: usize) {
         let end = self.source.len().min(self.at + count);
         if self.hidden.is_none() {
@@ -349,7 +352,8 @@ impl<'a> Scanner<'a> {
         Ok(end)
     }
 
-    /// The bytes up to the next blank or operator: a reserved word only if it stands so, without quotes.
+    /// The bytes up to the next blank or operator: a reserved word only if it stands so, without
+    /// quotes.
     pub(crate) fn plain(&self) -> &'a [u8] {
         let rest = self.rest();
         &rest[..rest.iter().position(|b| b" \t\n;&|<>()".contains(b)).unwrap_or(rest.len())]
@@ -495,7 +499,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Refuses what bash reads as a variable for a descriptor, whose subscript it evaluates: `{a[i]}>f`.
+    /// Refuses what bash reads as a variable for a descriptor, whose subscript it evaluates:
+    /// `{a[i]}>f`.
     fn odd_descriptor(&self, from: usize) -> Result<(), Error> {
         let redirects = matches!(self.peek(0), Some(b'<' | b'>'));
         let text = &self.source[from..self.at];
@@ -506,7 +511,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Judges the word that began at `from` as an assignment; `before` placeholders were known there.
+    /// Judges the word that began at `from` as an assignment; `before` placeholders were known
+    /// there.
     fn assignment(
         &mut self,
         from: usize,
@@ -645,7 +651,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A backslash at the end of a line: followed between words only, since it can also join operators.
+    /// A backslash at the end of a line: followed between words only, since it can also join
+    /// operators.
     pub(crate) fn joined(&mut self) -> Result<(), Error> {
         if self.at > 0 && !b" \t\n".contains(&self.source[self.at - 1]) {
             return Err(Error::syntax("a backslash joins two lines inside a word: put a blank before it"));

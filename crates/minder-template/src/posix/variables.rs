@@ -1,8 +1,9 @@
 //! The variables that shells treat specially: what may be assigned to each.
 //!
-//! The names come from `set`, `typeset -p` and the manuals of each shell; what each does with a text was tried by assigning
-//! `a[$(cmd)]`, `$(cmd)` and the like in every way there is, in bash 5.2, dash 0.5.12, busybox 1.35, zsh 5.9, ksh93u+m,
-//! mksh R59 and yash 2.52. A name that begins as the shells' own do counts as special, whether that shell has it or not.
+//! The names come from `set`, `typeset -p` and the manuals of each shell; what each does with a
+//! text was tried by assigning `a[$(cmd)]`, `$(cmd)` and the like in every way there is, in bash
+//! 5.2, dash 0.5.12, busybox 1.35, zsh 5.9, ksh93u+m, mksh R59 and yash 2.52. A name that begins as
+//! the shells' own do counts as special, whether that shell has it or not.
 
 use crate::kinds::{ALL, BASH, BUSYBOX, DASH, KSH, MKSH, ShellSet, YASH, ZSH};
 
@@ -24,7 +25,8 @@ const TEXT: &str = "\
 
 /// Variables that shells evaluate, or run: numbers, prompts, commands, files that are read.
 const EVALUATED: &[(ShellSet, &str)] = &[
-    // `PS4` is expanded by each of them; the others only where somebody types. `ENV` and its kin name a file that is run.
+    // `PS4` is expanded by each of them; the others only where somebody types. `ENV` and its kin name a file
+    // that is run.
     (
         ALL,
         "ENV FPATH LINENO OPTIND PPID PROMPT PROMPT2 PROMPT3 PROMPT4 PS0 PS1 PS2 PS3 PS4 RANDOM SRANDOM SECONDS",
@@ -69,8 +71,8 @@ const GRAMMAR: &[(ShellSet, &str)] = &[
     (ZSH, "HISTCHARS mapfile"),
 ];
 
-/// Variables that shells fill by themselves, with what may be an argument or a part of one. Those that a builtin fills are
-/// noted where it is called.
+/// Variables that shells fill by themselves, with what may be an argument or a part of one. Those
+/// that a builtin fills are noted where it is called.
 const FILLED: &str = "_ BASH_ARGV BASH_ARGV0 BASH_REMATCH KSH_MATCH MATCH argv history historywords match";
 
 /// Returns what one of these shells does with what is assigned to this variable.

@@ -1,4 +1,5 @@
-//! What is accepted in which shell: the tables of builtins, variables, expansions, redirections, programs.
+//! What is accepted in which shell: the tables of builtins, variables, expansions, redirections,
+//! programs.
 
 use super::*;
 

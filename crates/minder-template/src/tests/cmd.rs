@@ -1,4 +1,5 @@
-//! Lines for `cmd.exe`: tables, and a small model of cmd that no value may lead astray. Neither needs Windows.
+//! Lines for `cmd.exe`: tables, and a small model of cmd that no value may lead astray. Neither
+//! needs Windows.
 
 use proptest::prelude::*;
 
@@ -377,8 +378,8 @@ fn a_line_of_the_users_stays_as_it_is() {
     assert_eq!(sh.words, ["/bin/busybox", "sh", "-c", "a b"]);
 }
 
-/// What the first phase of cmd makes of a line: each `%NAME%` that is known becomes what it holds, from left to right, and that
-/// is not looked at again; any other `%` stays.
+/// What the first phase of cmd makes of a line: each `%NAME%` that is known becomes what it holds,
+/// from left to right, and that is not looked at again; any other `%` stays.
 fn expand(line: &str, variables: &[(String, String)]) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some(at) = rest.find('%') {

@@ -1,17 +1,21 @@
-//! The scanner of lines for `cmd.exe`: which quotes a place stands in, and of which command it is a part.
+//! The scanner of lines for `cmd.exe`: which quotes a place stands in, and of which command it is a
+//! part.
 //!
-//! cmd goes over its line in phases ("cmd" and "Command prompt line string limitation" on learn.microsoft.com; `cmd /?`, `set /?`):
-//! first each `%NAME%` becomes what the variable holds, from left to right, and what came of it is not looked at again; then the
-//! line is taken apart, where between double quotes nothing but the end of the quotes means anything; then commands run.
-//! A value stands in the line as `"%MINDER_V1%"`. It enters in the first phase, and finds itself between quotes that it cannot
-//! end in the second, since it holds none.
+//! cmd goes over its line in phases ("cmd" and "Command prompt line string limitation" on
+//! learn.microsoft.com; `cmd /?`, `set /?`): first each `%NAME%` becomes what the variable holds,
+//! from left to right, and what came of it is not looked at again; then the line is taken apart,
+//! where between double quotes nothing but the end of the quotes means anything; then commands run.
+//! A value stands in the line as `"%MINDER_V1%"`. It enters in the first phase, and finds itself
+//! between quotes that it cannot end in the second, since it holds none.
 //!
-//! So a place is refused where the first phase would not come upon our variable (behind a lone `%`, in the name of another one),
-//! where the quotes around it would be none (behind `^`, behind a variable that holds a quote), and where a line is read a second
-//! time: `call`, `start`, `for`, another shell. A pipe starts another cmd for each of its sides unless that is a program: there
+//! So a place is refused where the first phase would not come upon our variable (behind a lone `%`,
+//! in the name of another one), where the quotes around it would be none (behind `^`, behind a
+//! variable that holds a quote), and where a line is read a second time: `call`, `start`, `for`,
+//! another shell. A pipe starts another cmd for each of its sides unless that is a program: there
 //! values with a `%` are refused, job by job.
 //!
-//! A variable of the user's is read as what it holds, since cmd does so, too: it may be several words, or the name of a shell.
+//! A variable of the user's is read as what it holds, since cmd does so, too: it may be several
+//! words, or the name of a shell.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -49,7 +53,8 @@ const AGAIN: [(&str, &str); 6] = [
 /// Shells, and what reads a program in its arguments, beside those that are known everywhere.
 const SHELLS: [&str; 8] = ["cmd", "%comspec%", "powershell", "pwsh", "wsl", "wmic", "mshta", "at"];
 
-/// What cmd does itself: no runtime takes these words apart, so no backslash before a quote means anything.
+/// What cmd does itself: no runtime takes these words apart, so no backslash before a quote means
+/// anything.
 const INTERNAL: [&str; 41] = [
     "assoc", "break", "cd", "chdir", "cls", "color", "copy", "date", "del", "dir", "dpath", "echo",
     "endlocal", "erase", "exit", "ftype", "goto", "if", "keys", "md", "mkdir", "mklink", "move", "path",
@@ -268,8 +273,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads one word of the template; with several arguments it may be several, with none no word. `argument`: a `=` is a
-    /// part of it.
+    /// Reads one word of the template; with several arguments it may be several, with none no word.
+    /// `argument`: a `=` is a part of it.
     fn words(&mut self, words: &mut Vec<Word>, argument: bool) -> Result<(), Error> {
         let (from, before) = (self.at, self.seen.len());
         let count = if self.rules.repeat == Repeat::Context && self.count > 0 { 1 } else { self.count };
@@ -434,8 +439,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A variable of the user's, or a lone `%`. Returns what it holds, as far as that is known; what is not leaves a `%` in
-    /// the word.
+    /// A variable of the user's, or a lone `%`. Returns what it holds, as far as that is known;
+    /// what is not leaves a `%` in the word.
     fn percent(&mut self, word: &mut Word) -> Result<Vec<u8>, Error> {
         self.percent = true;
         let Some(name) = self.reference() else {
@@ -478,7 +483,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The name between two `%`, with what is to be done to what it holds, if cmd can read it in one way only.
+    /// The name between two `%`, with what is to be done to what it holds, if cmd can read it in
+    /// one way only.
     fn reference(&self) -> Option<String> {
         let rest = self.rest().get(1..)?;
         let end = rest.iter().position(|&byte| byte == b'%').filter(|end| *end > 0)?;
@@ -622,7 +628,8 @@ fn ends_in_variable(placeholder: Placeholder) -> Error {
     ))
 }
 
-/// How a command's name begins, as cmd looks for its own commands, and the name of a program: both in small letters.
+/// How a command's name begins, as cmd looks for its own commands, and the name of a program: both
+/// in small letters.
 fn names(first: &Word) -> (String, String) {
     let text = lower(first);
     // What is known behind a variable counts, too.

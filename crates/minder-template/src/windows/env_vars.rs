@@ -1,8 +1,10 @@
-//! The shell form for shells that take values from their environment: a line that refers to variables, and the variables.
+//! The shell form for shells that take values from their environment: a line that refers to
+//! variables, and the variables.
 //!
-//! The line depends on the template, on the number of values and on which of them are empty: Windows has no variable that is
-//! empty ("SetEnvironmentVariable", learn.microsoft.com: an empty one of cmd's is one that is not there), so nothing is written for
-//! those. What the others are is never in it.
+//! The line depends on the template, on the number of values and on which of them are empty:
+//! Windows has no variable that is empty ("SetEnvironmentVariable", learn.microsoft.com: an empty
+//! one of cmd's is one that is not there), so nothing is written for those. What the others are is
+//! never in it.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -39,7 +41,8 @@ pub(crate) struct Line {
 /// What is to be known of a place beside its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// A program takes the word, by the rules of the MSVC runtime: backslashes before a quote are doubled.
+    /// A program takes the word, by the rules of the MSVC runtime: backslashes before a quote are
+    /// doubled.
     pub(crate) program: bool,
     /// Variables are expanded once more there.
     pub(crate) twice: bool,
@@ -65,7 +68,8 @@ enum Bit<'a> {
 /// Our variables are this and a number from 1.
 const NAME: &str = "MINDER_V";
 
-/// The longest way of writing a variable in the line, quotes and a blank with it: `"${env:MINDER_V1234567}" `.
+/// The longest way of writing a variable in the line, quotes and a blank with it:
+/// `"${env:MINDER_V1234567}" `.
 const REFERENCE_MAX: usize = 26;
 
 impl Line {
@@ -204,7 +208,8 @@ impl Line {
                 );
             }
         }
-        // Windows PowerShell hands such words to programs without quoting what is in them; version 7.3 and newer do.
+        // Windows PowerShell hands such words to programs without quoting what is in them; version 7.3 and
+        // newer do.
         let open = bytes.contains(&b'"') || (bytes.contains(&b' ') && bytes.ends_with(b"\\"));
         if self.shell.name == "powershell" && open {
             return fail(
@@ -347,8 +352,9 @@ fn held(name: &[u8], variables: &[(String, OsString)]) -> Option<usize> {
     Some(units(std::env::var_os(base)?.as_encoded_bytes()))
 }
 
-/// Doubles the backslashes right before a quote that ends a word for a program: its runtime takes two for one there, and one for
-/// the quote itself. Where a value is empty, those of the value or text before it stand there.
+/// Doubles the backslashes right before a quote that ends a word for a program: its runtime takes
+/// two for one there, and one for the quote itself. Where a value is empty, those of the value or
+/// text before it stand there.
 fn double_backslashes(bits: &mut [Bit<'_>]) {
     let trailing = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count();
     // Behind what was looked at so far comes a quote, with nothing else before it.

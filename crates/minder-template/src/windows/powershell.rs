@@ -1,11 +1,14 @@
-//! The scanner of lines for PowerShell (`pwsh`, and `powershell` of Windows): which quotes a place stands in.
+//! The scanner of lines for PowerShell (`pwsh`, and `powershell` of Windows): which quotes a place
+//! stands in.
 //!
-//! A value stands in the line as `$env:MINDER_V1`, in double quotes as `${env:MINDER_V1}`. A variable is a value wherever it stands;
-//! what it holds is neither split nor read again ("about_Parsing", "about_Quoting_Rules", "about_Environment_Variables",
-//! learn.microsoft.com). Refused is what would not be a variable there, and the commands that read text as code. This follows the
-//! documentation and was never run: the machines that test minder have no PowerShell.
+//! A value stands in the line as `$env:MINDER_V1`, in double quotes as `${env:MINDER_V1}`. A
+//! variable is a value wherever it stands; what it holds is neither split nor read again
+//! ("about_Parsing", "about_Quoting_Rules", "about_Environment_Variables", learn.microsoft.com).
+//! Refused is what would not be a variable there, and the commands that read text as code. This
+//! follows the documentation and was never run: the machines that test minder have no PowerShell.
 //!
-//! A value that is no text (bytes that are no UTF-8, on Unix) is not handed over exactly: .NET reads the environment as text.
+//! A value that is no text (bytes that are no UTF-8, on Unix) is not handed over exactly: .NET
+//! reads the environment as text.
 
 use crate::error::Error;
 use crate::eval_commands;

@@ -1,8 +1,10 @@
-//! The driver over children: equal loops, each with a set of its own, that share a schedule and nothing else.
+//! The driver over children: equal loops, each with a set of its own, that share a schedule and
+//! nothing else.
 //!
-//! A spawn blocks its thread until the child runs its program, so one thread uses one processor for starting alone. Two
-//! equal loops, each spawning, waiting and hearing for half of the slots, took 0.6 to 0.7 of the time of one (measured),
-//! and cost less than handing slots to threads that only spawn.
+//! A spawn blocks its thread until the child runs its program, so one thread uses one processor for
+//! starting alone. Two equal loops, each spawning, waiting and hearing for half of the slots, took
+//! 0.6 to 0.7 of the time of one (measured), and cost less than handing slots to threads that only
+//! spawn.
 
 use std::fmt;
 use std::fs::File;
@@ -15,7 +17,8 @@ use crate::{
     ChildSet, Command, Error, ErrorKind, Event, Kill, Outcome, Result, SpawnOptions, Stream, Token, Waker,
 };
 
-/// How long a loop without children sleeps at most before it looks again. Every reason to wake it earlier rings.
+/// How long a loop without children sleeps at most before it looks again. Every reason to wake it
+/// earlier rings.
 const NAP: Duration = Duration::from_secs(60);
 
 /// The pause after a start that was refused for want of something; it doubles up to the longest.
@@ -51,20 +54,23 @@ pub trait Worker {
 
     /// The next job. Called with the schedule locked: it must not block.
     fn supply(&mut self) -> Supply<Self::Job>;
-    /// Whether a job may start now, when so many others run. Called with the schedule locked, right before each start: it
-    /// must not block. After a no the job is first in line, and whoever said so calls [`Crew::wake`] when it may be
-    /// otherwise; the end of a job asks anew, too. A yes is followed by `launch`.
+    /// Whether a job may start now, when so many others run. Called with the schedule locked, right
+    /// before each start: it must not block. After a no the job is first in line, and whoever
+    /// said so calls [`Crew::wake`] when it may be otherwise; the end of a job asks anew, too.
+    /// A yes is followed by `launch`.
     fn admit(&mut self, _start: Start, _running: u64) -> bool {
         true
     }
     /// What to start; an `Err` says that the job failed without being started.
     fn launch(&mut self, start: Start, job: &Self::Job) -> std::result::Result<Launch, Verdict>;
-    /// A job that was launched could not be started now, for want of descriptors, processes or memory. It is launched again
-    /// later, perhaps by another loop.
+    /// A job that was launched could not be started now, for want of descriptors, processes or
+    /// memory. It is launched again later, perhaps by another loop.
     fn postponed(&mut self, _start: Start, _job: &Self::Job) {}
-    /// A job was started. `outputs` may change how its output is handed over, and write to its input.
+    /// A job was started. `outputs` may change how its output is handed over, and write to its
+    /// input.
     fn started(&mut self, _start: Start, _job: &Self::Job, _token: Token, _outputs: &mut Outputs<'_>) {}
-    /// Takes an event of a running job: output, the end of a stream, room in its input, a stop. A `Some` ends the job.
+    /// Takes an event of a running job: output, the end of a stream, room in its input, a stop. A
+    /// `Some` ends the job.
     fn event(
         &mut self,
         start: Start,
@@ -72,17 +78,20 @@ pub trait Worker {
         event: Event,
         outputs: &mut Outputs<'_>,
     ) -> Option<Kill>;
-    /// Judges a job that is over. [`Crew::is_last_attempt`] says here whether a failure would be its last word.
+    /// Judges a job that is over. [`Crew::is_last_attempt`] says here whether a failure would be
+    /// its last word.
     fn done(&mut self, start: Start, job: &Self::Job, outcome: Outcome) -> Verdict;
     /// Judges a job that could not be started.
     fn refused(&mut self, start: Start, job: &Self::Job, error: Error) -> Verdict;
     /// The loop ends with this error, and all jobs are going to be killed.
     fn broken(&mut self, _error: &Error) {}
-    /// When [`idle`](Self::idle) is to be called again at the latest. The loop does not end before this says `None`.
+    /// When [`idle`](Self::idle) is to be called again at the latest. The loop does not end before
+    /// this says `None`.
     fn due(&self) -> Option<Instant> {
         None
     }
-    /// Called before the loop waits: the moment to write out what was gathered, and to change how output is handed over.
+    /// Called before the loop waits: the moment to write out what was gathered, and to change how
+    /// output is handed over.
     fn idle(&mut self, _outputs: &mut Outputs<'_>) {}
 }
 
@@ -249,15 +258,16 @@ impl<J: Send> Crew<J> {
         }
     }
 
-    /// Whether a failure of this attempt, whose job runs or is being judged, would be the job's last word. Not to be called
-    /// from [`Worker::supply`].
+    /// Whether a failure of this attempt, whose job runs or is being judged, would be the job's
+    /// last word. Not to be called from [`Worker::supply`].
     ///
     /// The answer holds: see [`Schedule::is_last_attempt`].
     pub fn is_last_attempt(&self, start: Start) -> bool {
         self.lock().schedule.is_last_attempt(start)
     }
 
-    /// Changes how many jobs may run at once; at least one does. Those that run go on, also when they are more than that.
+    /// Changes how many jobs may run at once; at least one does. Those that run go on, also when
+    /// they are more than that.
     pub fn set_degree(&self, degree: usize) {
         let degree = degree.max(1);
         let mut state = self.lock();
@@ -267,7 +277,8 @@ impl<J: Send> Crew<J> {
         self.wake();
     }
 
-    /// Starts nothing while `held`. Jobs that run go on; the loops still end when nothing is left to do.
+    /// Starts nothing while `held`. Jobs that run go on; the loops still end when nothing is left
+    /// to do.
     pub fn hold(&self, held: bool) {
         let mut state = self.lock();
         state.held = held;
@@ -276,10 +287,11 @@ impl<J: Send> Crew<J> {
         self.wake();
     }
 
-    /// Stops all jobs, until [`go_on`](Self::go_on), and starts nothing meanwhile: see [`ChildSet::suspend`]. It returns at
-    /// once; [`suspended`](Self::suspended) waits until it is done. [`cancel`](Self::cancel) and [`kill`](Self::kill) end
-    /// jobs that stand still, and those that are being ended do not stand still. A job that cannot be stopped goes on (Windows:
-    /// all of them).
+    /// Stops all jobs, until [`go_on`](Self::go_on), and starts nothing meanwhile: see
+    /// [`ChildSet::suspend`]. It returns at once; [`suspended`](Self::suspended) waits until it
+    /// is done. [`cancel`](Self::cancel) and [`kill`](Self::kill) end jobs that stand still,
+    /// and those that are being ended do not stand still. A job that cannot be stopped goes on
+    /// (Windows: all of them).
     pub fn suspend(&self) {
         self.stand_still(true);
     }
@@ -303,8 +315,9 @@ impl<J: Send> Crew<J> {
         self.wake();
     }
 
-    /// Waits until every loop has carried out [`suspend`](Self::suspend), at most until `deadline`, and says whether they have.
-    /// A loop that is just busy with its worker obeys late. `false` at once if jobs are not suspended, or no longer.
+    /// Waits until every loop has carried out [`suspend`](Self::suspend), at most until `deadline`,
+    /// and says whether they have. A loop that is just busy with its worker obeys late. `false`
+    /// at once if jobs are not suspended, or no longer.
     pub fn suspended(&self, deadline: Instant) -> bool {
         let mut loops = self.loops();
         loop {
@@ -342,7 +355,8 @@ impl<J: Send> Crew<J> {
         self.wake();
     }
 
-    /// Starts nothing more, and asks the jobs that run to end; they are killed when their grace is over.
+    /// Starts nothing more, and asks the jobs that run to end; they are killed when their grace is
+    /// over.
     pub fn cancel(&self) {
         self.command(1);
     }
@@ -364,13 +378,15 @@ impl<J: Send> Crew<J> {
         self.wake();
     }
 
-    /// Runs jobs on `set` until nothing is left to do. Call it once for each of `loops` loops, each with a set of its own and
-    /// a `place` of its own, from 0. Each runs at most its share of the jobs that may run at once, which follows
-    /// [`set_degree`](Self::set_degree): a loop whose share is none sleeps.
+    /// Runs jobs on `set` until nothing is left to do. Call it once for each of `loops` loops, each
+    /// with a set of its own and a `place` of its own, from 0. Each runs at most its share of
+    /// the jobs that may run at once, which follows [`set_degree`](Self::set_degree): a loop
+    /// whose share is none sleeps.
     ///
     /// # Errors
-    /// `Exhausted` when no descriptor, process or memory is free for a second and no job of any loop runs whose end could
-    /// free some. The crew is killed then. What [`ChildSet::next`] says otherwise.
+    /// `Exhausted` when no descriptor, process or memory is free for a second and no job of any
+    /// loop runs whose end could free some. The crew is killed then. What [`ChildSet::next`]
+    /// says otherwise.
     pub fn drive<W: Worker<Job = J>>(
         &self,
         set: &mut ChildSet,
@@ -553,8 +569,8 @@ impl<W: Worker> Loop<'_, W> {
         Pause::Foreign(None)
     }
 
-    /// Counts this loop among the sleepers. While the schedule is locked: whatever changes it later sees that there is
-    /// somebody to ring.
+    /// Counts this loop among the sleepers. While the schedule is locked: whatever changes it later
+    /// sees that there is somebody to ring.
     fn sleep(&mut self) {
         if !std::mem::replace(&mut self.sleeps, true) {
             self.crew.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -591,8 +607,9 @@ impl<W: Worker> Loop<'_, W> {
         Err(Pause::Foreign(until))
     }
 
-    /// Puts a job back for which nothing is free. It is tried again after a pause, since others than we may use up what is
-    /// missing. That nothing becomes free for a while is an error if no job of ours runs.
+    /// Puts a job back for which nothing is free. It is tried again after a pause, since others
+    /// than we may use up what is missing. That nothing becomes free for a while is an error if
+    /// no job of ours runs.
     fn put_back(&mut self, start: Start, job: W::Job, error: Error) -> Result<Pause> {
         let now = Instant::now();
         let shortage = self.shortage.get_or_insert(Shortage { since: now, pause: SHORTAGE_MIN / 2 });

@@ -25,7 +25,8 @@ pub struct Rules {
     pub halt: Option<Halt>,
     /// How long the next start waits after a start. Default: not at all.
     pub delay: Duration,
-    /// What the random numbers of [`Retry::jitter`] begin with: the same seed gives the same pauses. Default: 0.
+    /// What the random numbers of [`Retry::jitter`] begin with: the same seed gives the same
+    /// pauses. Default: 0.
     pub seed: u64,
 }
 
@@ -61,12 +62,13 @@ pub enum Order {
 pub struct Retry {
     /// How often a job is started at most. Default: once.
     pub attempts_max: u32,
-    /// How long to wait before the second attempt; the wait doubles with each further one. Default: not at all.
+    /// How long to wait before the second attempt; the wait doubles with each further one. Default:
+    /// not at all.
     pub pause: Duration,
     /// The longest wait, before `jitter`. Default: one minute.
     pub pause_max: Duration,
-    /// From 0 to 1: each wait is multiplied by a random factor between 1 - `jitter` and 1 + `jitter`, so that jobs that failed
-    /// together do not come again together. Default: 0.
+    /// From 0 to 1: each wait is multiplied by a random factor between 1 - `jitter` and 1 +
+    /// `jitter`, so that jobs that failed together do not come again together. Default: 0.
     pub jitter: f64,
 }
 
@@ -92,8 +94,8 @@ pub struct Halt {
 pub enum Threshold {
     /// So many.
     Count(u64),
-    /// So many of a hundred jobs, where [`Schedule::set_total`] has told how many there are. Else of those that have ended, once
-    /// three have; [`HaltOn::Ended`] then never comes.
+    /// So many of a hundred jobs, where [`Schedule::set_total`] has told how many there are. Else
+    /// of those that have ended, once three have; [`HaltOn::Ended`] then never comes.
     Percent(u8),
 }
 
@@ -288,11 +290,12 @@ impl<J> Schedule<J> {
         }
     }
 
-    /// Adds a job that starts when the jobs `after` have succeeded, and returns its number. `cost` matters for orders by
-    /// cost alone. A job that depends on one that failed is skipped.
+    /// Adds a job that starts when the jobs `after` have succeeded, and returns its number. `cost`
+    /// matters for orders by cost alone. A job that depends on one that failed is skipped.
     ///
-    /// Ends of jobs are remembered once a dependency was named, and only for jobs that end later: name the jobs that
-    /// others depend on with [`expect`](Self::expect), or offer dependents before their dependencies end.
+    /// Ends of jobs are remembered once a dependency was named, and only for jobs that end later:
+    /// name the jobs that others depend on with [`expect`](Self::expect), or offer dependents
+    /// before their dependencies end.
     pub fn offer(&mut self, job: J, after: &[u64], cost: u64) -> u64 {
         self.counts.offered += 1;
         let number = self.counts.offered;
@@ -360,8 +363,9 @@ impl<J> Schedule<J> {
 
     /// Whether a failure of this attempt, which runs, would be the job's last word.
     ///
-    /// The answer holds. A job of which it was said that it will be tried again is not counted as failed when a halt comes
-    /// in between: it is forgotten, like all that wait when a halt comes.
+    /// The answer holds. A job of which it was said that it will be tried again is not counted as
+    /// failed when a halt comes in between: it is forgotten, like all that wait when a halt
+    /// comes.
     pub fn is_last_attempt(&mut self, start: Start) -> bool {
         let is_last = self.halted || start.attempt >= self.rules.retry.attempts_max;
         let is_last = is_last && !self.promised.contains(&start.job);
@@ -424,7 +428,8 @@ impl<J> Schedule<J> {
         self.again.peek().map(|Reverse(again)| again.0)
     }
 
-    /// Takes back a job that could not be started now, though it may later. It is first in line again.
+    /// Takes back a job that could not be started now, though it may later. It is first in line
+    /// again.
     pub fn put_back(&mut self, start: Start, job: J) {
         self.free(start);
         self.counts.retried -= u64::from(start.attempt > 1);

@@ -15,8 +15,8 @@ use crate::sys::spawn::{Spawned, Spawner};
 use crate::wait::backends;
 use crate::{Error, ErrorKind, Result};
 
-/// The names that [`Exits::new`] takes: those of [`backends`](crate::backends), a [`ChildSet`](crate::ChildSet) each, then
-/// the baselines.
+/// The names that [`Exits::new`] takes: those of [`backends`](crate::backends), a
+/// [`ChildSet`](crate::ChildSet) each, then the baselines.
 ///
 /// | name | where | how |
 /// | --- | --- | --- |
@@ -30,8 +30,8 @@ pub fn exits() -> impl Iterator<Item = &'static str> {
     backends().chain(sys::BASELINES.iter().copied())
 }
 
-/// A command that does nothing until it is killed, if this system has one: `sleep` on Unix; nothing of the kind comes with
-/// Windows.
+/// A command that does nothing until it is killed, if this system has one: `sleep` on Unix; nothing
+/// of the kind comes with Windows.
 #[must_use]
 pub fn idle() -> Option<Command> {
     let (program, args) = sys::IDLE?;
@@ -42,12 +42,14 @@ pub fn idle() -> Option<Command> {
 
 /// Children that live, and one mechanism that hears their ends.
 ///
-/// The children are killed by their numbers, one by one or all at once; the mechanism notices the ends and takes them. What
-/// is measured is both together. `sigchld-any` and `thread-one` take the end of any child of this process, and
-/// those of `SIGCHLD` need that signal blocked in every other thread: they refuse where that is not so.
+/// The children are killed by their numbers, one by one or all at once; the mechanism notices the
+/// ends and takes them. What is measured is both together. `sigchld-any` and `thread-one` take the
+/// end of any child of this process, and those of `SIGCHLD` need that signal blocked in every other
+/// thread: they refuse where that is not so.
 ///
-/// It belongs to the thread that made it: where the system can, the children die with that thread (Linux) or with this
-/// process (Windows). All that still live are killed and reaped when it is dropped.
+/// It belongs to the thread that made it: where the system can, the children die with that thread
+/// (Linux) or with this process (Windows). All that still live are killed and reaped when it is
+/// dropped.
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -87,8 +89,9 @@ impl Exits {
     /// Numbers of living children with which it is worth while to look on this system.
     pub const SIZES: &[u64] = sys::SIZES;
 
-    /// Makes a mechanism for children that run this command, without a child yet. The command's streams and what becomes of
-    /// it when its parent dies are set here: no input, no output, the end.
+    /// Makes a mechanism for children that run this command, without a child yet. The command's
+    /// streams and what becomes of it when its parent dies are set here: no input, no output,
+    /// the end.
     ///
     /// # Errors
     /// `Unsupported` for a name that is not among [`exits`]; what this machine refuses.
@@ -108,7 +111,8 @@ impl Exits {
         Ok(Self { mechanism, command, live: Vec::new(), random: Random::new(0) })
     }
 
-    /// Starts this command once, kills it and takes its end: whether it is one that can be measured with.
+    /// Starts this command once, kills it and takes its end: whether it is one that can be measured
+    /// with.
     ///
     /// # Errors
     /// As [`Command::spawn`]; `InvalidInput` for one that ended by itself meanwhile.
@@ -127,7 +131,8 @@ impl Exits {
     /// Starts children until so many live, and waits until the last ones have come to rest.
     ///
     /// # Errors
-    /// As [`Command::spawn`]; `Exhausted` also when the mechanism itself can take no more, such as threads.
+    /// As [`Command::spawn`]; `Exhausted` also when the mechanism itself can take no more, such as
+    /// threads.
     pub fn fill(&mut self, live: usize) -> Result<()> {
         /// More than one processor can be late with.
         const LAST: usize = 64;
@@ -163,12 +168,13 @@ impl Exits {
         Ok(())
     }
 
-    /// Kills `exits` children, chosen at random but always the same, each when the end of the one before was heard. A
-    /// quarter of them may be missing before others are started in their place, outside of what is measured.
+    /// Kills `exits` children, chosen at random but always the same, each when the end of the one
+    /// before was heard. A quarter of them may be missing before others are started in their
+    /// place, outside of what is measured.
     ///
     /// # Errors
-    /// `Limit` when an end was not heard within ten seconds; `InvalidInput` when a child ended by itself; as
-    /// [`fill`](Self::fill).
+    /// `Limit` when an end was not heard within ten seconds; `InvalidInput` when a child ended by
+    /// itself; as [`fill`](Self::fill).
     pub fn one_by_one(&mut self, exits: usize) -> Result<Spent> {
         let full = self.live.len();
         let (mut left, mut total) = (exits, Spent::default());

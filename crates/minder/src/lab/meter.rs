@@ -8,7 +8,8 @@ use crate::sys::lab as sys;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The CPU time of this process: of all its threads, in user code and in the system, without its children.
+    /// The CPU time of this process: of all its threads, in user code and in the system, without
+    /// its children.
     pub cpu: Duration,
     /// The time that passed.
     pub wall: Duration,
@@ -16,8 +17,10 @@ pub struct Spent {
 
 /// Measures from its start on.
 ///
-/// - Unix: CPU time in nanoseconds, or nearly so. Windows: in steps of 1/64 s, see [`TICK`](Self::TICK).
-/// - Wine: what the program asks of Wine's server is done by another process, whose CPU time is in no figure.
+/// - Unix: CPU time in nanoseconds, or nearly so. Windows: in steps of 1/64 s, see
+///   [`TICK`](Self::TICK).
+/// - Wine: what the program asks of Wine's server is done by another process, whose CPU time is in
+///   no figure.
 ///
 /// ```
 /// let meter = minder::lab::Meter::start();
@@ -51,8 +54,8 @@ impl Meter {
     }
 }
 
-/// Whether this is a program for Windows that runs under Wine: what it measures then is Wine, and says nothing about
-/// times on Windows.
+/// Whether this is a program for Windows that runs under Wine: what it measures then is Wine, and
+/// says nothing about times on Windows.
 #[must_use]
 pub fn is_wine() -> bool {
     sys::is_wine()

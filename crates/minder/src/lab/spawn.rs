@@ -41,8 +41,8 @@ pub fn brief() -> Command {
     command
 }
 
-/// Memory that makes this process as large as a parent may be: mapped, written to, in pages of the smallest size. It is
-/// given back when this is dropped.
+/// Memory that makes this process as large as a parent may be: mapped, written to, in pages of the
+/// smallest size. It is given back when this is dropped.
 #[derive(Debug)]
 pub struct Ballast {
     _memory: sys::Ballast,
@@ -58,8 +58,8 @@ impl Ballast {
         Ok(Self { _memory: sys::Ballast::new(bytes).map_err(|error| too_large(mib, error))? })
     }
 
-    /// How many bytes that are, if the machine has so much free memory and 256 MiB besides, as far as it tells (Linux);
-    /// what a container may have is not looked at.
+    /// How many bytes that are, if the machine has so much free memory and 256 MiB besides, as far
+    /// as it tells (Linux); what a container may have is not looked at.
     ///
     /// # Errors
     /// `Exhausted`; `InvalidInput` for 0.
@@ -86,9 +86,10 @@ fn too_large(mib: u64, error: io::Error) -> Error {
 
 /// One way to start a command, with two pipes (standard output and error) and an empty input.
 ///
-/// What is measured is the call alone, by the CPU time of this process: the child's way into its program, and its end, are its
-/// own. Two looks at the clock, of half a microsecond together, are within the figure. Where CPU time goes on in steps
-/// ([`Meter::TICK`]), many starts are needed for a figure that means something.
+/// What is measured is the call alone, by the CPU time of this process: the child's way into its
+/// program, and its end, are its own. Two looks at the clock, of half a microsecond together, are
+/// within the figure. Where CPU time goes on in steps ([`Meter::TICK`]), many starts are needed for
+/// a figure that means something.
 ///
 /// ```
 /// use minder::lab::{Ballast, Spawns, brief};
@@ -112,9 +113,10 @@ enum Mechanism {
 }
 
 impl Spawns {
-    /// Prepares to start this command: its program and its arguments; the rest is the same for all. A name without a slash is
-    /// looked up in `PATH` now, so that this is no part of what is measured: [`Command::spawn`] does so at each start, and the
-    /// standard library has the child do it.
+    /// Prepares to start this command: its program and its arguments; the rest is the same for all.
+    /// A name without a slash is looked up in `PATH` now, so that this is no part of what is
+    /// measured: [`Command::spawn`] does so at each start, and the standard library has the
+    /// child do it.
     ///
     /// # Errors
     /// `Unsupported` for a name that is not among [`spawns`].
@@ -134,7 +136,8 @@ impl Spawns {
     /// Starts one child and measures that; then waits for its end, which is not measured.
     ///
     /// # Errors
-    /// As [`Command::spawn`]; `InvalidInput` for a child that does not end within ten seconds: it is killed.
+    /// As [`Command::spawn`]; `InvalidInput` for a child that does not end within ten seconds: it
+    /// is killed.
     pub fn spawn(&mut self) -> Result<Spent> {
         let start = |error| Error::new("start", error).on(self.command.get_program());
         let (spent, ended) = match &mut self.mechanism {

@@ -7,14 +7,18 @@ use crate::sys::lab as sys;
 use crate::wait::{Events, Poller, backends};
 use crate::{Error, ErrorKind, Interest, Result, Token};
 
-/// The names that [`Waiting::open`] takes: those of [`backends`](crate::backends), then the baselines.
+/// The names that [`Waiting::open`] takes: those of [`backends`](crate::backends), then the
+/// baselines.
 ///
-/// - Unix: `select`, with sets of any size, `bare-poll` and, on Linux, `bare-epoll`: the system calls, with nothing around
-///   them. `thread-each`: a thread an object, blocked in a read, which hands the news to the waiter; at most 4096.
-/// - Windows: `bare-wfmo`: `WaitForMultipleObjects`, at most 64 objects. `scan`: the same call without waiting, for 64
-///   objects each. `threads-at-each-wait`: threads with 63 objects each that are made for one wait. `posting-pool`:
-///   resident threads that stay in their calls, with 63 objects each, and post what they hear to a completion port.
-/// - Everywhere `pool`: resident threads that wait for 63 objects each and are all sent off and called back at each wait.
+/// - Unix: `select`, with sets of any size, `bare-poll` and, on Linux, `bare-epoll`: the system
+///   calls, with nothing around them. `thread-each`: a thread an object, blocked in a read, which
+///   hands the news to the waiter; at most 4096.
+/// - Windows: `bare-wfmo`: `WaitForMultipleObjects`, at most 64 objects. `scan`: the same call
+///   without waiting, for 64 objects each. `threads-at-each-wait`: threads with 63 objects each
+///   that are made for one wait. `posting-pool`: resident threads that stay in their calls, with 63
+///   objects each, and post what they hear to a completion port.
+/// - Everywhere `pool`: resident threads that wait for 63 objects each and are all sent off and
+///   called back at each wait.
 ///
 /// Those with threads have none up to 64 objects, but for `thread-each` and `posting-pool`.
 pub fn waits() -> impl Iterator<Item = &'static str> {
@@ -32,7 +36,8 @@ impl Objects {
     /// How many descriptors or handles one of them takes.
     pub const DESCRIPTORS: usize = sys::Objects::DESCRIPTORS;
 
-    /// Sizes at which it is worth while to look on this system: 0, and those beside where something changes.
+    /// Sizes at which it is worth while to look on this system: 0, and those beside where something
+    /// changes.
     pub const SIZES: &[u64] = sys::SIZES;
 
     /// Makes so many.
@@ -57,7 +62,8 @@ impl Objects {
         self.len() == 0
     }
 
-    /// Signals an object and resets it, with nobody who waits: what [`Waiting::cycle`] costs beyond this is the wait.
+    /// Signals an object and resets it, with nobody who waits: what [`Waiting::cycle`] costs beyond
+    /// this is the wait.
     ///
     /// # Errors
     /// Only those of system calls that should not fail.
@@ -107,8 +113,9 @@ impl Waiting {
     /// Has a mechanism watch all these objects.
     ///
     /// # Errors
-    /// `Unsupported` for a name that [`waits`] does not have, for a mechanism that this machine does not have, and for more
-    /// objects than the mechanism takes; `Exhausted` when there are too few descriptors or threads.
+    /// `Unsupported` for a name that [`waits`] does not have, for a mechanism that this machine
+    /// does not have, and for more objects than the mechanism takes; `Exhausted` when there are
+    /// too few descriptors or threads.
     pub fn open(mechanism: &str, objects: Objects) -> Result<Self> {
         let objects = objects.0;
         let baseline = sys::wait::BASELINES.iter().find(|(name, _)| *name == mechanism);
@@ -156,7 +163,8 @@ impl Waiting {
         if resets { Ok(()) } else { self.objects.reset(index).map_err(failed) }
     }
 
-    /// Looks, without waiting, for an object that is signalled, and finds none: nobody signalled any.
+    /// Looks, without waiting, for an object that is signalled, and finds none: nobody signalled
+    /// any.
     ///
     /// # Errors
     /// `Other` when an object is told; those of system calls that should not fail.

@@ -7,15 +7,17 @@ use super::system;
 use crate::command::{Descriptors, Kept};
 
 impl Descriptors {
-    /// Lists what this process was started with: every open descriptor above standard error that is not marked to be closed
-    /// by a new program (`FD_CLOEXEC`). That is how a shell leaves a file, a lock or a `<(command)` open for its children.
+    /// Lists what this process was started with: every open descriptor above standard error that is
+    /// not marked to be closed by a new program (`FD_CLOEXEC`). That is how a shell leaves a
+    /// file, a lock or a `<(command)` open for its children.
     ///
-    /// Nothing is opened, and nothing is owned: a listed descriptor stays open as long as nobody closes it. One that is closed
-    /// when a child starts is missing in the child; a file that took its number meanwhile is passed only if it is not marked.
-    /// Call it before a file without that mark is opened; `std` marks every file.
+    /// Nothing is opened, and nothing is owned: a listed descriptor stays open as long as nobody
+    /// closes it. One that is closed when a child starts is missing in the child; a file that
+    /// took its number meanwhile is passed only if it is not marked. Call it before a file
+    /// without that mark is opened; `std` marks every file.
     ///
-    /// - Linux: from `/proc/self/fd`; macOS: from `/dev/fd`. Without it, and on other Unix systems: the numbers below the soft
-    ///   limit, and below 65,536.
+    /// - Linux: from `/proc/self/fd`; macOS: from `/dev/fd`. Without it, and on other Unix systems:
+    ///   the numbers below the soft limit, and below 65,536.
     /// - Windows: none. Handles have no numbers that a child could know.
     pub fn inherited() -> Self {
         let numbers = system::inherited_descriptors();
@@ -23,7 +25,8 @@ impl Descriptors {
         Self { list: Some(kept).filter(|kept| !kept.is_empty()).map(Arc::new) }
     }
 
-    /// Adds an open file. It stays open here for as long as this value, its clones, or a command with it are there.
+    /// Adds an open file. It stays open here for as long as this value, its clones, or a command
+    /// with it are there.
     ///
     /// A descriptor below 3 changes nothing, since a child has its streams there.
     ///
@@ -63,8 +66,9 @@ impl Descriptors {
 
     /// Marks all of them so that no program gets them, also one that another library starts.
     ///
-    /// Children of this crate get no descriptor that is not in their command's [`descriptors`](crate::Command::descriptors)
-    /// anyhow; but on a Unix system that has neither `close_range` (Linux 5.9) nor an equal of it, those without a mark.
+    /// Children of this crate get no descriptor that is not in their command's
+    /// [`descriptors`](crate::Command::descriptors) anyhow; but on a Unix system that has
+    /// neither `close_range` (Linux 5.9) nor an equal of it, those without a mark.
     pub fn close_on_exec(&self) {
         self.numbers().for_each(system::close_on_exec);
     }

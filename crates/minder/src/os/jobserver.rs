@@ -6,11 +6,12 @@ use crate::Source;
 use crate::guard::GuardOptions;
 use crate::sys::jobserver::Client;
 
-/// A connection to the jobserver of a build: whoever runs more than one job takes a token for each further one, and
-/// gives it back when that job is over.
+/// A connection to the jobserver of a build: whoever runs more than one job takes a token for each
+/// further one, and gives it back when that job is over.
 ///
-/// - Unix: `3,4` (descriptors that make let us inherit) and `fifo:PATH`. Descriptors that were inherited are neither
-///   closed nor changed. Not on Linux: `3,4` only if make reads from it without blocking. Windows: the name of a semaphore.
+/// - Unix: `3,4` (descriptors that make let us inherit) and `fifo:PATH`. Descriptors that were
+///   inherited are neither closed nor changed. Not on Linux: `3,4` only if make reads from it
+///   without blocking. Windows: the name of a semaphore.
 #[derive(Debug)]
 pub struct Jobserver(Client);
 
@@ -22,7 +23,8 @@ pub struct JobToken(u8);
 impl Jobserver {
     /// Connects to what stands behind `--jobserver-auth=` in `MAKEFLAGS`.
     ///
-    /// Descriptors that are not there, that are no pipes, or that were opened by this process itself are refused.
+    /// Descriptors that are not there, that are no pipes, or that were opened by this process
+    /// itself are refused.
     ///
     /// # Errors
     /// What is named is not there, or is no jobserver; `Unsupported` where it cannot be used.
@@ -46,11 +48,12 @@ impl Jobserver {
         self.0.release(token.0)
     }
 
-    /// Has the guardians of the run that is entered with these options give back the tokens that this connection holds when
-    /// the run is killed. Call it before [`Guard::enter`](crate::Guard::enter).
+    /// Has the guardians of the run that is entered with these options give back the tokens that
+    /// this connection holds when the run is killed. Call it before
+    /// [`Guard::enter`](crate::Guard::enter).
     ///
-    /// - A run whose three processes are all killed at once gives nothing back, nor does one that is killed in the moment
-    ///   between a token's taking and its note.
+    /// - A run whose three processes are all killed at once gives nothing back, nor does one that
+    ///   is killed in the moment between a token's taking and its note.
     /// - Linux only; without effect on others, where there are no guardians.
     pub fn guarded_by(&self, options: GuardOptions) -> GuardOptions {
         options.owing(self.0.debt())

@@ -1,20 +1,21 @@
-//! What fits into the command line of a program, for those who put as many arguments into one as it takes.
+//! What fits into the command line of a program, for those who put as many arguments into one as it
+//! takes.
 
 use super::system;
 use crate::command::Command;
 
 /// What the command line of one program may hold, where programs get a line.
 ///
-/// - Unix: programs get words, and there is no such value. See [`ErrorKind::TooLong`](crate::ErrorKind::TooLong) for their
-///   bounds.
-/// - Windows: 32,766 UTF-16 units with all quotes and escapes (`CreateProcessW`); for a batch file, which `cmd.exe` runs,
-///   8,191 ("Command prompt line string limitation").
+/// - Unix: programs get words, and there is no such value. See
+///   [`ErrorKind::TooLong`](crate::ErrorKind::TooLong) for their bounds.
+/// - Windows: 32,766 UTF-16 units with all quotes and escapes (`CreateProcessW`); for a batch file,
+///   which `cmd.exe` runs, 8,191 ("Command prompt line string limitation").
 #[derive(Clone, Debug)]
 pub struct Line(system::Line);
 
 impl Line {
-    /// That of this command's program, which is looked for now, in `PATH` or from the command's folder on. One that is not
-    /// found is no batch file. `None` on Unix.
+    /// That of this command's program, which is looked for now, in `PATH` or from the command's
+    /// folder on. One that is not found is no batch file. `None` on Unix.
     ///
     /// ```
     /// use minder::{Command, os::Line};
@@ -35,8 +36,8 @@ impl Line {
         self.0.units_max()
     }
 
-    /// Whether the line of this command, of the same program and in the same folder, is not too long. What else may keep it
-    /// from being started is not looked at.
+    /// Whether the line of this command, of the same program and in the same folder, is not too
+    /// long. What else may keep it from being started is not looked at.
     #[must_use]
     pub fn takes(&self, command: &Command) -> bool {
         self.0.takes(command)

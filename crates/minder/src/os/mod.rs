@@ -1,4 +1,5 @@
-//! What differs between systems in the public interface, and the little that a command needs of its system.
+//! What differs between systems in the public interface, and the little that a command needs of its
+//! system.
 
 mod descriptors;
 mod jobserver;
@@ -27,14 +28,17 @@ use crate::command::Command;
 use crate::event::{Interest, Status};
 
 impl Command {
-    /// Puts a text at the end of the command line, behind a blank, as it is: for the few programs of Windows that read their
-    /// line by rules of their own, first of all `cmd.exe`. The last one that is given counts.
+    /// Puts a text at the end of the command line, behind a blank, as it is: for the few programs
+    /// of Windows that read their line by rules of their own, first of all `cmd.exe`. The last
+    /// one that is given counts.
     ///
-    /// Whoever calls this answers for every character: nothing is quoted, and a value in the text may become anything.
+    /// Whoever calls this answers for every character: nothing is quoted, and a value in the text
+    /// may become anything.
     ///
-    /// - Windows: the text may hold any unit but 0; with the arguments before it, the line may have 32,766 UTF-16 units
-    ///   (`CreateProcessW`).
-    /// - Unix: programs get words, not a line. A start fails with [`Unsupported`](crate::ErrorKind::Unsupported).
+    /// - Windows: the text may hold any unit but 0; with the arguments before it, the line may have
+    ///   32,766 UTF-16 units (`CreateProcessW`).
+    /// - Unix: programs get words, not a line. A start fails with
+    ///   [`Unsupported`](crate::ErrorKind::Unsupported).
     ///
     /// ```
     /// let mut command = minder::Command::new(minder_os::system_paths::system_shell());
@@ -52,7 +56,8 @@ impl Command {
     }
 }
 
-/// Waits until a source is ready, or the deadline has come; whether it is ready. A file that is never waited for is ready.
+/// Waits until a source is ready, or the deadline has come; whether it is ready. A file that is
+/// never waited for is ready.
 ///
 /// - Unix: poll(2), which takes no descriptor. Windows: a [`Poller`](crate::Poller).
 ///
@@ -73,30 +78,35 @@ fn wait_by_poller(source: Source<'_>, interest: Interest, deadline: Option<Insta
     Ok(poller.wait(&mut crate::Events::new(), deadline)? > 0)
 }
 
-/// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants the terminal, which
-/// belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU` (it writes or changes modes).
+/// Whether [`Event::Stopped`](crate::Event::Stopped) with this signal means that the child wants
+/// the terminal, which belongs to another process group: `SIGTTIN` (it reads) or `SIGTTOU` (it
+/// writes or changes modes).
 pub fn wants_terminal(signal: i32) -> bool {
     system::wants_terminal(signal)
 }
 
 /// Whether a child that was killed may have ended so.
 ///
-/// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end with it, too.
+/// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end
+///   with it, too.
 pub fn may_be_killed(status: Status) -> bool {
     system::may_be_killed(status)
 }
 
-/// Whether a child may have ended so because it was told to end, as all processes are when the machine shuts down.
+/// Whether a child may have ended so because it was told to end, as all processes are when the
+/// machine shuts down.
 ///
-/// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the code that shells and many programs give
-///   for them, 128 and the number. Windows: with the code of a console that was closed or interrupted (0xC000013A).
+/// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the code that shells
+///   and many programs give for them, 128 and the number. Windows: with the code of a console that
+///   was closed or interrupted (0xC000013A).
 pub fn may_be_told_to_end(status: Status) -> bool {
     system::may_be_told_to_end(status)
 }
 
 /// The number of the signal of this name (`TERM`, without `SIG`) on this system.
 ///
-/// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `HUP`, `INT`, `QUIT`, `TERM` and `KILL` all end a job at once.
+/// - Unix: the signals of POSIX, and `WINCH`. Windows has none; `HUP`, `INT`, `QUIT`, `TERM` and
+///   `KILL` all end a job at once.
 pub fn signal_number(name: &str) -> Option<i32> {
     system::signal_number(name)
 }

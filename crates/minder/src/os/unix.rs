@@ -18,8 +18,8 @@ impl<'a, F: AsFd> From<&'a F> for Source<'a> {
 impl<'a> Source<'a> {
     /// A socket. On Unix that is a descriptor as any other; on Windows it is not, and this says so.
     ///
-    /// - Windows: told by the driver of sockets (AFD), level-triggered or one-shot; [`edge`](crate::Interest::edge) is
-    ///   `Unsupported`.
+    /// - Windows: told by the driver of sockets (AFD), level-triggered or one-shot;
+    ///   [`edge`](crate::Interest::edge) is `Unsupported`.
     ///
     /// ```
     /// use minder::{Events, Interest, Poller, Source, Token};

@@ -15,8 +15,9 @@ impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A socket: level-triggered or one-shot; [`edge`](crate::Interest::edge) is `Unsupported`. It is told by the driver of
-    /// sockets (AFD), which is not documented; libuv and mio use it, too.
+    /// A socket: level-triggered or one-shot; [`edge`](crate::Interest::edge) is `Unsupported`. It
+    /// is told by the driver of sockets (AFD), which is not documented; libuv and mio use it,
+    /// too.
     ///
     /// ```
     /// use minder::{Events, Interest, Poller, Source, Token};

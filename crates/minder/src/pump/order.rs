@@ -83,7 +83,8 @@ impl<T> Drop for Promise<T> {
 }
 
 impl<T> Answer<T> {
-    /// Waits for the answer, for at most `timeout`. An answer that comes later finds nobody, and the thread undoes it.
+    /// Waits for the answer, for at most `timeout`. An answer that comes later finds nobody, and
+    /// the thread undoes it.
     pub(super) fn wait(self, operation: &'static str, timeout: Duration) -> Result<T> {
         let deadline = Instant::now().checked_add(timeout);
         let mut state = self.0.lock();

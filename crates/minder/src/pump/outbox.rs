@@ -104,8 +104,9 @@ impl Outbox {
         }
     }
 
-    /// Moves events to `into`, child by child, the one with the oldest news first, until `max_bytes` of output are
-    /// moved; at least one, if there is one. A child that is not finished goes behind the others.
+    /// Moves events to `into`, child by child, the one with the oldest news first, until
+    /// `max_bytes` of output are moved; at least one, if there is one. A child that is not
+    /// finished goes behind the others.
     pub(super) fn take(&mut self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
         let (before, mut moved) = (into.len(), 0);
         while let Some(token) = self.ready.pop_front() {
@@ -136,8 +137,9 @@ impl Outbox {
 }
 
 impl Kid {
-    /// Joins small pieces. Where the oldest may be dropped it is dropped here, and what waits here leaves the child's
-    /// share to what comes: with the share full of old bytes the set would drop new ones.
+    /// Joins small pieces. Where the oldest may be dropped it is dropped here, and what waits here
+    /// leaves the child's share to what comes: with the share full of old bytes the set would
+    /// drop new ones.
     fn push_output(&mut self, token: Token, stream: Stream, mut chunk: Chunk, bounds: Bounds) {
         self.bytes += chunk.len();
         chunk.count_in_share(self.when_full != WhenFull::DropOldest);

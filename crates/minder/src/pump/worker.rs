@@ -20,7 +20,8 @@ const EVENTS_MAX: usize = 256;
 const EVER: Duration = Duration::from_secs(30 * 365 * 86_400);
 /// How long the thread rests after a failure that may come again at once.
 const REST: Duration = Duration::from_millis(10);
-/// A first piece below this is worth gathering more; so much at once says that gathering holds a child up.
+/// A first piece below this is worth gathering more; so much at once says that gathering holds a
+/// child up.
 const SMALL: usize = 2 << 10;
 const LARGE: usize = 32 << 10;
 
@@ -38,7 +39,8 @@ pub(super) fn start(shared: Arc<Shared>, set: ChildSet) -> Result<JoinHandle<()>
             never: Instant::now() + EVER,
             room: 0,
         };
-        // Nothing of the worker is used after a panic. Its set is dropped on the way, which closes the pipes.
+        // Nothing of the worker is used after a panic. Its set is dropped on the way, which closes the
+        // pipes.
         let end = catch_unwind(AssertUnwindSafe(|| worker.run())).unwrap_or(Some(End::Panicked));
         shared.close(end.unwrap_or(End::Stopped));
     };
@@ -57,7 +59,8 @@ struct Worker<'a> {
     /// Whether the last gathering found so much that the next one would hold children up.
     flows: bool,
     leave: Option<Leave>,
-    /// The end of waits that only end by news; one and the same, so that no timer has to be set for them.
+    /// The end of waits that only end by news; one and the same, so that no timer has to be set for
+    /// them.
     never: Instant,
     /// How many bytes the outbox may still be given.
     room: usize,

@@ -1,4 +1,5 @@
-//! The ends of one child, kept apart: it exited, its outputs ended or fell silent, nobody of its tree is left.
+//! The ends of one child, kept apart: it exited, its outputs ended or fell silent, nobody of its
+//! tree is left.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,8 @@ use crate::sys::pipe::Progress;
 use crate::sys::tree::LOOK_IS_CHEAP;
 use crate::sys::wait::is_full;
 
-/// From this age on (twice it, at most) the outputs of a young child are listened to, silent or not.
+/// From this age on (twice it, at most) the outputs of a young child are listened to, silent or
+/// not.
 const LISTEN_MAX: Duration = Duration::from_millis(16);
 /// How many reads of one stream follow an exit at once.
 const DRAIN_READS: usize = 4;
@@ -34,7 +36,8 @@ impl ChildSet {
         kid.exit = Some(exit);
         let left = self.leave_turns(token);
         self.notices.push_back(Notice::Exited(token));
-        // What it wrote last is mostly there already, and so are the ends of its outputs: that saves a wait.
+        // What it wrote last is mostly there already, and so are the ends of its outputs: that saves a
+        // wait.
         let mut result = left;
         for stream in [Stream::Stdout, Stream::Stderr] {
             for _ in 0..DRAIN_READS {
@@ -78,7 +81,8 @@ impl ChildSet {
         }
     }
 
-    /// The next event of a child that is over: its last bytes, the ends of its streams, its own end.
+    /// The next event of a child that is over: its last bytes, the ends of its streams, its own
+    /// end.
     pub(super) fn drain(&mut self, token: Token) -> Result<Option<Event>> {
         for stream in [Stream::Stdout, Stream::Stderr] {
             let Some(kid) = self.kids.get_mut(token) else { break };
@@ -114,7 +118,8 @@ impl ChildSet {
             // What it leaves behind lives on, and nobody else knows that it stands still.
             let _ = kid.tree.strike(&kid.process, Blow::GoOn);
         }
-        // Only now: its exit was told, and until here it held the number of its group, which may be killed late.
+        // Only now: its exit was told, and until here it held the number of its group, which may be killed
+        // late.
         kid.process.reap();
         let left_running = kid.tree.left_running();
         let Some(exit) = kid.exit else { return Ok(None) };
@@ -160,7 +165,8 @@ impl ChildSet {
         self.timers.fresh_at(due);
     }
 
-    /// Listens to the outputs of a child. Those for which the backend has no room are looked at from now on, until it has.
+    /// Listens to the outputs of a child. Those for which the backend has no room are looked at
+    /// from now on, until it has.
     pub(super) fn hear(&mut self, token: Token, pause: Duration) -> std::io::Result<()> {
         match self.listen_to_outputs(token) {
             Err(error) => {
@@ -171,8 +177,9 @@ impl ChildSet {
         }
     }
 
-    /// Reads what young children wrote. One that talks is listened to from here on; one that is silent is looked at
-    /// again after twice the time, and in the end listened to as well: most that are going to end soon have ended then.
+    /// Reads what young children wrote. One that talks is listened to from here on; one that is
+    /// silent is looked at again after twice the time, and in the end listened to as well: most
+    /// that are going to end soon have ended then.
     fn look_at_fresh(&mut self, now: Instant) -> Result<()> {
         let mut result = Ok(());
         for fresh in std::mem::take(&mut self.fresh) {
@@ -216,7 +223,8 @@ impl ChildSet {
         if kid.suspended.is_some() {
             return Ok(());
         }
-        // A child that is held is not silent: it is we who do not listen. Who is being killed lets go by dying.
+        // A child that is held is not silent: it is we who do not listen. Who is being killed lets go by
+        // dying.
         let silent_at = kid.busy_at.unwrap_or(now) + after;
         if silent_at > now || kid.killing.is_some() || kid.outs.iter().any(|out| out.held) {
             self.arm(token, Due::Leak, silent_at.max(now + after));
@@ -242,7 +250,8 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Looks at a tree that is being killed before it is time: when nobody is left, the timer will find nothing to do.
+    /// Looks at a tree that is being killed before it is time: when nobody is left, the timer will
+    /// find nothing to do.
     fn let_go_of_the_dead(&mut self, token: Token) {
         let Some(kid) = self.kids.get_mut(token) else { return };
         if kid.killing.is_some() && !kid.tree.is_alive(&Living::now()) {
@@ -251,12 +260,13 @@ impl ChildSet {
         }
     }
 
-    /// Looks at a tree that is being killed: strikes when it is time, and lets go when nobody is left.
+    /// Looks at a tree that is being killed: strikes when it is time, and lets go when nobody is
+    /// left.
     pub(super) fn kill_on(&mut self, token: Token, now: Instant, living: &mut Option<Living>) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         let Some(killing) = &mut kid.killing else { return Ok(()) };
-        // A search of the whole process table is dear. It is needed once the child has ended, and is made less and less
-        // often: a tree that has its grace would cost most of a processor.
+        // A search of the whole process table is dear. It is needed once the child has ended, and is made
+        // less and less often: a tree that has its grace would cost most of a processor.
         let alive = kid.exit.is_none()
             || !killing.may_search(now)
             || kid.tree.is_alive(living.get_or_insert_with(Living::now));

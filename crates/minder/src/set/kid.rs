@@ -17,7 +17,8 @@ use crate::sys::spawn::Spawned;
 use crate::sys::tree::Tree;
 use crate::sys::wait::Port;
 
-/// The least memory that a piece of output is given, and from where a read is handed over whole instead of copied.
+/// The least memory that a piece of output is given, and from where a read is handed over whole
+/// instead of copied.
 const PIECE_MIN: usize = 64;
 
 /// One child.
@@ -38,7 +39,8 @@ pub(super) struct Kid {
     pub(super) suspended: Option<Instant>,
     /// How long it stood still before.
     pub(super) stood: Duration,
-    /// Whether an order to kill it was given while its process ran, and whether its deadline came then.
+    /// Whether an order to kill it was given while its process ran, and whether its deadline came
+    /// then.
     pub(super) struck: bool,
     pub(super) timed_out: bool,
     /// Its timers.
@@ -63,12 +65,14 @@ pub(super) struct Out {
     pub(super) held: bool,
     /// Bytes in memory, oldest first; those in the file follow them.
     pub(super) kept: VecDeque<Chunk>,
-    /// How many notices of output are in the queue. A piece that is dropped leaves its notice to the next one.
+    /// How many notices of output are in the queue. A piece that is dropped leaves its notice to
+    /// the next one.
     pub(super) noticed: usize,
     pub(super) spill: Option<Spill>,
     /// Bytes that the file did not take; the child is held while there are any. They come last.
     pub(super) unsaved: Vec<u8>,
-    /// Whether a notice of the file is in the queue: what is in it and after it stays where it is until then.
+    /// Whether a notice of the file is in the queue: what is in it and after it stays where it is
+    /// until then.
     pub(super) offered: bool,
     /// Whether its bytes cannot go to the file but through our memory.
     pub(super) copies: bool,
@@ -97,7 +101,8 @@ impl Out {
         }
     }
 
-    /// Whether its next bytes go on without passing through our memory: nothing that came before them waits here.
+    /// Whether its next bytes go on without passing through our memory: nothing that came before
+    /// them waits here.
     pub(super) fn forwards(&self) -> bool {
         self.forward.is_some() && self.kept.is_empty() && !self.spilled()
     }

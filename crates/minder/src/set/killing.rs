@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 use crate::child::Kill;
 use crate::sys::tree::Blow;
 
-/// How long, and through how many blows, a tree that was killed is looked for before it is given up: a process in an
-/// uninterruptible call. The time alone may be one in which we stood still, or the machine.
+/// How long, and through how many blows, a tree that was killed is looked for before it is given
+/// up: a process in an uninterruptible call. The time alone may be one in which we stood still, or
+/// the machine.
 const PATIENCE: Duration = Duration::from_secs(5);
 const BLOWS_MIN: u32 = 50;
 /// How often the tree is looked at.
 const LOOK: Duration = Duration::from_millis(10);
-/// The longest pause between two searches of the whole process table. It begins with [`LOOK`] and doubles.
+/// The longest pause between two searches of the whole process table. It begins with [`LOOK`] and
+/// doubles.
 const SEARCH_MAX: Duration = Duration::from_millis(320);
 /// The longest pause: a century, far from where adding to the clock would fail.
 const PAUSE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);

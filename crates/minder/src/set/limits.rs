@@ -12,36 +12,40 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most children that may live at once. Default: 65,536. The system's limit on descriptors comes earlier on
-    /// most machines: a child with two piped outputs takes three.
+    /// The most children that may live at once. Default: 65,536. The system's limit on descriptors
+    /// comes earlier on most machines: a child with two piped outputs takes three.
     pub children_max: usize,
-    /// The most bytes of output held in memory, by the set and by the caller's chunks together. Default: 16 MiB.
-    /// Each child that is held may exceed it by one read, so that none waits for ever.
+    /// The most bytes of output held in memory, by the set and by the caller's chunks together.
+    /// Default: 16 MiB. Each child that is held may exceed it by one read, so that none waits
+    /// for ever.
     pub bytes_max: usize,
     /// The most bytes of output held in memory for one child. Default: 1 MiB.
     pub child_bytes_max: usize,
     /// The size of one read. Default: 64 KiB, the size of a pipe; more brings nothing (measured).
     pub buffer_bytes: usize,
-    /// How old a child is before its outputs are first looked at, and how long until the second look; then the time
-    /// doubles, and from 32 ms on, or from its first byte, it is listened to. One that ends sooner is heard at its end, by
-    /// fewer system calls. Default: zero, it is listened to at once.
+    /// How old a child is before its outputs are first looked at, and how long until the second
+    /// look; then the time doubles, and from 32 ms on, or from its first byte, it is listened
+    /// to. One that ends sooner is heard at its end, by fewer system calls. Default: zero, it
+    /// is listened to at once.
     pub listen_after: Duration,
-    /// How long an output may be silent after its child's exit before it is closed and the child marked as *leaked*;
-    /// `None` waits for its end. Default: 100 ms.
+    /// How long an output may be silent after its child's exit before it is closed and the child
+    /// marked as *leaked*; `None` waits for its end. Default: 100 ms.
     pub leak_after: Option<Duration>,
-    /// How often to look for children that were stopped (job control); `None` does not look. Default: `None`.
+    /// How often to look for children that were stopped (job control); `None` does not look.
+    /// Default: `None`.
     pub notice_stops: Option<Duration>,
     /// The folder for spill files. Default: `None`, the system's folder for temporary files.
     pub spill_dir: Option<PathBuf>,
-    /// What the names of spill files begin with; a number follows. Named files outlive this process, whatever happens to
-    /// it, and are removed by the caller that takes them; a set that is dropped removes those that it has not handed over.
-    /// Default: `None`, they have no name and vanish with the process.
+    /// What the names of spill files begin with; a number follows. Named files outlive this
+    /// process, whatever happens to it, and are removed by the caller that takes them; a set
+    /// that is dropped removes those that it has not handed over. Default: `None`, they have no
+    /// name and vanish with the process.
     pub spill_names: Option<String>,
-    /// Counts what waits in spill files, and makes few children be read at a time when that is much: see [`Backlog`].
-    /// Default: `None`, all children are always read.
+    /// Counts what waits in spill files, and makes few children be read at a time when that is
+    /// much: see [`Backlog`]. Default: `None`, all children are always read.
     pub backlog: Option<Arc<Backlog>>,
-    /// How many children are then read at a time, at least. As many as the machine can run at once is a good number: then
-    /// none is held that could compute. Default: 1.
+    /// How many children are then read at a time, at least. As many as the machine can run at once
+    /// is a good number: then none is held that could compute. Default: 1.
     pub readers_min: usize,
     /// The wait backend's name; `None` takes the best.
     pub backend: Option<&'static str>,
@@ -74,12 +78,15 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// Stop reading the child until the caller drops chunks. The child blocks when its pipe is full: back-pressure.
+    /// Stop reading the child until the caller drops chunks. The child blocks when its pipe is
+    /// full: back-pressure.
     #[default]
     Hold,
-    /// Write it to a private file (see [`Limits::spill_names`]) and hand it over, in order, when there is room.
+    /// Write it to a private file (see [`Limits::spill_names`]) and hand it over, in order, when
+    /// there is room.
     Spill,
-    /// Drop the oldest bytes that were not handed over yet, and count them in [`Outcome::dropped`](crate::Outcome::dropped).
+    /// Drop the oldest bytes that were not handed over yet, and count them in
+    /// [`Outcome::dropped`](crate::Outcome::dropped).
     DropOldest,
 }
 
@@ -102,8 +109,8 @@ pub struct SpawnOptions {
     pub when_full: WhenFull,
     /// When output is handed over.
     pub delivery: Delivery,
-    /// Whether spilled output is handed over as the file it is in ([`Event::Spilled`](crate::Event::Spilled)), instead of
-    /// being read back piece by piece.
+    /// Whether spilled output is handed over as the file it is in
+    /// ([`Event::Spilled`](crate::Event::Spilled)), instead of being read back piece by piece.
     pub files: bool,
     /// Which child is read first where not all are, the lowest: see [`Backlog`]. Default: 0.
     pub rank: u64,
@@ -147,7 +154,8 @@ impl SpawnOptions {
         self
     }
 
-    /// A child that is held until its output is taken, while its output is taken when it ends, would never end.
+    /// A child that is held until its output is taken, while its output is taken when it ends,
+    /// would never end.
     pub(super) fn check(self) -> Result<()> {
         if self.delivery == Delivery::AtEnd && self.when_full == WhenFull::Hold {
             let why = "output that is kept until the end cannot be held back: choose Spill or DropOldest";

@@ -1,4 +1,5 @@
-//! Output as it comes, of a child whose output waited so far; and output that passes on without a copy.
+//! Output as it comes, of a child whose output waited so far; and output that passes on without a
+//! copy.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use crate::sys::pipe::Progress;
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 
 impl ChildSet {
-    /// Hands a child's output over as it comes from here on, after what waited of it. The child is held while there is no
-    /// room in memory. Without effect on a child that is over, whose last events are under way.
+    /// Hands a child's output over as it comes from here on, after what waited of it. The child is
+    /// held while there is no room in memory. Without effect on a child that is over, whose
+    /// last events are under way.
     ///
     /// # Errors
     /// `Unknown` for a child that is done.
@@ -43,15 +45,18 @@ impl ChildSet {
         self.announce()
     }
 
-    /// Passes the bytes of an output on to `file` as they come, without a copy through our memory where the system can
-    /// (Linux: splice(2) from pipe to pipe, both enlarged to 1 MiB), after what waits of it was handed over.
-    /// [`Event::Forwarded`] counts them. Where the system or the file refuses, be it later, the output comes as
-    /// [`Event::Output`] again: whoever forwards must be ready to write.
+    /// Passes the bytes of an output on to `file` as they come, without a copy through our memory
+    /// where the system can (Linux: splice(2) from pipe to pipe, both enlarged to 1 MiB), after
+    /// what waits of it was handed over. [`Event::Forwarded`] counts them. Where the system or
+    /// the file refuses, be it later, the output comes as [`Event::Output`] again: whoever
+    /// forwards must be ready to write.
     ///
-    /// A file that takes nothing makes the set wait for it, at most 100 ms a call of [`next`](Self::next).
+    /// A file that takes nothing makes the set wait for it, at most 100 ms a call of
+    /// [`next`](Self::next).
     ///
     /// # Errors
-    /// `Unknown` for a child that is done; `InvalidInput` for one whose output is not handed over as it comes.
+    /// `Unknown` for a child that is done; `InvalidInput` for one whose output is not handed over
+    /// as it comes.
     pub fn forward(&mut self, token: Token, stream: Stream, file: &Arc<File>) -> Result<()> {
         let kid = self.kids.get_mut(token).ok_or_else(gone)?;
         if kid.options.delivery != Delivery::Live {
@@ -66,7 +71,8 @@ impl ChildSet {
         Ok(())
     }
 
-    /// One step of a stream that is forwarded. What refuses is no error: the bytes are still there, and are read.
+    /// One step of a stream that is forwarded. What refuses is no error: the bytes are still there,
+    /// and are read.
     pub(super) fn pass_on(
         &mut self,
         token: Token,
@@ -95,8 +101,8 @@ impl ChildSet {
             }
             Ok(Progress::Nothing) => Ok(Progress::Nothing),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                // It is the file that takes nothing: the child is not silent. One wait a turn, so that many such files
-                // make no sum.
+                // It is the file that takes nothing: the child is not silent. One wait a turn, so that many
+                // such files make no sum.
                 let now = Instant::now();
                 kid.busy_at = kid.exit.map(|_| now);
                 if let Some(patience) = self.patience.take() {
@@ -113,8 +119,8 @@ impl ChildSet {
         }
     }
 
-    /// Takes the file of a stream's spilled output. What it did not take follows from memory: a disk that is full must not
-    /// keep the others waiting.
+    /// Takes the file of a stream's spilled output. What it did not take follows from memory: a
+    /// disk that is full must not keep the others waiting.
     pub(super) fn hand_over(&mut self, token: Token, stream: Stream) -> Option<Event> {
         let kid = self.kids.get_mut(token)?;
         let out = &mut kid.outs[stream as usize];

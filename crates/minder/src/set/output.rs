@@ -1,4 +1,5 @@
-//! Hearing one child: from a report to bytes in memory, in a file, or dropped, and on to the caller when there is room.
+//! Hearing one child: from a report to bytes in memory, in a file, or dropped, and on to the caller
+//! when there is room.
 
 use std::time::Instant;
 
@@ -82,8 +83,8 @@ impl ChildSet {
         }
     }
 
-    /// Moves what is there straight to the stream's file, if it has one already and its output is kept until the end. What
-    /// the file or the system refuses is read as usual.
+    /// Moves what is there straight to the stream's file, if it has one already and its output is
+    /// kept until the end. What the file or the system refuses is read as usual.
     fn store(&mut self, token: Token, stream: Stream) -> Option<Progress> {
         let kid = self.kids.get_mut(token)?;
         let out = &mut kid.outs[stream as usize];
@@ -118,8 +119,8 @@ impl ChildSet {
         }
         while kid.options.when_full == WhenFull::DropOldest && !kid.account.has_strict_room(self.buffer.len())
         {
-            // Its own oldest, from this stream or the other. Without any, all of its share is in the caller's hands, and
-            // the oldest that is not is what just came.
+            // Its own oldest, from this stream or the other. Without any, all of its share is in the caller's
+            // hands, and the oldest that is not is what just came.
             let [own, other] = [stream as usize, 1 - stream as usize];
             let oldest = kid.outs[own].kept.pop_front().or_else(|| kid.outs[other].kept.pop_front());
             match oldest {
@@ -140,7 +141,8 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Writes what was read last to the stream's file. If that fails, it is kept apart and the child is held.
+    /// Writes what was read last to the stream's file. If that fails, it is kept apart and the
+    /// child is held.
     pub(super) fn spill(&mut self, token: Token, stream: Stream) -> Result<()> {
         let Some(kid) = self.kids.get_mut(token) else { return Ok(()) };
         let out = &mut kid.outs[stream as usize];

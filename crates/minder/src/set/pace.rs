@@ -1,14 +1,16 @@
 //! How many children that spill are read at a time: as few as bring as many bytes as all would.
 //!
-//! More of them at once bring more where each waits for something else than the processor, a network for example. Where
-//! they compute, they only share the processors, and all of their output waits in files at the same time. Nothing tells
-//! the two apart but a trial, so that is what this does, again and again, and ever more rarely while nothing changes.
+//! More of them at once bring more where each waits for something else than the processor, a
+//! network for example. Where they compute, they only share the processors, and all of their output
+//! waits in files at the same time. Nothing tells the two apart but a trial, so that is what this
+//! does, again and again, and ever more rarely while nothing changes.
 
 use std::time::Duration;
 
 /// How long one width is measured.
 const PHASE: Duration = Duration::from_millis(250);
-/// Twice as many children have to bring this much more, in hundredths, or it stays at fewer: a busy machine is unsteady.
+/// Twice as many children have to bring this much more, in hundredths, or it stays at fewer: a busy
+/// machine is unsteady.
 const GAIN_PERCENT: u64 = 150;
 /// How many phases lie between two trials at most.
 const REST_MAX: u32 = 16;
@@ -69,7 +71,8 @@ impl Pace {
         self.bytes += bytes;
     }
 
-    /// So much time was spent reading and waiting for something to read, with `reading` children that may be read.
+    /// So much time was spent reading and waiting for something to read, with `reading` children
+    /// that may be read.
     pub(super) fn pass(&mut self, time: Duration, reading: usize) {
         self.time += time;
         if self.time < PHASE {

@@ -1,4 +1,5 @@
-//! Children by small numbers that are used again, with generations so that an old token names nobody.
+//! Children by small numbers that are used again, with generations so that an old token names
+//! nobody.
 
 use crate::event::Token;
 

@@ -1,6 +1,7 @@
 //! Output that found no room in memory: a private file, written at its end and read from its start.
 //!
-//! It has no name, so that nothing is left of it, whatever happens; or it has one, so that all of it is left.
+//! It has no name, so that nothing is left of it, whatever happens; or it has one, so that all of
+//! it is left.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -120,7 +121,8 @@ impl Spill {
     }
 }
 
-/// The name of a file, which is removed with this: all of the file was taken back, or its set is given up.
+/// The name of a file, which is removed with this: all of the file was taken back, or its set is
+/// given up.
 #[derive(Debug)]
 struct Name {
     folder: PathBuf,

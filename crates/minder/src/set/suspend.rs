@@ -8,10 +8,12 @@ use crate::{Error, Result};
 impl ChildSet {
     /// Stops a child with everything that it started, until [`resume`](Self::resume).
     ///
-    /// The processes that a [`Kill`] would end get `SIGSTOP`. That is not told as [`Event::Stopped`](crate::Event::Stopped).
-    /// Meanwhile the child's deadline stands still, and its outputs do not count as silent
-    /// ([`Limits::leak_after`](crate::Limits::leak_after)); what it wrote before is handed over as ever. Without effect on a
-    /// child that is suspended, that is being killed, or that is over.
+    /// The processes that a [`Kill`] would end get `SIGSTOP`. That is not told as
+    /// [`Event::Stopped`](crate::Event::Stopped). Meanwhile the child's deadline stands still,
+    /// and its outputs do not count as silent
+    /// ([`Limits::leak_after`](crate::Limits::leak_after)); what it wrote before is handed over as
+    /// ever. Without effect on a child that is suspended, that is being killed, or that is
+    /// over.
     ///
     /// A set that is dropped leaves those that are suspended as they are: resume them before.
     ///
@@ -19,8 +21,8 @@ impl ChildSet {
     /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
     ///
     /// - Windows: always `Unsupported`.
-    /// - Unix other than Linux: only the child's group is stopped. With [`Group::Inherit`](crate::Group::Inherit) that is the
-    ///   child alone.
+    /// - Unix other than Linux: only the child's group is stopped. With
+    ///   [`Group::Inherit`](crate::Group::Inherit) that is the child alone.
     pub fn suspend(&mut self, token: Token) -> Result<()> {
         // Read before the child stops, so that none of its time is lost.
         let now = Instant::now();
@@ -39,8 +41,8 @@ impl ChildSet {
         Ok(())
     }
 
-    /// Lets a child that was [suspended](Self::suspend) go on (`SIGCONT`), with as much time until its deadline as it had.
-    /// Without effect on any other.
+    /// Lets a child that was [suspended](Self::suspend) go on (`SIGCONT`), with as much time until
+    /// its deadline as it had. Without effect on any other.
     ///
     /// # Errors
     /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
@@ -59,7 +61,8 @@ impl ChildSet {
         self.announce()
     }
 
-    /// Suspends all children: see [`suspend`](Self::suspend). The first error is returned, after all were tried.
+    /// Suspends all children: see [`suspend`](Self::suspend). The first error is returned, after
+    /// all were tried.
     ///
     /// # Errors
     /// As [`suspend`](Self::suspend).
@@ -71,7 +74,8 @@ impl ChildSet {
         result
     }
 
-    /// Resumes all children: see [`resume`](Self::resume). The first error is returned, after all were tried.
+    /// Resumes all children: see [`resume`](Self::resume). The first error is returned, after all
+    /// were tried.
     ///
     /// # Errors
     /// As [`resume`](Self::resume).
@@ -83,9 +87,11 @@ impl ChildSet {
         result
     }
 
-    /// Changes the deadline of a child, or takes it away: see [`SpawnOptions::deadline`](crate::SpawnOptions::deadline). One
-    /// that has passed ends the child with the next call of [`next`](Self::next); one that has ended the child already is
-    /// not taken back. For a child that is suspended, what is left from now on is left when it goes on.
+    /// Changes the deadline of a child, or takes it away: see
+    /// [`SpawnOptions::deadline`](crate::SpawnOptions::deadline). One that has passed ends the
+    /// child with the next call of [`next`](Self::next); one that has ended the child already is
+    /// not taken back. For a child that is suspended, what is left from now on is left when it goes
+    /// on.
     ///
     /// # Errors
     /// `Unknown` for a child that is done.
@@ -128,7 +134,8 @@ impl ChildSet {
         self.arm_deadline(token);
     }
 
-    /// Makes sure that a timer comes no later than the child's deadline. One that comes earlier finds that out.
+    /// Makes sure that a timer comes no later than the child's deadline. One that comes earlier
+    /// finds that out.
     pub(super) fn arm_deadline(&mut self, token: Token) {
         let Some(kid) = self.kids.get_mut(token) else { return };
         let Some((at, _)) = kid.options.deadline else { return };
@@ -145,7 +152,8 @@ impl ChildSet {
             Some((at, how)) if at <= now => {
                 kid.options.deadline = None;
                 kid.timed_out |= kid.runs();
-                // Whom we may not kill any more, we wait for: that is no reason to end the wait for the others.
+                // Whom we may not kill any more, we wait for: that is no reason to end the wait for the
+                // others.
                 let _ = self.kill(token, how);
             }
             _ => self.arm_deadline(token),

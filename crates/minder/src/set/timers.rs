@@ -28,7 +28,8 @@ pub(super) enum Due {
 pub(super) struct Armed([Option<Instant>; 3]);
 
 impl Armed {
-    /// Whether the timer of this kind, which came, is one that holds. It holds no more from here on.
+    /// Whether the timer of this kind, which came, is one that holds. It holds no more from here
+    /// on.
     pub(super) fn take(&mut self, due: Due, now: Instant) -> bool {
         self.0[due as usize].take_if(|at| *at <= now).is_some()
     }
@@ -67,8 +68,8 @@ impl Timers {
         Self { heap: BinaryHeap::new(), stops_every, stops_at: None, fresh_at: None, turns_at: None }
     }
 
-    /// Makes sure that a timer of this kind comes no later than `at`. A kill that is repeated, or a child that is suspended
-    /// and resumed many times, has one timer all the same.
+    /// Makes sure that a timer of this kind comes no later than `at`. A kill that is repeated, or a
+    /// child that is suspended and resumed many times, has one timer all the same.
     pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, due: Due, at: Instant) {
         let first = &mut armed.0[due as usize];
         if first.is_none_or(|first| at < first) {
@@ -77,8 +78,9 @@ impl Timers {
         }
     }
 
-    /// Forgets the entries that hold no more, once there may be more of them than of others: a set that runs a million
-    /// children with a time-out of an hour keeps the deadlines of those that live. `armed` knows the timers of a child.
+    /// Forgets the entries that hold no more, once there may be more of them than of others: a set
+    /// that runs a million children with a time-out of an hour keeps the deadlines of those
+    /// that live. `armed` knows the timers of a child.
     pub(super) fn prune<'a>(&mut self, live: usize, armed: impl Fn(Token) -> Option<&'a Armed>) {
         if self.heap.len() > ENTRIES_MIN + 4 * live {
             self.heap.retain(|Reverse(entry)| {
@@ -117,7 +119,8 @@ impl Timers {
         self.turns_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// Whether stopped children are to be looked for now. `live` says whether there is anybody to look at later.
+    /// Whether stopped children are to be looked for now. `live` says whether there is anybody to
+    /// look at later.
     pub(super) fn look_for_stops(&mut self, now: Instant, live: bool) -> bool {
         let due = self.stops_at.is_some_and(|at| at <= now);
         if due {

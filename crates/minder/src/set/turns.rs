@@ -1,7 +1,7 @@
 //! Turns: which children are read on, once much of what they wrote waits in files.
 //!
-//! [`Backlog`] says when, and what is promised. What it takes to be read on is a *turn*. A child that waits for one is not
-//! listened to, so that none costs anything while it waits.
+//! [`Backlog`] says when, and what is promised. What it takes to be read on is a *turn*. A child
+//! that waits for one is not listened to, so that none costs anything while it waits.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -17,7 +17,8 @@ use crate::backlog::Backlog;
 const SLICE: Duration = Duration::from_millis(50);
 /// After so many of these it has no turn any more.
 const QUIET_MAX: u32 = 20;
-/// What a child may write within [`ALLOWANCE_EVERY`] without a turn. It is little, for on a busy machine all are slow.
+/// What a child may write within [`ALLOWANCE_EVERY`] without a turn. It is little, for on a busy
+/// machine all are slow.
 const ALLOWANCE: u64 = 64 << 10;
 const ALLOWANCE_EVERY: Duration = Duration::from_secs(1);
 /// A piece, of which one is read at a time of a child that waits.
@@ -34,7 +35,8 @@ pub(super) enum Turn {
     Due,
     /// It may be read once, each of these streams.
     Once([bool; 2]),
-    /// It is read on. How many bytes were, since the last look; and at how many looks before it was silent.
+    /// It is read on. How many bytes were, since the last look; and at how many looks before it was
+    /// silent.
     Has { read: u64, quiet: u32 },
 }
 
@@ -99,7 +101,8 @@ impl Turns {
 }
 
 impl Kid {
-    /// Whether it never needs a turn: it is seen as it writes, it ends, or all that it wrote is in memory.
+    /// Whether it never needs a turn: it is seen as it writes, it ends, or all that it wrote is in
+    /// memory.
     fn needs_no_turn(&self) -> bool {
         self.options.delivery == Delivery::Live
             || self.exit.is_some()
@@ -109,7 +112,8 @@ impl Kid {
 }
 
 impl ChildSet {
-    /// Whether a stream that is ready may be read. If not, its child waits for its turn from here on.
+    /// Whether a stream that is ready may be read. If not, its child waits for its turn from here
+    /// on.
     pub(super) fn has_turn(&mut self, token: Token, stream: Stream) -> Result<bool> {
         if !self.turns.are_taken() {
             return Ok(true);
@@ -187,8 +191,8 @@ impl ChildSet {
         }
     }
 
-    /// Notes that a child that is seen as it writes has written, or would have if its reader read: it comes before all
-    /// others.
+    /// Notes that a child that is seen as it writes has written, or would have if its reader read:
+    /// it comes before all others.
     pub(super) fn keep_turn(&mut self, token: Token) {
         let Some(backlog) = self.turns.backlog.as_ref().filter(|backlog| backlog.is_long()) else { return };
         let Some(kid) = self.kids.get_mut(token).filter(|kid| kid.options.delivery == Delivery::Live) else {
@@ -239,8 +243,8 @@ impl ChildSet {
         self.kids.get(token).is_some_and(|kid| matches!(kid.turn, Turn::Has { quiet: 0, .. }))
     }
 
-    /// Looks at those that have a turn. One that was silent does not count, and when it goes on, it comes first again: it may
-    /// only have waited for a processor.
+    /// Looks at those that have a turn. One that was silent does not count, and when it goes on, it
+    /// comes first again: it may only have waited for a processor.
     pub(super) fn look_at_turns(&mut self, now: Instant) -> Result<()> {
         let Self { turns, kids, .. } = self;
         turns.reading.retain(|token| {

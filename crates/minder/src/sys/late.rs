@@ -1,4 +1,5 @@
-//! Functions of Windows that not every version has, or that only Wine has: looked up when they are wanted.
+//! Functions of Windows that not every version has, or that only Wine has: looked up when they are
+//! wanted.
 
 #![expect(unsafe_code, reason = "functions by their names")]
 
@@ -22,14 +23,16 @@ pub(super) const KERNEL32: PCWSTR = w!("kernel32.dll");
 
 /// A function of a library that is in every process.
 pub(super) fn find(library: PCWSTR, name: &CStr) -> Option<Function> {
-    // SAFETY: the constants above, and whatever else is a constant, end with a zero; nothing is loaded by it.
+    // SAFETY: the constants above, and whatever else is a constant, end with a zero; nothing is loaded
+    // by it.
     let module = unsafe { GetModuleHandleW(library) };
     named(module, name)
 }
 
 /// A function of a library of the system's that few processes need.
 pub(super) fn load(library: PCWSTR, name: &CStr) -> Option<Function> {
-    // SAFETY: the name is a constant that ends with a zero; it is looked for in the folder of the system and nowhere else.
+    // SAFETY: the name is a constant that ends with a zero; it is looked for in the folder of the
+    // system and nowhere else.
     let module = unsafe { LoadLibraryExW(library, std::ptr::null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32) };
     named(module, name)
 }
@@ -48,7 +51,8 @@ pub(super) fn wine() -> Option<&'static str> {
     static VERSION: OnceLock<Option<String>> = OnceLock::new();
     let version = VERSION.get_or_init(|| {
         let function = find(NTDLL, c"wine_get_version")?;
-        // SAFETY: only Wine has a function of this name; it takes nothing and returns a text (Wine's developer's guide).
+        // SAFETY: only Wine has a function of this name; it takes nothing and returns a text (Wine's
+        // developer's guide).
         let function =
             unsafe { std::mem::transmute::<Function, unsafe extern "C" fn() -> *const i8>(function) };
         // SAFETY: as above.

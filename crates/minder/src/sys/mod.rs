@@ -1,6 +1,7 @@
 //! The only code that talks to the operating system, and the only code with `unsafe` in it.
 //!
-//! One folder a subject, one file a mechanism. What every system supplies, and what the layers above see of it:
+//! One folder a subject, one file a mechanism. What every system supplies, and what the layers
+//! above see of it:
 //!
 //! | folder | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |
@@ -11,9 +12,10 @@
 //! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
 //! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | events |
 //!
-//! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port with a token; the port
-//! then hands out [`Report`](wait::Report)s, and a report is given back to the endpoint with that token, which makes
-//! progress: bytes, the end, room. Whether the system tells of readiness or of completion is the endpoint's own affair.
+//! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port
+//! with a token; the port then hands out [`Report`](wait::Report)s, and a report is given back to
+//! the endpoint with that token, which makes progress: bytes, the end, room. Whether the system
+//! tells of readiness or of completion is the endpoint's own affair.
 //!
 //! Everything here returns `io::Result`; the layer above adds the operation and the subject, once.
 
@@ -37,7 +39,8 @@ pub(crate) mod lab;
 
 use std::io;
 
-/// Whether the system lacks something that an ending child gives back: descriptors, processes, memory.
+/// Whether the system lacks something that an ending child gives back: descriptors, processes,
+/// memory.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     spawn::is_exhausted(error)
 }

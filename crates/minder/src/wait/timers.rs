@@ -1,8 +1,9 @@
 //! The timers of a poller: when to wake for them, and which are due.
 //!
-//! A timer may be told from its deadline on, and wants to be told before its tolerance is over. So the latest moment that
-//! suits all is the earliest end of a tolerance; whatever has come to its deadline by then is told with it. No other choice
-//! of moments has fewer wake-ups, since each of them is the end of a tolerance that no moment before could serve.
+//! A timer may be told from its deadline on, and wants to be told before its tolerance is over. So
+//! the latest moment that suits all is the earliest end of a tolerance; whatever has come to its
+//! deadline by then is told with it. No other choice of moments has fewer wake-ups, since each of
+//! them is the end of a tolerance that no moment before could serve.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -107,7 +108,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each is told once, neither early nor beyond its tolerance, and with the fewest wake-ups that there can be.
+        /// Each is told once, neither early nor beyond its tolerance, and with the fewest wake-ups
+        /// that there can be.
         #[test]
         fn told_once_in_time_and_with_the_fewest_wake_ups(all in prop::collection::vec((0..200u64, 0..50u64), 0..60)) {
             let (start, mut timers) = (Instant::now(), Timers::default());

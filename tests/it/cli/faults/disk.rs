@@ -56,7 +56,8 @@ enum Torn {
     Any,
 }
 
-/// The jobs that are whole in a stream. All of it is jobs, or beginnings of them where they may be torn.
+/// The jobs that are whole in a stream. All of it is jobs, or beginnings of them where they may be
+/// torn.
 fn whole(stream: &[u8], len: usize, torn: Torn) -> Vec<usize> {
     let (mut rest, mut found) = (stream, Vec::new());
     while !rest.is_empty() {

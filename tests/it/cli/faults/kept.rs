@@ -12,7 +12,8 @@ use crate::cli::{Live, file, is_root, path, scripted, text};
 /// A job of more bytes than are kept in memory has a file of its own.
 const LARGE: usize = 600_000;
 
-/// Makes a run of five jobs, of which the first waits for `go`, and kills it when the others have ended. Job 4 wrote much.
+/// Makes a run of five jobs, of which the first waits for `go`, and kills it when the others have
+/// ended. Job 4 wrote much.
 fn killed_and_held(place: &Place, flags: &str) {
     let line = format!(
         "echo {{}} >>../log; if [ {{}} = 1 ]; then KID await {} x; fi; echo out {{}}; \

@@ -24,8 +24,8 @@ const VIEWS: &[&str] = &[
     "minder-cli/verbs/help.rs",
 ];
 
-/// Constants whose texts are names with blanks between them: builtins, variables and programs. They are data, of which a message
-/// shows one name at most.
+/// Constants whose texts are names with blanks between them: builtins, variables and programs. They
+/// are data, of which a message shows one name at most.
 const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS", "SHOPT"]),
     ("minder-template/programs.rs", &["WRAPPERS", "GATHERERS", "PLAIN"]),
@@ -35,7 +35,8 @@ const NAMES: &[(&str, &[&str])] = &[
 /// The file whose texts are no formats: `%` in them stands for a program.
 const CURES: &str = "minder-template/programs.rs";
 
-/// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file, in which the part stands.
+/// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file,
+/// in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
     // Tests of their own.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),

@@ -1,4 +1,5 @@
-//! `docs/from-parallel.md` against the manual of the GNU parallel that is installed, and against the tables.
+//! `docs/from-parallel.md` against the manual of the GNU parallel that is installed, and against
+//! the tables.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Random invocations, made of what most invocations are made of.
 //!
-//! 30 a run; 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made smaller before it is shown.
+//! 30 a run; 2000 with `MINDER_ORACLE=full`. `MINDER_SEED` repeats a choice. What fails is made
+//! smaller before it is shown.
 
 mod piped;
 

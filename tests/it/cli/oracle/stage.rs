@@ -216,7 +216,8 @@ impl Scene {
     }
 }
 
-/// Whether Perl says that the program itself has failed. No result of that is a model: we refuse such words.
+/// Whether Perl says that the program itself has failed. No result of that is a model: we refuse
+/// such words.
 pub(super) fn has_broken(errors: &str) -> bool {
     errors.contains("/parallel line ")
 }
@@ -269,8 +270,8 @@ pub(super) fn sorted(text: &str) -> String {
     lines.concat()
 }
 
-/// The text with every moment and duration of a joblog (a number with three digits after its point, and the blanks
-/// before it) made equal.
+/// The text with every moment and duration of a joblog (a number with three digits after its point,
+/// and the blanks before it) made equal.
 fn without_times(text: &str) -> String {
     let (mut shown, mut rest) = (String::new(), text);
     while let Some(point) = rest.find('.') {

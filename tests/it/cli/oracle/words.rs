@@ -1,7 +1,7 @@
 //! The words of a case's line, in a small part of the shell's manner.
 
-/// Splits a line: `'…'` is literal, `"…"` knows `\"` and `\\`, `$'…'` knows `\n`, `\t`, `\\`, `\'`; a backslash outside of
-/// quotes takes the next character as it is. Nothing is expanded.
+/// Splits a line: `'…'` is literal, `"…"` knows `\"` and `\\`, `$'…'` knows `\n`, `\t`, `\\`, `\'`;
+/// a backslash outside of quotes takes the next character as it is. Nothing is expanded.
 pub(super) fn split(line: &str) -> Vec<String> {
     let (mut words, mut word, mut rest) = (Vec::new(), None::<String>, line.chars());
     while let Some(char) = rest.next() {

@@ -1,6 +1,8 @@
-//! What came out of the attempts at a run of testkid's `work` jobs: whole or torn, once or twice, in order or not.
+//! What came out of the attempts at a run of testkid's `work` jobs: whole or torn, once or twice,
+//! in order or not.
 //!
-//! Every line names its job and its number and has the same length, so that any stream can be taken apart.
+//! Every line names its job and its number and has the same length, so that any stream can be taken
+//! apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +39,8 @@ pub(super) struct Shown {
     pub(super) out: Vec<u8>,
     pub(super) err: String,
     pub(super) killed: bool,
-    /// Jobs that it asked to end itself, since it was told to: what they had written is there, and may be torn.
+    /// Jobs that it asked to end itself, since it was told to: what they had written is there, and
+    /// may be torn.
     pub(super) cut: BTreeSet<usize>,
 }
 
@@ -107,8 +110,8 @@ impl Lines {
         lines
     }
 
-    /// Each job's lines stand together, from the first to the last; where the attempt was cut off, or took up a job that
-    /// was being shown, they may lack what was not there.
+    /// Each job's lines stand together, from the first to the last; where the attempt was cut off,
+    /// or took up a job that was being shown, they may lack what was not there.
     fn check_grouped(&self, seed: usize, shown: &Shown, first: bool, ordered: bool) {
         let runs: Vec<&[(usize, usize)]> = self.found.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1).collect();
         for (place, run) in runs.iter().enumerate() {
@@ -131,7 +134,8 @@ impl Lines {
     }
 }
 
-/// Fails unless every job's output is there, whole, and at most `twice_max` of them in more than one attempt.
+/// Fails unless every job's output is there, whole, and at most `twice_max` of them in more than
+/// one attempt.
 pub(super) fn check(attempts: &[Shown], look: Look, seed: usize, jobs: &BTreeSet<usize>, twice_max: usize) {
     let mut all: Vec<Lines> = Vec::new();
     for shown in attempts {

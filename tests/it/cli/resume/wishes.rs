@@ -1,4 +1,5 @@
-//! Runs that are asked to end: they leave no orphan, and lose nothing that finished, in any view, with a record or without.
+//! Runs that are asked to end: they leave no orphan, and lose nothing that finished, in any view,
+//! with a record or without.
 
 use std::collections::BTreeSet;
 use std::fs;

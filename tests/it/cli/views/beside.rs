@@ -1,4 +1,5 @@
-//! Files beside the screen: names of files in place of output, files that the user names, copies of templates.
+//! Files beside the screen: names of files in place of output, files that the user names, copies of
+//! templates.
 
 use std::fs;
 #[cfg(unix)]

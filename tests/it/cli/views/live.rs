@@ -62,7 +62,8 @@ fn one_at_a_time() {
 
 #[test]
 fn the_last_straggler() {
-    // The last that runs is seen as it writes, whichever loop has it, and what it wrote before comes first.
+    // The last that runs is seen as it writes, whichever loop has it, and what it wrote before comes
+    // first.
     for args in [["slow", "quick", "fast"], ["quick", "slow", "fast"], ["quick", "fast", "slow"]] {
         for (flags, before) in
             [("-j3", 0), ("-j3", 2_000_000), ("-j3 --buffer 64k --no-record", 500_000), ("-j2", 100)]
@@ -146,7 +147,8 @@ fn whole_lines_of_all() {
 
 #[test]
 fn more_input_to_come() {
-    // While lines may still come, the only running job may be followed by others at any moment: nothing is mixed.
+    // While lines may still come, the only running job may be followed by others at any moment: nothing
+    // is mixed.
     let mut command = minder("run -j4");
     let mut live =
         Live::start(super::super::scripted(&mut command, "KID spew {}; echo").stdin(minder::Stdio::Piped));

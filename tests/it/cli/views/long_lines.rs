@@ -46,7 +46,8 @@ fn through_one_pipe() {
 
 #[test]
 fn what_waits_behind_a_long_line_is_not_lost() {
-    // One has the screen with a line without an end; the others write more than fits, and end, long before it does.
+    // One has the screen with a line without an end; the others write more than fits, and end, long
+    // before it does.
     let folder = folder();
     let [begun, wait] = ["begun", "wait"].map(|name| folder.path().join(name));
     let line = format!(

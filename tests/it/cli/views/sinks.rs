@@ -136,7 +136,8 @@ fn a_full_device() {
 #[test]
 fn closed_streams_in_every_view() {
     for view in ["", "-k", "--lb", "--spool", "--tag", "--pty"] {
-        // Output that is lost is an error, and only where there is some: a closed stderr takes messages alone.
+        // Output that is lost is an error, and only where there is some: a closed stderr takes messages
+        // alone.
         for (stream, code) in [(1, 255), (2, 0)] {
             for job in ["-j2 KID both 5 ::: 1 2 3", "KID spew 500000 ::: 1"] {
                 let line = format!("run {view} {job}");
@@ -164,7 +165,8 @@ fn errors_go_to_a_file_and_stay_apart() {
 
 #[test]
 fn a_job_that_leaves_a_writer_behind() {
-    // What the job wrote is shown; what its child holds open is closed and said, in every view of pipes.
+    // What the job wrote is shown; what its child holds open is closed and said, in every view of
+    // pipes.
     for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {
         let line = "KID hold-stdout 3000 7; echo; echo {}";
         let ended =

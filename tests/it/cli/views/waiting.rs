@@ -1,4 +1,5 @@
-//! Output that waits: how much of it in memory, where the rest is, who may read it, and that it goes.
+//! Output that waits: how much of it in memory, where the rest is, who may read it, and that it
+//! goes.
 
 use std::fs;
 #[cfg(any(target_os = "linux", windows))]

@@ -9,7 +9,8 @@ use minder::{Command, ErrorKind, Stdio};
 use super::super::{listed, set_path};
 use crate::kit::{TESTKID, alone, said};
 
-/// Shows what testkid gets of what the batch file gets, then the first two arguments, and ends with 7.
+/// Shows what testkid gets of what the batch file gets, then the first two arguments, and ends with
+/// 7.
 fn batch(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let text =
@@ -93,7 +94,8 @@ fn what_a_batch_file_cannot_be_given_is_refused() {
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
 
-/// Dots and blanks at the end of a name are nothing to the system, which would start the batch file by itself.
+/// Dots and blanks at the end of a name are nothing to the system, which would start the batch file
+/// by itself.
 #[test]
 fn no_spelling_of_a_name_goes_past_the_rules() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Draws a line from the grammar, with what is known of it: its placeholders, and the arguments that programs must see.
+//! Draws a line from the grammar, with what is known of it: its placeholders, and the arguments
+//! that programs must see.
 
 use std::collections::HashMap;
 
@@ -87,7 +88,8 @@ const DEPTH_MAX: usize = 9;
 /// The longest line.
 const LENGTH_MAX: usize = 400;
 
-/// A program call whose arguments are known: its words as they are written, and the pieces of which each consists.
+/// A program call whose arguments are known: its words as they are written, and the pieces of which
+/// each consists.
 #[derive(Debug, Clone)]
 pub(super) struct Probe {
     pub(super) written: String,

@@ -1,5 +1,5 @@
-//! Where a drawn line runs: an empty folder, a `PATH` of harmless programs, a user that owns nothing else, bounds on
-//! everything.
+//! Where a drawn line runs: an empty folder, a `PATH` of harmless programs, a user that owns
+//! nothing else, bounds on everything.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,8 +17,8 @@ use super::values::MARK;
 /// How long a line may run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The first of the users that lines run as where the tests run as root: one that nothing else is. They cannot signal, or
-/// write, anything but their own.
+/// The first of the users that lines run as where the tests run as root: one that nothing else is.
+/// They cannot signal, or write, anything but their own.
 const USERS: u32 = 61_840;
 
 /// What all workers share: the programs, and the folder of which each has a part.

@@ -1,4 +1,5 @@
-//! The shells that lines are tried with, under each of the names that they behave differently under.
+//! The shells that lines are tried with, under each of the names that they behave differently
+//! under.
 
 use std::path::{Path, PathBuf};
 
@@ -87,7 +88,8 @@ pub(super) fn found(ground: &Ground) -> Vec<Subject> {
     subjects
 }
 
-/// Whether an evaluated value leaves its mark with this shell, and programs tell their arguments: else nothing could fail.
+/// Whether an evaluated value leaves its mark with this shell, and programs tell their arguments:
+/// else nothing could fail.
 fn works(subject: &Subject, sandbox: &mut Sandbox) -> bool {
     let mut argv = subject.head.clone();
     argv.extend(["prog a \"$1\"; eval \"$1\"".into(), "sh".into(), format!("$(:>{MARK})").into()]);

@@ -1,4 +1,5 @@
-//! What `--dry-run` and the records show of a job, pasted into a shell: no value is evaluated, and programs get the same.
+//! What `--dry-run` and the records show of a job, pasted into a shell: no value is evaluated, and
+//! programs get the same.
 
 use std::ffi::OsString;
 
@@ -68,7 +69,8 @@ fn a_line_as_it_is_shown_does_the_same_in_every_shell() {
     assert!(wrong.is_empty(), "evaluated, or handed on as something else:\n{}", wrong.join("\n"));
 }
 
-/// Whether a line with each of these values, as it is shown, hands the values on and evaluates none.
+/// Whether a line with each of these values, as it is shown, hands the values on and evaluates
+/// none.
 fn is_the_same(
     line: &str,
     meant: &str,

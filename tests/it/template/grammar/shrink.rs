@@ -1,4 +1,5 @@
-//! Makes a failure small: parts of the line are left out, and values made plain, as long as it fails.
+//! Makes a failure small: parts of the line are left out, and values made plain, as long as it
+//! fails.
 
 use std::ffi::OsString;
 use std::fmt::Write;

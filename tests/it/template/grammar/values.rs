@@ -1,4 +1,5 @@
-//! Values that leave a mark if a shell evaluates them: a file `MARK` in the folder where the line runs.
+//! Values that leave a mark if a shell evaluates them: a file `MARK` in the folder where the line
+//! runs.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -8,7 +9,8 @@ use super::super::Random;
 /// The file that an evaluated value creates.
 pub(super) const MARK: &str = "MARK";
 
-/// Values that most kinds of evaluation run: arithmetic in any shell, subscripts, `eval`, text in quotes.
+/// Values that most kinds of evaluation run: arithmetic in any shell, subscripts, `eval`, text in
+/// quotes.
 const BROAD: &str = r##"
 path[$(:>MARK)1]   psvar[$(:>MARK)1]   a[$(:>MARK)]   $(:>MARK)   `:>MARK`
 "##;

@@ -80,7 +80,8 @@ fn goals_of(rows: &Rows) -> Vec<Goal> {
     goals
 }
 
-/// Builds the program upon libuv, which is installed where it is missing: its path, and the library's version.
+/// Builds the program upon libuv, which is installed where it is missing: its path, and the
+/// library's version.
 fn libuv(bench: &Bench) -> Result<(String, String), install::Missing> {
     let build = || compile(bench, "exits_uv", &[], &["-luv"]);
     let built = match build() {

@@ -1,4 +1,5 @@
-//! Rows of CSV as `minder bench` and its opponents print them, and what is asked of them: medians and paired ratios.
+//! Rows of CSV as `minder bench` and its opponents print them, and what is asked of them: medians
+//! and paired ratios.
 
 use super::super::table::Spread;
 use anyhow::{Context, Result, bail};
@@ -75,7 +76,8 @@ impl Row {
 }
 
 impl Rows {
-    /// Reads what a program printed; the columns are known by their order, which the head has to confirm.
+    /// Reads what a program printed; the columns are known by their order, which the head has to
+    /// confirm.
     pub(crate) fn read(text: &str) -> Result<Self> {
         let mut lines = text.lines();
         let head = lines.next().context("no rows, not even the names of columns")?;

@@ -1,4 +1,5 @@
-//! One wait for one of many objects: minder's front beside the bare call and other event loops, and all mechanisms.
+//! One wait for one of many objects: minder's front beside the bare call and other event loops, and
+//! all mechanisms.
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, costs, grouped, minder, rows};

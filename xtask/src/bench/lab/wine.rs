@@ -1,6 +1,7 @@
-//! `minder bench` as built for Windows, under Wine. Its times say nothing about Windows, so only ratios are told: between
-//! mechanisms in the same round, and from size to size. They are of wall time with everything on one processor: what Wine's
-//! server does for a program is in no CPU time of that program.
+//! `minder bench` as built for Windows, under Wine. Its times say nothing about Windows, so only
+//! ratios are told: between mechanisms in the same round, and from size to size. They are of wall
+//! time with everything on one processor: what Wine's server does for a program is in no CPU time
+//! of that program.
 
 use super::goals::{self, Aim, Goal};
 use super::{Answer, Bench, Point, Question, Rows, chart, grouped, rows};

@@ -150,7 +150,8 @@ fn compare(bench: &Bench, scene: &Scene<'_>, all: &[Contestant]) -> Result<Answe
     Ok(Answer { table: table(&contestants, &rows), remarks, csv: csv(&rows)? })
 }
 
-/// Three small jobs: a flag that is not known, or a view that is not there, shows before anything is measured.
+/// Three small jobs: a flag that is not known, or a view that is not there, shows before anything
+/// is measured.
 fn trial(bench: &Bench, scene: &Scene<'_>, who: Contestant) -> Result<()> {
     let seen = scene.run(&who.play(bench, scene, 3, 10_000)?)?;
     let verdict = Verdict::parse(&seen.told)?;

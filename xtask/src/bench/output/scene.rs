@@ -1,7 +1,8 @@
 //! Runs `feeder | runner | reader` in private folders, and looks at the runner meanwhile.
 //!
-//! The runner's own processor time is that of its whole tree (`wait4`) less what the children say that they spent. It is
-//! not read from `/proc`: what happens between two looks, as a shell for each job, would be missed.
+//! The runner's own processor time is that of its whole tree (`wait4`) less what the children say
+//! that they spent. It is not read from `/proc`: what happens between two looks, as a shell for
+//! each job, would be missed.
 
 use super::super::meter::{self, Cost};
 use super::super::peers::Peers;
@@ -53,7 +54,8 @@ pub(super) struct Seen {
     pub(super) wall: Duration,
     /// Processor time of the runner without its children's.
     pub(super) runner_us: f64,
-    /// How many children, or feeders, said what they spent: all, or `runner_us` holds the others' time.
+    /// How many children, or feeders, said what they spent: all, or `runner_us` holds the others'
+    /// time.
     pub(super) tellers: usize,
     pub(super) peak: Peak,
     /// What the reader said.
@@ -183,9 +185,9 @@ impl Peak {
     }
 }
 
-/// Looks at the processes below the meter that are not jobs, and at the files that stand in `folders` or are open in one
-/// of these processes without a name. Memory counts only of processes that the last look saw too: a child on its way to
-/// its program is still a copy of the runner.
+/// Looks at the processes below the meter that are not jobs, and at the files that stand in
+/// `folders` or are open in one of these processes without a name. Memory counts only of processes
+/// that the last look saw too: a child on its way to its program is still a copy of the runner.
 fn look(meter: u32, folders: &Path, known: &mut HashSet<String>) -> Peak {
     let mut seen = Peak::default();
     let mut now = HashSet::new();
@@ -214,7 +216,8 @@ fn look(meter: u32, folders: &Path, known: &mut HashSet<String>) -> Peak {
     seen
 }
 
-/// The length of every file in KiB, by what identifies it. Not its blocks: a file system may give a young file none.
+/// The length of every file in KiB, by what identifies it. Not its blocks: a file system may give a
+/// young file none.
 type Files = HashMap<String, f64>;
 
 fn kib(of: &std::fs::Metadata) -> f64 {
@@ -231,8 +234,8 @@ fn named(folder: &Path, files: &mut Files) {
     }
 }
 
-/// Open files that were unlinked or never had a name, files in memory among them. One that several processes hold counts
-/// once, by its inode.
+/// Open files that were unlinked or never had a name, files in memory among them. One that several
+/// processes hold counts once, by its inode.
 fn nameless(pid: &str, files: &mut Files) {
     for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
         let Ok(name) = std::fs::read_link(entry.path()) else { continue };

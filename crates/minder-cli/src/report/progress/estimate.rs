@@ -1,7 +1,9 @@
-//! How long the rest of a run takes: from the rate of completions of late, and from the age of the jobs that run.
+//! How long the rest of a run takes: from the rate of completions of late, and from the age of the
+//! jobs that run.
 //!
-//! Time comes in as data. A job that runs counts as a part of a completion, as far as its age is a part of what jobs take
-//! here; else jobs that start and end together would look like standstill and rush in turn.
+//! Time comes in as data. A job that runs counts as a part of a completion, as far as its age is a
+//! part of what jobs take here; else jobs that start and end together would look like standstill
+//! and rush in turn.
 
 use std::time::Duration;
 
@@ -13,7 +15,8 @@ const CREDIT_MAX: f64 = 0.95;
 const CREDIT_UNKNOWN: f64 = 0.5;
 /// A job that is older than most become goes on for this part of its age.
 const OVERDUE: f64 = 0.3;
-/// At the end places become free one by one: that costs this part of a job, the less the fewer places there are.
+/// At the end places become free one by one: that costs this part of a job, the less the fewer
+/// places there are.
 const ENDING: f64 = 0.3;
 /// What takes longer than this cannot be told.
 const TOLD_MAX: f64 = 1000.0 * 86_400.0;
@@ -108,7 +111,8 @@ impl Estimate {
         let (Some(first), Some(last)) = (parts().next(), parts().next_back()) else {
             return unknown * CREDIT_UNKNOWN;
         };
-        // Younger ones go on as the known ones do: with the same age where all began together, else evenly down to nothing.
+        // Younger ones go on as the known ones do: with the same age where all began together, else evenly
+        // down to nothing.
         let step = (first - last) / (sample.ages.len().max(2) - 1) as f64;
         let begun = if step > 0.0 { (last / step).min(unknown) } else { unknown };
         let younger = (begun * last - step * begun * begun / 2.0).clamp(0.0, unknown * CREDIT_MAX);

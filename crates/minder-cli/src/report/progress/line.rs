@@ -40,7 +40,8 @@ const PERCENT: u8 = 5;
 /// How a part of a line is painted.
 type Colour = fn(Paint, &str) -> String;
 
-/// A part of a line. What matters least goes first where there is no room: that of the highest rank.
+/// A part of a line. What matters least goes first where there is no room: that of the highest
+/// rank.
 struct Part {
     rank: u8,
     text: String,
@@ -137,7 +138,8 @@ pub(super) fn jobs(view: &View, most: usize, look: &Look) -> Vec<String> {
     shown.iter().zip(&ages).enumerate().map(line).collect()
 }
 
-/// A time that goes by, as a glance takes it in: `12 s`, `4 min 7 s`, `34 min`, `2 h 5 min`, `3 d 4 h`.
+/// A time that goes by, as a glance takes it in: `12 s`, `4 min 7 s`, `34 min`, `2 h 5 min`, `3 d 4
+/// h`.
 pub(super) fn coarse(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

@@ -1,4 +1,5 @@
-//! Jobs that run far longer than the others: said once of each, so that nobody waits for a job that hangs.
+//! Jobs that run far longer than the others: said once of each, so that nobody waits for a job that
+//! hangs.
 
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ pub(crate) struct Slow {
 }
 
 impl Slow {
-    /// Looks at the jobs that run, by number and age, the oldest first; `median` is what those took that ended. Returns a
-    /// line for each that is to be told of. `name` is asked for those alone.
+    /// Looks at the jobs that run, by number and age, the oldest first; `median` is what those took
+    /// that ended. Returns a line for each that is to be told of. `name` is asked for those
+    /// alone.
     pub(crate) fn look(
         &mut self,
         running: impl IntoIterator<Item = (u64, Duration)>,

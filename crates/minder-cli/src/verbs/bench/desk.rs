@@ -1,4 +1,5 @@
-//! What stands beside a measurement: the signals, the limit of descriptors, and the line that says how far it is.
+//! What stands beside a measurement: the signals, the limit of descriptors, and the line that says
+//! how far it is.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::process::ExitCode;
@@ -36,7 +37,8 @@ impl Desk {
     /// # Errors
     /// Those of [`Guard::enter`].
     pub(crate) fn enter() -> Result<Self> {
-        // Nothing is left behind that guardians would have to kill, but by mechanisms that are measured: they end it.
+        // Nothing is left behind that guardians would have to kill, but by mechanisms that are measured:
+        // they end it.
         let guard = Guard::enter(&GuardOptions::new().guardians(false))?;
         let (_, descriptors) = guard.raise_descriptors()?;
         let (watched, pace) = (stderr().is_terminal(), Pace::default());
@@ -63,8 +65,9 @@ impl Desk {
         self.ended.is_some()
     }
 
-    /// Does what may wait for somebody else, as the opening of a pipe waits for its reader, in a thread of its own. `None`
-    /// when somebody asks for an end, or once more for it, before it is done; the thread then ends with the process.
+    /// Does what may wait for somebody else, as the opening of a pipe waits for its reader, in a
+    /// thread of its own. `None` when somebody asks for an end, or once more for it, before it
+    /// is done; the thread then ends with the process.
     pub(in crate::verbs::bench) fn patiently<T: Send + 'static>(
         &mut self,
         act: impl FnOnce() -> T + Send + 'static,
@@ -137,8 +140,8 @@ struct Pace {
 }
 
 impl Pace {
-    /// What is left from this point on; `None` at the beginning. Points that were not measured yet take as long as the
-    /// others did on the whole.
+    /// What is left from this point on; `None` at the beginning. Points that were not measured yet
+    /// take as long as the others did on the whole.
     fn left(&self, place: usize, round: u32) -> Option<Duration> {
         let known = self.took.iter().flatten();
         let (sum, count) = known.fold((Duration::ZERO, 0), |(sum, count), took| (sum + *took, count + 1));

@@ -8,7 +8,8 @@ use minder::lab::{self, Exits};
 use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge, note, points};
 use crate::flags::ExitFlags;
 
-/// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children have to be replaced often.
+/// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children
+/// have to be replaced often.
 const EXITS_MIN: usize = 20;
 const EXITS_MAX: usize = 200;
 /// How many children are started between two looks for Ctrl-C.

@@ -142,7 +142,8 @@ impl<'a> Results<'a> {
         table.finish()
     }
 
-    /// The medians of CPU time, or of wall time where CPU time is too coarse to be drawn; a panel for each kind.
+    /// The medians of CPU time, or of wall time where CPU time is too coarse to be drawn; a panel
+    /// for each kind.
     pub(super) fn chart(&self, rounds: u32) -> Chart {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let note = self.subject.note.map(|note| format!(" ({note})")).unwrap_or_default();
@@ -233,7 +234,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Nanoseconds as people write them, with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`, `1.45 ms`.
+/// Nanoseconds as people write them, with three digits: `412 ns`, `1.23 us`, `12.3 us`, `130 us`,
+/// `1.45 ms`.
 fn cost(ns: f64) -> String {
     let (value, unit) = match ns {
         ..999.5 => return format!("{:.0} ns", ns.max(0.0)),

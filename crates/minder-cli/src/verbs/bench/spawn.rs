@@ -10,7 +10,8 @@ use super::{Desk, Figure, Subject, at_least, chosen, command, conduct, judge, no
 use crate::flags::SpawnFlags;
 use crate::report::{explain, say};
 
-/// How many starts one measurement counts: no more than that, fewer when the time is over, but some.
+/// How many starts one measurement counts: no more than that, fewer when the time is over, but
+/// some.
 const SPAWNS_MAX: u64 = 100;
 const SPAWNS_MIN: u64 = 5;
 const TIME: Duration = at_least(64, Duration::from_millis(500));

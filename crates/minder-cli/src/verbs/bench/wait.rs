@@ -10,13 +10,13 @@ use super::{Desk, Figure, Point, Subject, at_least, chosen, conduct, note, point
 use crate::flags::WaitFlags;
 use crate::report::chart::Curve;
 
-/// How long one measurement lasts, and how many waits it has at least, unless they take too long. Where CPU time goes on in
-/// steps that can be seen, a measurement has so many of them.
+/// How long one measurement lasts, and how many waits it has at least, unless they take too long.
+/// Where CPU time goes on in steps that can be seen, a measurement has so many of them.
 const TIME: Duration = at_least(16, Duration::from_millis(30));
 const WAITS_MIN: u64 = 50;
 const TIME_MAX: Duration = Duration::from_secs(1);
-/// How long the signal and the reset alone are measured, and how often: the least counts, so that what else the machine does
-/// in these moments is not taken off.
+/// How long the signal and the reset alone are measured, and how often: the least counts, so that
+/// what else the machine does in these moments is not taken off.
 const REST_TIME: Duration = at_least(8, Duration::from_millis(1));
 const RESTS: usize = if REST_TIME.as_millis() > 1 { 2 } else { 8 };
 /// Waits before anything is measured: threads find their processors, memory comes into caches.

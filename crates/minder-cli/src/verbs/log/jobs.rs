@@ -139,8 +139,8 @@ fn how(ended: &JobFinished) -> String {
     }
 }
 
-/// The last lines of what a failed job wrote, or why it was not started. Those of its standard output come first, with a mark
-/// where there are both.
+/// The last lines of what a failed job wrote, or why it was not started. Those of its standard
+/// output come first, with a mark where there are both.
 fn tail(ended: &JobFinished) -> Vec<String> {
     if let Some(error) = &ended.error {
         return vec![error.clone()];

@@ -1,7 +1,7 @@
 //! All runs: one line each, newest first.
 //!
-//! The journal of a run may be long. Where one attempt has ended by itself, its last line says all; else the ends are
-//! counted while they are read, in memory that does not grow with them.
+//! The journal of a run may be long. Where one attempt has ended by itself, its last line says all;
+//! else the ends are counted while they are read, in memory that does not grow with them.
 
 use std::io::Write;
 use std::path::Path;

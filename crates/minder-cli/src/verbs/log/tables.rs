@@ -102,7 +102,8 @@ mod with {
         written.with_context(about)
     }
 
-    /// Puts all that is known of these runs into a database. One that cannot be read is named and left out.
+    /// Puts all that is known of these runs into a database. One that cannot be read is named and
+    /// left out.
     fn fill(database: &Database, folders: &[PathBuf]) -> Result<()> {
         for folder in folders {
             let run = match read(folder) {

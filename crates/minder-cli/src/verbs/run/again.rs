@@ -39,7 +39,8 @@ impl Again {
         }
     }
 
-    /// The last job that may be passed over; those behind it are passed over one by one, as they come.
+    /// The last job that may be passed over; those behind it are passed over one by one, as they
+    /// come.
     pub(super) fn last(&self) -> u64 {
         self.done().last().unwrap_or(0)
     }
@@ -68,8 +69,8 @@ impl Again {
     }
 }
 
-/// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments. What cannot be read is not
-/// known.
+/// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments.
+/// What cannot be read is not known.
 pub(super) fn costs(plan: &Plan) -> HashMap<u64, f32> {
     let words: Vec<OsBytes> = plan.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();

@@ -30,7 +30,8 @@ impl Ask {
         Ok(Self { template: template.clone(), terminal, answers, progress: progress.clone() })
     }
 
-    /// Whether the job may run: `y`, or `Y`, with whatever behind it. The end of the answers is a no to all that is left.
+    /// Whether the job may run: `y`, or `Y`, with whatever behind it. The end of the answers is a
+    /// no to all that is left.
     pub(super) fn ask(&mut self, task: &Task) -> bool {
         let job = Job { columns: task.columns(), number: task.number, ..Job::default() };
         let question = format!("{} ?...", self.template.display(&job));

@@ -1,6 +1,7 @@
 //! One loop's jobs that just ended: gathered, so that many small ones cost few calls.
 //!
-//! What they wrote is safe in the loop's file, and their rows are in the record, before any of it is shown.
+//! What they wrote is safe in the loop's file, and their rows are in the record, before any of it
+//! is shown.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,8 @@ use minder_os::files::read_at;
 use super::output::{Finished, Own, Piece, Place, Store};
 use super::tags::Marks;
 
-/// How many bytes are gathered before they are written. A job of one line costs no call of its own then.
+/// How many bytes are gathered before they are written. A job of one line costs no call of its own
+/// then.
 const FULL: usize = 32 << 10;
 
 /// See the module.
@@ -173,8 +175,8 @@ impl Batch {
         self.jobs.is_empty()
     }
 
-    /// Whether it is time to write it out: many bytes, or as many jobs as run at once, so that no more than these are
-    /// ever seen twice.
+    /// Whether it is time to write it out: many bytes, or as many jobs as run at once, so that no
+    /// more than these are ever seen twice.
     pub(super) fn is_full(&self, jobs: usize) -> bool {
         self.bytes.len() >= FULL || self.jobs.len() >= jobs
     }

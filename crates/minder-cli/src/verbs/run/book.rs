@@ -29,7 +29,8 @@ pub(super) struct Book {
     joblog: Option<Joblog>,
     sync: bool,
     quiet: bool,
-    /// Where output waits: the run's folder, or one of this run's own in a folder of the user's choice.
+    /// Where output waits: the run's folder, or one of this run's own in a folder of the user's
+    /// choice.
     folder: PathBuf,
     /// Whether output of an earlier attempt is still to be shown or made again.
     owes: bool,
@@ -159,8 +160,8 @@ impl Book {
         Ok((book, left))
     }
 
-    /// The folder for output that waits. In one of the user's choice a run with a record has a folder of its own, which
-    /// the record names.
+    /// The folder for output that waits. In one of the user's choice a run with a record has a
+    /// folder of its own, which the record names.
     fn make_folder(&self, plan: &Plan) -> Result<PathBuf> {
         let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
             (Some(tmpdir), Some(record)) => (tmpdir, record),
@@ -205,7 +206,8 @@ impl Book {
         &self.folder
     }
 
-    /// What names of files with output begin with, where they have names: those of `kind`, of one loop.
+    /// What names of files with output begin with, where they have names: those of `kind`, of one
+    /// loop.
     pub(super) fn name(&self, kind: &str, place: usize) -> Option<String> {
         let record = self.record.as_ref()?;
         Some(format!("{kind}-{}-{place}", record.attempt()))
@@ -254,8 +256,8 @@ impl Book {
         self.append(&rows)
     }
 
-    /// The run is over. `shown` says that all that its record keeps was shown. What fails here costs no output and no row
-    /// of a job.
+    /// The run is over. `shown` says that all that its record keeps was shown. What fails here
+    /// costs no output and no row of a job.
     pub(super) fn close(&self, over: AttemptFinished, shown: bool) {
         if let Some(record) = &self.record {
             if over.why.as_deref() == Some(FAILED) && record.is_unused() {

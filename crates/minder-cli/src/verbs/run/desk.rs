@@ -16,7 +16,8 @@ use crate::report::{Progress, Slow, View, count, say_if_heard};
 /// How often signals are looked at where they cannot be waited for.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How long the loops may take when all jobs should be dead: longer than a set waits for one that cannot be killed.
+/// How long the loops may take when all jobs should be dead: longer than a set waits for one that
+/// cannot be killed.
 const LATE: Duration = Duration::from_secs(7);
 
 /// Where the main thread sits.
@@ -37,8 +38,8 @@ impl Desk {
         Ok(Self { poller, loops: count(), busy: count(), rests: AtomicBool::new(false) })
     }
 
-    /// Runs a loop and tells the main thread of its end, be it by a panic. Whoever ends last does the rest: the main thread
-    /// takes signals meanwhile.
+    /// Runs a loop and tells the main thread of its end, be it by a panic. Whoever ends last does
+    /// the rest: the main thread takes signals meanwhile.
     pub(super) fn attend<T>(&self, work: impl FnOnce() -> T, rest: impl FnOnce()) -> T {
         struct Leave<'a>(&'a Desk);
         impl Drop for Leave<'_> {
@@ -167,11 +168,13 @@ impl Watch {
 struct Wishes {
     first: Option<Signal>,
     killed: bool,
-    /// When the loops are no longer waited for: one may hang in a write to somebody who does not read.
+    /// When the loops are no longer waited for: one may hang in a write to somebody who does not
+    /// read.
     give_up_at: Option<Instant>,
 }
 
-/// The first wish to end asks the jobs, the second kills them, the third no longer waits for those that cannot be killed.
+/// The first wish to end asks the jobs, the second kills them, the third no longer waits for those
+/// that cannot be killed.
 fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes) {
     match signal {
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if wishes.first.is_none() => {
@@ -202,7 +205,8 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
     }
 }
 
-/// How long a stop waits for jobs to stand still: a shell is not kept waiting by a loop that hangs in a write.
+/// How long a stop waits for jobs to stand still: a shell is not kept waiting by a loop that hangs
+/// in a write.
 const STOPPING: Duration = Duration::from_secs(1);
 
 /// Ctrl-Z: the jobs stand still, then we do, and when we are let go on so are they.

@@ -1,18 +1,21 @@
-//! Gates: what may hold back the next start, and what may end or suspend a job, by how busy the machine is.
+//! Gates: what may hold back the next start, and what may end or suspend a job, by how busy the
+//! machine is.
 //!
 //! How a run uses them:
 //!
-//! 1. [`jobserver::find`] before anything else is opened and before the guard is entered: the build that we are a part of may
-//!    have left us descriptors, and their numbers must not be taken by others. [`jobserver::job_environment`] says what
-//!    the jobs' environment must not promise.
-//! 2. [`Gate::new`] with the [`Conditions`] of the plan: what this machine cannot tell, or can never fulfil, is an error here,
-//!    before any job.
-//! 3. [`Gates::start`] with a [`Control`] over the crew, when threads may run. Its thread looks once a second, and sooner when
-//!    a start waits for an answer that is asked for each start. [`Tokens::start`] likewise, with what was found.
-//! 4. Right before each start, [`Admission::admit`]. `None`: put the job back, and wait to be woken. A [`Permit`] is kept as
-//!    long as the job runs, and dropped at its end.
-//! 5. Dropped, both stop; tokens go back with their permits. [`Tokens::give_back`] is for an end that drops nothing
-//!    (`process::exit`). Only SIGKILL of the runner loses tokens: nobody else knows of them.
+//! 1. [`jobserver::find`] before anything else is opened and before the guard is entered: the build
+//!    that we are a part of may have left us descriptors, and their numbers must not be taken by
+//!    others. [`jobserver::job_environment`] says what the jobs' environment must not promise.
+//! 2. [`Gate::new`] with the [`Conditions`] of the plan: what this machine cannot tell, or can
+//!    never fulfil, is an error here, before any job.
+//! 3. [`Gates::start`] with a [`Control`] over the crew, when threads may run. Its thread looks
+//!    once a second, and sooner when a start waits for an answer that is asked for each start.
+//!    [`Tokens::start`] likewise, with what was found.
+//! 4. Right before each start, [`Admission::admit`]. `None`: put the job back, and wait to be
+//!    woken. A [`Permit`] is kept as long as the job runs, and dropped at its end.
+//! 5. Dropped, both stop; tokens go back with their permits. [`Tokens::give_back`] is for an end
+//!    that drops nothing (`process::exit`). Only SIGKILL of the runner loses tokens: nobody else
+//!    knows of them.
 //!
 //! What holds a start back, and what does not:
 //!
@@ -25,11 +28,12 @@
 //! | `--limit COMMAND` | unless it exits with 0 | asked before each start; exit 2 kills the youngest job |
 //! | `--limit 'io N'` | while a disk is busy for N % of the time | at most one job more a second |
 //!
-//! Load, swapping and disks are not ours alone: when no job of ours has run for [`PATIENCE`] because of them, one may start.
-//! Memory and `--limit` are waited for without end: who asks for them wants nothing started before they allow it.
+//! Load, swapping and disks are not ours alone: when no job of ours has run for [`PATIENCE`]
+//! because of them, one may start. Memory and `--limit` are waited for without end: who asks for
+//! them wants nothing started before they allow it.
 //!
-//! Jobs that end are replaced without a wait while the gate is open, so that short jobs are not slowed down to one look's
-//! worth a second; only growth is bounded.
+//! Jobs that end are replaced without a wait while the gate is open, so that short jobs are not
+//! slowed down to one look's worth a second; only growth is bounded.
 
 pub(crate) mod jobserver;
 mod readings;
@@ -159,7 +163,8 @@ impl Gate {
     /// Makes it, and reads once all that will be needed.
     ///
     /// # Errors
-    /// This system does not tell what a condition is about, or this machine has less memory than is asked for.
+    /// This system does not tell what a condition is about, or this machine has less memory than is
+    /// asked for.
     pub(crate) fn new(conditions: Conditions, readings: Box<dyn Readings>) -> Result<Self> {
         let (swaps, disks) = (Span::default(), Span::default());
         let (told, fresh) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! One loop's part: from a job to a command, from an event to the screen and the record, from an end to the tally.
+//! One loop's part: from a job to a command, from an event to the screen and the record, from an
+//! end to the tally.
 
 mod launch;
 mod hear;
@@ -47,10 +48,11 @@ pub(super) struct Hand<'a> {
     held: held::Queue,
     /// By slot.
     running: Vec<Option<Running>>,
-    /// The slots of the jobs that run here, by number. With these lists a wait costs what waits, not what runs.
+    /// The slots of the jobs that run here, by number. With these lists a wait costs what waits,
+    /// not what runs.
     here: HashMap<u64, usize>,
-    /// Slots of jobs with lines that wait for the screen, that are to be fed again, and that have no time-out yet. What
-    /// ended meanwhile is passed over.
+    /// Slots of jobs with lines that wait for the screen, that are to be fed again, and that have
+    /// no time-out yet. What ended meanwhile is passed over.
     lined_up: BTreeSet<usize>,
     hungry: BTreeSet<usize>,
     untimed: BTreeSet<usize>,

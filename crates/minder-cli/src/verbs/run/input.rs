@@ -1,8 +1,8 @@
-//! The jobs of a run, as the input yields them. They are numbered here; those that do not run this time are counted and
-//! passed over.
+//! The jobs of a run, as the input yields them. They are numbered here; those that do not run this
+//! time are counted and passed over.
 //!
-//! Where a read may block, a thread of its own reads, since no loop must wait for it. It stops when `AHEAD_MAX` bytes wait,
-//! and goes on when half of them are taken.
+//! Where a read may block, a thread of its own reads, since no loop must wait for it. It stops when
+//! `AHEAD_MAX` bytes wait, and goes on when half of them are taken.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -195,8 +195,8 @@ impl Input {
         self.early
     }
 
-    /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block for ever, and ends with
-    /// the process.
+    /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block
+    /// for ever, and ends with the process.
     pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
         if let Some(pipe) = &self.pipe {
             let (pipe, crew) = (Arc::clone(pipe), Arc::clone(crew));
@@ -283,7 +283,8 @@ impl Input {
     fn each_part(&self, pipe: &Arc<Pipe>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
         let its = Arc::clone(pipe);
-        // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for ever.
+        // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for
+        // ever.
         detach("minder-input", move || {
             its.read(move || {
                 // A ring that finds one before it says the same.

@@ -1,8 +1,9 @@
-//! Output that earlier attempts kept and did not show: found again, and looked at before anything is read.
+//! Output that earlier attempts kept and did not show: found again, and looked at before anything
+//! is read.
 //!
-//! Files may be gone, too short, or not ours: the machine went down before their data were on the disk, a cleaner
-//! emptied the folder of `--tmpdir`, or another user made something of that name there. That costs the jobs that wrote
-//! them and no others.
+//! Files may be gone, too short, or not ours: the machine went down before their data were on the
+//! disk, a cleaner emptied the folder of `--tmpdir`, or another user made something of that name
+//! there. That costs the jobs that wrote them and no others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -36,8 +37,9 @@ pub(super) struct Kept {
     pub(super) lost: JobSet,
 }
 
-/// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on stderr. They are taken
-/// out of `progress`, so that they run again, unless `plan` or `mode` say otherwise.
+/// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on
+/// stderr. They are taken out of `progress`, so that they run again, unless `plan` or `mode` say
+/// otherwise.
 pub(super) fn read(folder: &Path, progress: &mut RunState, mode: Mode, plan: &Plan) -> Kept {
     let mut all_args = std::mem::take(&mut progress.unshown_args);
     let unshown = std::mem::take(&mut progress.unshown);
@@ -76,7 +78,8 @@ pub(super) fn read(folder: &Path, progress: &mut RunState, mode: Mode, plan: &Pl
     Kept { unshown: found, lost: lost.jobs }
 }
 
-/// Folders outside of the run's own in which its output lies: those that have a name that a run gives, and are ours.
+/// Folders outside of the run's own in which its output lies: those that have a name that a run
+/// gives, and are ours.
 pub(super) fn elsewhere(folder: &Path, progress: &RunState) -> Vec<PathBuf> {
     let run = folder.file_name().unwrap_or_default();
     let folders = progress.outputs.iter().map(|(attempt, folder)| (attempt, PathBuf::from(folder.to_os())));

@@ -7,12 +7,14 @@ use minder::{Chunk, Stream};
 use super::stage::Stage;
 use super::tags::{Marker, Marks};
 
-/// The longest line that waits for its end in memory. A longer one has the screen for itself until it ends.
+/// The longest line that waits for its end in memory. A longer one has the screen for itself until
+/// it ends.
 const LINE_MAX: usize = 1 << 20;
 /// The least that is kept of a line, however many jobs there are.
 const LINE_MIN: usize = 4 << 10;
 
-/// How much of an unfinished line each output of each job may keep, so that all together keep half of the bound.
+/// How much of an unfinished line each output of each job may keep, so that all together keep half
+/// of the bound.
 pub(super) fn line_max(buffer: usize, degree: usize) -> usize {
     (buffer / degree.max(1) / 4).clamp(LINE_MIN, LINE_MAX)
 }
@@ -22,9 +24,11 @@ pub(super) fn line_max(buffer: usize, degree: usize) -> usize {
 pub(super) struct Lines {
     /// The beginning of a line, of each output.
     begun: [Vec<u8>; 2],
-    /// Which outputs have a line under way that was partly shown: the job has the screen until it ends.
+    /// Which outputs have a line under way that was partly shown: the job has the screen until it
+    /// ends.
     under_way: [bool; 2],
-    /// What came while another job's long line had the screen. The set charges it until it is shown.
+    /// What came while another job's long line had the screen. The set charges it until it is
+    /// shown.
     queued: VecDeque<(Stream, Chunk)>,
 }
 
@@ -61,7 +65,8 @@ impl Lines {
         }
     }
 
-    /// Shows what had to wait, as far as it may be shown now. Says whether the screen was given back.
+    /// Shows what had to wait, as far as it may be shown now. Says whether the screen was given
+    /// back.
     pub(super) fn go_on(&mut self, pen: &mut Pen<'_>) -> bool {
         let mut released = false;
         while let Some((stream, chunk)) = self.queued.pop_front() {
@@ -76,8 +81,8 @@ impl Lines {
         released
     }
 
-    /// Ends what was shown of lines without their ends, and gives the screen back: the job runs again, perhaps much later or
-    /// never. Says whether it had the screen.
+    /// Ends what was shown of lines without their ends, and gives the screen back: the job runs
+    /// again, perhaps much later or never. Says whether it had the screen.
     pub(super) fn give_back(&mut self, pen: &mut Pen<'_>) -> bool {
         let mut had = false;
         for stream in [Stream::Stdout, Stream::Stderr] {
@@ -106,7 +111,8 @@ impl Lines {
         self.queued.clear();
     }
 
-    /// Shows the whole lines of `bytes`, and what goes on from there; `None` if another job has the screen.
+    /// Shows the whole lines of `bytes`, and what goes on from there; `None` if another job has the
+    /// screen.
     fn show(&mut self, stream: Stream, bytes: &[u8], pen: &mut Pen<'_>) -> Option<bool> {
         let begun = &mut self.begun[stream as usize];
         let under_way = self.under_way[stream as usize];

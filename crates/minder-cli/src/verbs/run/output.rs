@@ -1,4 +1,5 @@
-//! What a job wrote, while it waits to be shown: parts of a loop's batch, of its file, or of files of their own.
+//! What a job wrote, while it waits to be shown: parts of a loop's batch, of its file, or of files
+//! of their own.
 
 use std::fs::File;
 use std::io;
@@ -81,7 +82,8 @@ impl From<Spilled> for Own {
     }
 }
 
-/// The file of one loop, in which small outputs wait. It grows at its end; when nothing waits in it, it begins anew.
+/// The file of one loop, in which small outputs wait. It grows at its end; when nothing waits in
+/// it, it begins anew.
 #[derive(Debug)]
 pub(super) struct Store {
     folder: PathBuf,
@@ -142,8 +144,8 @@ impl Store {
         Ok(file)
     }
 
-    /// Makes the names of files in its folder survive the machine: fsync(2) of a file does not. Not every system lets a
-    /// folder be opened: then they do so without.
+    /// Makes the names of files in its folder survive the machine: fsync(2) of a file does not. Not
+    /// every system lets a folder be opened: then they do so without.
     pub(super) fn sync_folder(&self) -> io::Result<()> {
         File::open(&self.folder).map_or(Ok(()), |folder| folder.sync_all())
     }
@@ -155,7 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// What waits is shown by whichever loop has the screen, while the loop that owns the file goes on.
+    /// What waits is shown by whichever loop has the screen, while the loop that owns the file goes
+    /// on.
     #[test]
     fn what_is_read_meanwhile_does_not_move_what_is_appended() {
         const BYTES: &[u8] = b"four";

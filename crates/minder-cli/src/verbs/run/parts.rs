@@ -22,7 +22,8 @@ pub(super) struct Parts {
     pub(super) values: Values,
     /// Whether a value is the command, so that a job without one cannot be.
     pub(super) runs_values: bool,
-    /// For a file with the part: this path with the job's number behind it. It takes the place of the first value.
+    /// For a file with the part: this path with the job's number behind it. It takes the place of
+    /// the first value.
     pub(super) name: Option<PathBuf>,
     /// The part whose values are not there yet.
     pub(super) held: Option<Part>,
@@ -46,7 +47,8 @@ impl Values {
         }
     }
 
-    /// Has them read ahead, if reading may block. Returns what a thread is to read, and where it puts that.
+    /// Has them read ahead, if reading may block. Returns what a thread is to read, and where it
+    /// puts that.
     pub(super) fn read_ahead(&mut self) -> Option<(Box<Opened>, SyncSender<Result<Arguments>>)> {
         match std::mem::replace(self, Self::None) {
             Self::Here(opened) if opened.blocks => {

@@ -1,10 +1,13 @@
-//! Input for the jobs: standard input, or files, given out in parts. A part is never cut within a record.
+//! Input for the jobs: standard input, or files, given out in parts. A part is never cut within a
+//! record.
 //!
-//! One thread reads and cuts, and stays little ahead of the jobs. A block of input is read into once; jobs get pieces of it,
-//! and it is used again when none is left. What a job has not read holds its block, so that a retry can have the same bytes.
+//! One thread reads and cuts, and stays little ahead of the jobs. A block of input is read into
+//! once; jobs get pieces of it, and it is used again when none is left. What a job has not read
+//! holds its block, so that a retry can have the same bytes.
 //!
-//! There are two ways of giving out. By *parts*: each has a job of its own, and is all there when the job begins. By *streams*:
-//! a fixed number of jobs, each of which gets what falls to it while it runs.
+//! There are two ways of giving out. By *parts*: each has a job of its own, and is all there when
+//! the job begins. By *streams*: a fixed number of jobs, each of which gets what falls to it while
+//! it runs.
 
 mod buffer;
 mod column;
@@ -44,7 +47,8 @@ use self::split::Splitter;
 
 /// The size of a block where none is asked for.
 pub(super) const BLOCK: u64 = 1 << 20;
-/// The largest record: a block grows until it holds one. GNU parallel takes all the memory there is.
+/// The largest record: a block grows until it holds one. GNU parallel takes all the memory there
+/// is.
 const RECORD_MAX: usize = 1 << 30;
 /// The longest header.
 const HEADER_MAX: usize = 16 << 20;
@@ -54,7 +58,8 @@ const READY_MAX: usize = 2;
 const SPANS_MAX: usize = 256;
 /// Blocks beside those that jobs hold: those that wait, and the one that is read into.
 const BLOCKS_OWN: usize = READY_MAX + 1;
-/// How many blocks there are where all jobs get the same: the slowest job decides when one is used again.
+/// How many blocks there are where all jobs get the same: the slowest job decides when one is used
+/// again.
 const TEE_BLOCKS: usize = 4;
 /// How much is read at once where input is not cut into blocks.
 const READ: usize = 256 << 10;
@@ -70,7 +75,8 @@ pub(super) struct PipePlan {
     pub(super) block: Block,
     /// Records in a chunk, instead of as many as a block has: `-N` times `-L`.
     pub(super) records: Option<NonZeroU64>,
-    /// What a record begins and ends with; a line end if neither is said. Escapes are resolved: see [`unescape`].
+    /// What a record begins and ends with; a line end if neither is said. Escapes are resolved: see
+    /// [`unescape`].
     pub(super) start: Option<Vec<u8>>,
     pub(super) end: Option<Vec<u8>>,
     /// Whether these two are regular expressions.
@@ -225,8 +231,8 @@ pub(super) enum More {
 }
 
 impl Pipe {
-    /// Checks the plan. `slots` is how many jobs run at once, and how many streams there are: they have to run all at once,
-    /// or a `--tee` would wait for those that do not.
+    /// Checks the plan. `slots` is how many jobs run at once, and how many streams there are: they
+    /// have to run all at once, or a `--tee` would wait for those that do not.
     pub(super) fn open(mut plan: PipePlan, source: PipeSource, slots: usize) -> Result<Arc<Self>> {
         let slots = slots.max(1);
         check(&plan, &source)?;
@@ -259,9 +265,10 @@ impl Pipe {
         Ok(Arc::new(pipe))
     }
 
-    /// Reads all of the source, on the thread of the caller, and returns when it was given out or nobody wants more. `wake` is
-    /// called whenever somebody who was told to come later may have something to do; from `more`, `give_up` and `close`
-    /// too, and never with a lock held.
+    /// Reads all of the source, on the thread of the caller, and returns when it was given out or
+    /// nobody wants more. `wake` is called whenever somebody who was told to come later may
+    /// have something to do; from `more`, `give_up` and `close` too, and never with a lock
+    /// held.
     pub(super) fn read(&self, wake: impl Fn() + Send + Sync + 'static) {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.lock().wake = Some(Arc::new(wake));
@@ -286,8 +293,9 @@ impl Pipe {
 
     /// The input of the next job. Never blocks, and wakes nobody.
     ///
-    /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is little, there are fewer jobs,
-    /// unless all of them are asked for. All others are there at once, also if they will get nothing.
+    /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is
+    /// little, there are fewer jobs, unless all of them are asked for. All others are there at
+    /// once, also if they will get nothing.
     pub(super) fn next(self: &Arc<Self>) -> Supply<Part> {
         let mut state = self.lock();
         if state.closed {
@@ -323,7 +331,8 @@ impl Pipe {
         self.plan.spread == Spread::Tee
     }
 
-    /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a disk.
+    /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a
+    /// disk.
     pub(super) fn more(&self, part: &mut Part) -> More {
         if part.given_up {
             return More::End;
@@ -357,7 +366,8 @@ impl Pipe {
         }
     }
 
-    /// Begins the part anew, for a job that is run again. Says whether that is possible: what a stream had is gone.
+    /// Begins the part anew, for a job that is run again. Says whether that is possible: what a
+    /// stream had is gone.
     pub(super) fn again(&self, part: &mut Part) -> bool {
         let is_whole = !matches!(part.content, Content::Stream);
         if is_whole {
@@ -583,7 +593,8 @@ impl Stream {
 }
 
 impl Part {
-    /// A command for a POSIX shell that writes this part of a file. `None` where it is in no file, or the file's name is no text.
+    /// A command for a POSIX shell that writes this part of a file. `None` where it is in no file,
+    /// or the file's name is no text.
     pub(super) fn as_shell(&self) -> Option<String> {
         match &self.content {
             Content::Span(span) => span.as_shell(),
@@ -686,7 +697,8 @@ fn pattern(flag: &str, text: &[u8]) -> Result<Regex, String> {
         return Err(format!("`{flag}` is a regular expression, and has to be UTF-8"));
     };
     let build = |unicode| RegexBuilder::new(text).multi_line(true).unicode(unicode).build();
-    // Input is bytes: what matches any character matches any byte. A class of characters beyond ASCII needs Unicode.
+    // Input is bytes: what matches any character matches any byte. A class of characters beyond ASCII
+    // needs Unicode.
     build(false).or_else(|_| build(true)).map_err(|error| {
         let text = error.to_string();
         let why = text.lines().last().unwrap_or_default();
@@ -694,7 +706,8 @@ fn pattern(flag: &str, text: &[u8]) -> Result<Regex, String> {
     })
 }
 
-/// Resolves what a separator is written with: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two digits. All else stays.
+/// Resolves what a separator is written with: `\n`, `\t`, `\r`, `\0`, `\\`, and `\x` with two
+/// digits. All else stays.
 pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some(&first) = rest.first() {

@@ -1,5 +1,5 @@
-//! Files of one job beside the screen: `--results` in GNU parallel's layout (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or
-//! files that the user names), and `--files`.
+//! Files of one job beside the screen: `--results` in GNU parallel's layout
+//! (`DIR/1/ARGUMENT/stdout`, `stderr` and `seq`, or files that the user names), and `--files`.
 
 mod copies;
 mod escape;
@@ -43,8 +43,8 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Makes the files of a job, if it is to have some. What an earlier run left in their place is replaced, and no link is
-    /// followed. `run` is the name of the run.
+    /// Makes the files of a job, if it is to have some. What an earlier run left in their place is
+    /// replaced, and no link is followed. `run` is the name of the run.
     pub(super) fn create(beside: &Beside, job: &Job<'_>, run: Option<&str>) -> Result<Option<Self>, String> {
         if !beside.is_wanted() {
             return Ok(None);
@@ -209,7 +209,8 @@ fn make_folder(folder: &Path) -> io::Result<[PathBuf; 3]> {
     Ok(["stdout", "stderr", "seq"].map(|name| folder.join(name)))
 }
 
-/// The files for both outputs and the number where the user named them, in a folder if the name ends as one.
+/// The files for both outputs and the number where the user named them, in a folder if the name
+/// ends as one.
 fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     is_no_stream(Path::new(name))?;
     let bytes = name.as_encoded_bytes();
@@ -222,8 +223,8 @@ fn named(name: &OsStr) -> io::Result<[PathBuf; 3]> {
     Ok([&b""[..], b".err", b".seq"].map(|end| PathBuf::from(os_string_from_encoded([bytes, end].concat()))))
 }
 
-/// Refuses a name of which Windows would take a part for a stream of a file, where nobody looks for it ("Naming Files, Paths,
-/// and Namespaces").
+/// Refuses a name of which Windows would take a part for a stream of a file, where nobody looks for
+/// it ("Naming Files, Paths, and Namespaces").
 fn is_no_stream(name: &Path) -> io::Result<()> {
     let holds = |part: Component<'_>| match part {
         Component::Normal(part) => part.as_encoded_bytes().contains(&b':'),

@@ -1,4 +1,5 @@
-//! Who runs, since when, and how long those that ended took: for whoever looks on, and for limits that depend on others.
+//! Who runs, since when, and how long those that ended took: for whoever looks on, and for limits
+//! that depend on others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -130,7 +131,8 @@ impl Roster {
         (state.running.len(), state.running.values().filter(|entry| entry.suspended).count())
     }
 
-    /// Orders something for the youngest job that is not suspended, or for the oldest that is. Says whether there is one.
+    /// Orders something for the youngest job that is not suspended, or for the oldest that is. Says
+    /// whether there is one.
     pub(super) fn order(&self, order: Order) -> bool {
         let mut state = self.lock();
         let suspended = order == Order::Resume;

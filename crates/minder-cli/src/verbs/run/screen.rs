@@ -40,7 +40,8 @@ pub(super) struct Screen {
     out: String,
     /// Whether standard output was closed before we began, and jobs have nowhere to write.
     is_shut: bool,
-    /// Whether the last line on a terminal lacks its end, and whether something there may have left a colour on.
+    /// Whether the last line on a terminal lacks its end, and whether something there may have left
+    /// a colour on.
     is_open: AtomicBool,
     is_coloured: AtomicBool,
 }
@@ -69,8 +70,8 @@ impl Screen {
         Ok((screen, streams))
     }
 
-    /// Begins a line for the last words on stderr, in no colour, whatever jobs have left on the terminal. What jobs wrote past
-    /// us (`straight`) is not known.
+    /// Begins a line for the last words on stderr, in no colour, whatever jobs have left on the
+    /// terminal. What jobs wrote past us (`straight`) is not known.
     pub(super) fn settle(&self, straight: bool) {
         if !io::stderr().is_terminal() {
             return;
@@ -124,7 +125,8 @@ impl Screen {
             return self.fail_with(format!("cannot write to {}: it is closed", self.out));
         }
         let file = streams.file(stream);
-        // The bar's lock is not held while somebody does not read from a pipe: the main thread takes signals.
+        // The bar's lock is not held while somebody does not read from a pipe: the main thread takes
+        // signals.
         let result = if file.is_terminal() {
             let whole = bytes.ends_with(b"\n");
             self.is_open.store(!whole, Ordering::SeqCst);

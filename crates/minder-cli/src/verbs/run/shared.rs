@@ -117,7 +117,8 @@ impl<'a> Shared<'a> {
         Some(self.failure.load(Ordering::Relaxed)).filter(|status| *status > 0)
     }
 
-    /// What is set when the run is told to end: jobs that die around that moment were cut off with it.
+    /// What is set when the run is told to end: jobs that die around that moment were cut off with
+    /// it.
     pub(super) fn told_to_end(&self) -> &Arc<AtomicBool> {
         &self.told_to_end
     }
@@ -161,7 +162,8 @@ impl<'a> Shared<'a> {
         )
     }
 
-    /// Shows what waits when no job runs any more, be it out of order: the jobs before it were cut off.
+    /// Shows what waits when no job runs any more, be it out of order: the jobs before it were cut
+    /// off.
     pub(super) fn show_rest(&self) {
         if !self.has_failed() && !self.stage.screen.is_broken() {
             self.show_more(true);
@@ -206,7 +208,8 @@ impl<'a> Shared<'a> {
         self.book.lost(lost.iter().map(|lost| lost.job).collect())
     }
 
-    /// Whether output of earlier attempts could not be read when it was too late to run its job again.
+    /// Whether output of earlier attempts could not be read when it was too late to run its job
+    /// again.
     pub(super) fn has_lost(&self) -> bool {
         self.has_lost.load(Ordering::Relaxed)
     }

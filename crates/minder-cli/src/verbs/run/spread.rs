@@ -1,4 +1,5 @@
-//! From what was asked for to the engine that gives the input out in parts, and what a job is fed with.
+//! From what was asked for to the engine that gives the input out in parts, and what a job is fed
+//! with.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -95,7 +96,8 @@ fn column(text: &str) -> Column {
     }
 }
 
-/// Whether a failed write means that the job takes no more: it closed its input, as `head` does, or is over.
+/// Whether a failed write means that the job takes no more: it closed its input, as `head` does, or
+/// is over.
 fn is_closed(error: &minder::Error) -> bool {
     error.kind() == minder::ErrorKind::Unknown || error.io().kind() == std::io::ErrorKind::BrokenPipe
 }
@@ -109,7 +111,8 @@ pub(super) struct Meal {
     part: Box<Part>,
     /// What was taken from the part and not written yet.
     left: Option<(Bytes, usize)>,
-    /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is woken.
+    /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is
+    /// woken.
     pub(super) hungry: bool,
     /// How many bytes the job took.
     pub(super) sent: u64,
@@ -123,7 +126,8 @@ impl Meal {
         Self { part, left: None, hungry: false, sent: 0, over: false, is_broken: false }
     }
 
-    /// Writes as much as the job takes. Says whether others had their turn in between, so that the loop has to come again.
+    /// Writes as much as the job takes. Says whether others had their turn in between, so that the
+    /// loop has to come again.
     pub(super) fn feed(&mut self, pipe: &Pipe, token: Token, outputs: &mut Outputs<'_>) -> bool {
         self.hungry = false;
         for _ in 0..PIECES {

@@ -1,7 +1,8 @@
-//! Who is shown now: jobs that are over, in their order, and the one whose output is shown as it comes.
+//! Who is shown now: jobs that are over, in their order, and the one whose output is shown as it
+//! comes.
 //!
-//! One job at a time has the stage: in the order of the input the first that is not shown yet; else whichever claimed
-//! it, since it ran alone. What is over meanwhile waits, in files.
+//! One job at a time has the stage: in the order of the input the first that is not shown yet; else
+//! whichever claimed it, since it ran alone. What is over meanwhile waits, in files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -43,8 +44,8 @@ pub(super) struct Stage {
     /// The last job that was started.
     begun: AtomicU64,
     crowded: AtomicBool,
-    /// Whether no further job starts when many wait. Where jobs run in another order than that of the input the one that all
-    /// wait for may be the last to start.
+    /// Whether no further job starts when many wait. Where jobs run in another order than that of
+    /// the input the one that all wait for may be the last to start.
     bounded: bool,
     /// Whether lines of a running job had to wait since the stage was last given back.
     refused: AtomicBool,
@@ -60,7 +61,8 @@ struct State {
     arrivals: u64,
     /// Jobs that are passed over in the order of the input, since they do not run this time.
     again: Arc<Again>,
-    /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then comes first.
+    /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then
+    /// comes first.
     repeated: Vec<Finished>,
     /// How many jobs were shown of which the record does not say so yet.
     unnoted: usize,
@@ -95,7 +97,8 @@ pub(super) struct Lost {
 }
 
 impl Stage {
-    /// `unshown` are jobs that an earlier attempt recorded and did not show. They wait for their turn.
+    /// `unshown` are jobs that an earlier attempt recorded and did not show. They wait for their
+    /// turn.
     pub(super) fn new(
         (screen, streams): (Screen, Streams),
         order: Order,
@@ -178,7 +181,8 @@ impl Stage {
         self.order == Order::Ended && self.has(0)
     }
 
-    /// Whether jobs wait that ended while another's long line had the stage, which was given back since.
+    /// Whether jobs wait that ended while another's long line had the stage, which was given back
+    /// since.
     pub(super) fn is_due(&self) -> bool {
         self.is_free() && !self.lock().waiting.is_empty()
     }
@@ -222,8 +226,8 @@ impl Stage {
         }
     }
 
-    /// Shows lines of a running job; says whether it may: another may have the stage. With `keep` it has the stage from
-    /// here on.
+    /// Shows lines of a running job; says whether it may: another may have the stage. With `keep`
+    /// it has the stage from here on.
     pub(super) fn show_lines(
         &self,
         job: u64,
@@ -261,8 +265,9 @@ impl Stage {
         Own::from(spilled).remove();
     }
 
-    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits from here on. Of what the
-    /// record has to note it shows `most` at once: after a kill no more than these are shown again.
+    /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits
+    /// from here on. Of what the record has to note it shows `most` at once: after a kill no
+    /// more than these are shown again.
     ///
     /// # Errors
     /// The batch had to be written to its file, which failed.
@@ -300,14 +305,16 @@ impl Stage {
         state.unnoted += shown.jobs.len();
     }
 
-    /// The record says now that so many jobs were shown. Says whether no output waits in any loop's file.
+    /// The record says now that so many jobs were shown. Says whether no output waits in any loop's
+    /// file.
     pub(super) fn noted(&self, jobs: usize) -> bool {
         let state = &mut *self.lock();
         state.unnoted -= jobs;
         state.unnoted == 0 && state.waiting.is_empty()
     }
 
-    /// Shows what waits, as far as it may be shown, or all of it; `most` as in [`submit`](Self::submit).
+    /// Shows what waits, as far as it may be shown, or all of it; `most` as in
+    /// [`submit`](Self::submit).
     pub(super) fn show_more(&self, all: bool, most: usize) -> Shown {
         let state = &mut *self.lock();
         let mut shown = Shown::default();

@@ -18,7 +18,8 @@ pub(super) struct Marks {
     tag: Vec<u8>,
     /// With the tag behind its beginning.
     colour: Option<Style>,
-    /// Whether a last line without an end has no colour, as with `--line-buffer`: it is not known to be whole.
+    /// Whether a last line without an end has no colour, as with `--line-buffer`: it is not known
+    /// to be whole.
     bare_end: bool,
 }
 
@@ -69,7 +70,8 @@ fn text_of(tag: &Template, job: &Job<'_>) -> Vec<u8> {
     text
 }
 
-/// A value with control characters, and those that turn the direction of text, escaped. Bytes that are no text stay.
+/// A value with control characters, and those that turn the direction of text, escaped. Bytes that
+/// are no text stay.
 fn tame(value: &OsStr) -> OsString {
     let mut bytes = Vec::with_capacity(value.len());
     for chunk in value.as_encoded_bytes().utf8_chunks() {

@@ -1,7 +1,8 @@
-//! One page that the three processes of a guarded run share: what each has to know when another is gone.
+//! One page that the three processes of a guarded run share: what each has to know when another is
+//! gone.
 //!
-//! Memory outlives its writer and needs no reader at hand, unlike a pipe: the outer guardian learns the runner's status
-//! here even when it was stopped while the others ended.
+//! Memory outlives its writer and needs no reader at hand, unlike a pipe: the outer guardian learns
+//! the runner's status here even when it was stopped while the others ended.
 #![expect(unsafe_code, reason = "shared memory")]
 
 use std::io;
@@ -28,7 +29,8 @@ pub(super) struct Board {
     left_first: AtomicI32,
     /// How many relayed signals the runner has read.
     heard: AtomicU32,
-    /// How many signals had been relayed when the run stopped last: the stops among them are carried out.
+    /// How many signals had been relayed when the run stopped last: the stops among them are
+    /// carried out.
     stops_done: AtomicU32,
     /// Whether the outer guardian is stopping itself, or is stopped.
     outer_stops: AtomicU32,
@@ -40,7 +42,8 @@ pub(super) struct Board {
 const SAID: u32 = 1 << 31;
 
 impl Board {
-    /// A board shared with every process forked from now on. It is never unmapped: its users are processes.
+    /// A board shared with every process forked from now on. It is never unmapped: its users are
+    /// processes.
     pub(super) fn new() -> io::Result<&'static Board> {
         let (read_write, shared) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -49,7 +52,8 @@ impl Board {
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: page-aligned, zeroed, never unmapped, and all fields are atomics, for which all-zero is valid.
+        // SAFETY: page-aligned, zeroed, never unmapped, and all fields are atomics, for which all-zero is
+        // valid.
         Ok(unsafe { &*page.cast::<Board>() })
     }
 

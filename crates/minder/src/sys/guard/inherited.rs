@@ -12,8 +12,9 @@ mod unix {
     /// No program of ours opens more; an unlimited hard limit would otherwise size tables by it.
     const DESCRIPTORS_MAX: u64 = 1 << 20;
 
-    /// The soft limit of descriptors at the start, if it was raised since: children get this one back, since programs
-    /// that use `select`, or close every descriptor up to the limit, go wrong or go slow with a high one.
+    /// The soft limit of descriptors at the start, if it was raised since: children get this one
+    /// back, since programs that use `select`, or close every descriptor up to the limit, go
+    /// wrong or go slow with a high one.
     pub(crate) fn inherited_nofile() -> Option<u64> {
         NOFILE.get().copied()
     }

@@ -1,7 +1,9 @@
-//! The inner guardian: parent of the runner, in a session of its own, the one whom no group or session kill reaches.
+//! The inner guardian: parent of the runner, in a session of its own, the one whom no group or
+//! session kill reaches.
 //!
-//! Orphans go to their nearest living ancestor that is a subreaper. A kill of the user's group hits the outer guardian
-//! and the runner together, so only an ancestor outside of that group can inherit the jobs.
+//! Orphans go to their nearest living ancestor that is a subreaper. A kill of the user's group hits
+//! the outer guardian and the runner together, so only an ancestor outside of that group can
+//! inherit the jobs.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -46,8 +48,8 @@ pub(super) struct Inner {
 /// Guards until the end.
 pub(super) fn run(inner: Inner) -> ! {
     let _never = NeverReturns;
-    // Deaf to all that can be blocked: a machine that shuts down sends SIGTERM to everybody, and the run wants its time
-    // to end in order.
+    // Deaf to all that can be blocked: a machine that shuts down sends SIGTERM to everybody, and the
+    // run wants its time to end in order.
     let _ = Mask::full().block();
     if !inner.faults.late.is_zero() {
         let late = inner.faults.late;
@@ -55,8 +57,8 @@ pub(super) fn run(inner: Inner) -> ! {
         let _ = rustix::thread::nanosleep(&late);
     }
     // The order is the proof.
-    // 1. Out of the user's group and session: from here on a kill of those leaves us alive. The runner was forked before,
-    //    so it stays in them and may read the terminal.
+    // 1. Out of the user's group and session: from here on a kill of those leaves us alive. The runner
+    //    was forked before, so it stays in them and may read the terminal.
     let _ = setsid();
     // 2. Have the kernel wake us, should we be stopped when the outer guardian dies.
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
@@ -145,8 +147,8 @@ impl Inner {
             self.board.set_stopped(true);
             self.kick();
         } else if status.continued() {
-            // First the word, then the signal: see `Outer::stop`. A SIGCONT that is not needed would throw away the next
-            // Ctrl-Z, which may be pending in the outer guardian already.
+            // First the word, then the signal: see `Outer::stop`. A SIGCONT that is not needed would throw
+            // away the next Ctrl-Z, which may be pending in the outer guardian already.
             self.board.set_stopped(false);
             if self.board.outer_stops() {
                 self.wake_outer();
@@ -157,16 +159,16 @@ impl Inner {
         }
     }
 
-    /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is reaped, which happens
-    /// here, its pid names no other process.
+    /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is
+    /// reaped, which happens here, its pid names no other process.
     fn obey(&self) {
         if self.board.must_kill() {
             let _ = kill_process(self.runner, Signal::KILL);
         }
     }
 
-    /// Continues the runner with the outer guardian. Until it is reaped, which ends this process, its
-    /// pid names no other process.
+    /// Continues the runner with the outer guardian. Until it is reaped, which ends this process,
+    /// its pid names no other process.
     fn go_on(&self) {
         if self.board.stopped() {
             let _ = kill_process(self.runner, Signal::CONT);
@@ -188,8 +190,8 @@ impl Inner {
         }
         let pay = || self.debt.iter().for_each(|debt| debt.pay());
         if getppid() != Some(self.outer) {
-            // The build has seen the end already, and counts its tokens at its own end. The jobs live for milliseconds.
-            // Once it is reaped, its pid may be another's.
+            // The build has seen the end already, and counts its tokens at its own end. The jobs live for
+            // milliseconds. Once it is reaped, its pid may be another's.
             if self.board.status().is_none() {
                 let _ = kill_process(self.runner, Signal::KILL);
             }

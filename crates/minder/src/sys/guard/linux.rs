@@ -1,8 +1,9 @@
 //! The guard on Linux: two guardians round the runner, which watch each other.
 //!
-//! The process that was started becomes the outer guardian; it forks the inner one, which forks the runner. Only the
-//! runner returns from [`Guard::enter`]. The documentation of [`crate::Guard`] says what that is worth; here is who sees
-//! which death. Whoever sees one may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
+//! The process that was started becomes the outer guardian; it forks the inner one, which forks the
+//! runner. Only the runner returns from [`Guard::enter`]. The documentation of [`crate::Guard`]
+//! says what that is worth; here is who sees which death. Whoever sees one may be stopped at that
+//! moment, so the kernel wakes it by SIGCONT in every case:
 //!
 //! | dies | seen by | how | woken by |
 //! | --- | --- | --- | --- |
@@ -36,7 +37,8 @@ use super::{Faults, Setup};
 use crate::sys::jobserver::Debt;
 use crate::sys::tree::why_no_table;
 
-/// Descriptors that a guardian opens at most: its signals, its list of children, its look into `/proc`, a process that it holds.
+/// Descriptors that a guardian opens at most: its signals, its list of children, its look into
+/// `/proc`, a process that it holds.
 const GUARDIAN_DESCRIPTORS: usize = 7;
 /// How long the inner guardian may take; 1 ms is usual.
 const ARMED_MAX: Duration = Duration::from_secs(5);
@@ -75,8 +77,8 @@ enum Side {
     },
 }
 
-/// How long a joined thread may still be listed: its end is told before it is removed (`mm_release` in
-/// the kernel's fork.c).
+/// How long a joined thread may still be listed: its end is told before it is removed (`mm_release`
+/// in the kernel's fork.c).
 const JOINED: Duration = Duration::from_millis(50);
 
 impl Guard {
@@ -228,14 +230,16 @@ impl Guard {
         mask::end_by(libc::SIGKILL)
     }
 
-    /// Kills what descends from this process by parenthood; adopted daemons are out of reach without a subreaper.
+    /// Kills what descends from this process by parenthood; adopted daemons are out of reach
+    /// without a subreaper.
     fn sweep_own(&self) {
         let tree = Tree::new(self.faults.no_children_file);
         Sweep { tree, spared: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();
     }
 }
 
-/// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not fork the next.
+/// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not
+/// fork the next.
 fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
     let faults = &setup.faults;
     let board = Board::new()?;
@@ -244,7 +248,8 @@ fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
     let (inner_ends, inner_life) = pipe()?;
     let (runner_ends, runner_life) = pipe()?;
     let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    // What the guardians open later has to be free now: a guardian that cannot guard could only end by itself.
+    // What the guardians open later has to be free now: a guardian that cannot guard could only end by
+    // itself.
     drop((0..GUARDIAN_DESCRIPTORS).map(|_| kick.try_clone()).collect::<io::Result<Vec<_>>>()?);
     let outer = getpid();
     let mut spared = Vec::new();
@@ -276,7 +281,8 @@ fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
             debt,
         });
     }
-    // First the wish, then the look: if the inner guardian died before the wish, our parent is another by now.
+    // First the wish, then the look: if the inner guardian died before the wish, our parent is another
+    // by now.
     set_parent_process_death_signal(Some(Number::CONT))?;
     if getppid() != Some(inner) {
         mask::end_by(libc::SIGKILL);
@@ -288,8 +294,8 @@ fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
     Ok(Guard::new(signals, side, setup))
 }
 
-/// One descriptor that is readable while one of these is. Made in the process that reads: a signalfd tells a poller only of
-/// the signals of the process that added it (signalfd(2)).
+/// One descriptor that is readable while one of these is. Made in the process that reads: a
+/// signalfd tells a poller only of the signals of the process that added it (signalfd(2)).
 fn both(relay: &OwnedFd, direct: &OwnedFd) -> io::Result<OwnedFd> {
     let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for fd in [relay, direct] {

@@ -59,13 +59,15 @@ impl Mask {
     }
 
     pub(super) fn with(mut self, number: c_int) -> Mask {
-        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are constants of the system.
+        // SAFETY: `self.0` is an initialised set; a bad number is refused, and all of ours are constants of
+        // the system.
         unsafe { libc::sigaddset(&raw mut self.0, number) };
         self
     }
 
-    /// All that a guard relays, but those that this process was started to ignore: a blocked signal is queued even when
-    /// it is ignored, so taking them would undo `nohup` and `sh -c 'minder … &'`.
+    /// All that a guard relays, but those that this process was started to ignore: a blocked signal
+    /// is queued even when it is ignored, so taking them would undo `nohup` and `sh -c 'minder
+    /// … &'`.
     pub(super) fn relayed() -> Mask {
         let taken = NUMBERS.iter().filter(|(_, number)| !ignored(*number));
         taken.fold(Mask::empty(), |set, (_, number)| set.with(*number))
@@ -118,8 +120,8 @@ fn ignored(number: c_int) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Lets `SIGCHLD` have its default action. With it ignored, as some parents leave it, children vanish unreaped and
-/// their status with them.
+/// Lets `SIGCHLD` have its default action. With it ignored, as some parents leave it, children
+/// vanish unreaped and their status with them.
 pub(super) fn hear_of_children() {
     if ignored(libc::SIGCHLD) {
         // Refused only for numbers that are no signals.
@@ -127,17 +129,20 @@ pub(super) fn hear_of_children() {
     }
 }
 
-/// Whether a file that may not grow ended this process by a signal, which [`outgrow`] has changed. Children get that back.
+/// Whether a file that may not grow ended this process by a signal, which [`outgrow`] has changed.
+/// Children get that back.
 static GROWN_ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Has a write beyond the limit of a file's size (`ulimit -f`) fail, as on a full disk, instead of ending the process.
+/// Has a write beyond the limit of a file's size (`ulimit -f`) fail, as on a full disk, instead of
+/// ending the process.
 pub(super) fn outgrow() {
     if !ignored(libc::SIGXFSZ) && act(libc::SIGXFSZ, libc::SIG_IGN).is_ok() {
         GROWN_ENDS.store(true, Ordering::Relaxed);
     }
 }
 
-/// The signals that this process ignores and its children do not: Rust's runtime ignores SIGPIPE in the host.
+/// The signals that this process ignores and its children do not: Rust's runtime ignores SIGPIPE in
+/// the host.
 pub(in crate::sys) fn ignored_by_us() -> impl Iterator<Item = c_int> {
     let grown = GROWN_ENDS.load(Ordering::Relaxed).then_some(libc::SIGXFSZ);
     std::iter::once(libc::SIGPIPE).chain(grown)
@@ -161,7 +166,8 @@ fn act(number: c_int, handler: libc::sighandler_t) -> io::Result<()> {
     let action = unsafe { action.assume_init_mut() };
     action.sa_sigaction = handler;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `action` is initialised; the handler is SIG_DFL or one of ours, which only make async-signal-safe calls.
+    // SAFETY: `action` is initialised; the handler is SIG_DFL or one of ours, which only make
+    // async-signal-safe calls.
     match unsafe { libc::sigaction(number, &raw const *action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -175,7 +181,8 @@ pub(super) fn raise_blocked(number: c_int) {
     unsafe { libc::kill(me, number) };
 }
 
-/// Ends the process by `number`'s default action; where that is impossible (pid 1), by the status that stands for it.
+/// Ends the process by `number`'s default action; where that is impossible (pid 1), by the status
+/// that stands for it.
 pub(super) fn end_by(number: c_int) -> ! {
     // Fails for SIGKILL, which has no other action anyway.
     let _ = act(number, libc::SIG_DFL);
@@ -185,7 +192,8 @@ pub(super) fn end_by(number: c_int) -> ! {
     exit_now(128 + number)
 }
 
-/// Ends the process without running anything: no destructors, no flushing of buffers that are another process's too.
+/// Ends the process without running anything: no destructors, no flushing of buffers that are
+/// another process's too.
 pub(super) fn exit_now(status: c_int) -> ! {
     // SAFETY: ends the process; nothing of it can observe what is left undone.
     unsafe { libc::_exit(status) }

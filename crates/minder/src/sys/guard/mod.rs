@@ -1,14 +1,19 @@
-//! The contract of the guard: what each system supplies to [`crate::guard`], the only code that changes the process.
+//! The contract of the guard: what each system supplies to [`crate::guard`], the only code that
+//! changes the process.
 //!
-//! A system is a type `Guard` with these methods; [`linux`] has all of them, the others say what they leave out.
+//! A system is a type `Guard` with these methods; [`linux`] has all of them, the others say what
+//! they leave out.
 //!
-//! * `enter(&Setup)`: takes the signals and, where it can, puts two guardians round the process. Once per process.
+//! * `enter(&Setup)`: takes the signals and, where it can, puts two guardians round the process.
+//!   Once per process.
 //! * `guardians()`: the pids of the two, or why there are none.
 //! * `holds_tree()`: whether what descends from the process ends with it, guardians or not.
 //! * `armed()`: returns when the guardians watch; bounded.
-//! * `source()`: what a host's own loop waits on; readable while `next_signal` has something to say.
+//! * `source()`: what a host's own loop waits on; readable while `next_signal` has something to
+//!   say.
 //! * `next_signal()`: never blocks.
-//! * `tell_orphaned(flag)`: has a flag set before `next_signal` kills the tree, as it does without guardians left.
+//! * `tell_orphaned(flag)`: has a flag set before `next_signal` kills the tree, as it does without
+//!   guardians left.
 //! * `stop_self()`: stops the process as Ctrl-Z does, returns when it was continued.
 //! * `adopted()`: what jobs left behind, by pid and name.
 //! * `leave(status)` and `die(Ending)`: the two ends.
@@ -71,7 +76,8 @@ pub(crate) struct Setup {
     pub(crate) debt: Option<std::sync::Arc<super::jobserver::Debt>>,
 }
 
-/// What tests take away, or make late. Never read from the environment, so that nobody can from outside.
+/// What tests take away, or make late. Never read from the environment, so that nobody can from
+/// outside.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
     /// The inner guardian waits so long between its fork and its session.

@@ -1,7 +1,8 @@
 //! The guard on Unix systems without a subreaper: signals through a pipe, and no guardians.
 //!
-//! Without a subreaper nobody inherits what leaves its group and session, so a guardian could promise little. FreeBSD has
-//! `procctl(PROC_REAP_ACQUIRE)`, which could carry the whole design; nobody has tried it yet.
+//! Without a subreaper nobody inherits what leaves its group and session, so a guardian could
+//! promise little. FreeBSD has `procctl(PROC_REAP_ACQUIRE)`, which could carry the whole design;
+//! nobody has tried it yet.
 #![expect(unsafe_code, reason = "a descriptor that a signal handler borrows")]
 
 use std::io;
@@ -113,7 +114,8 @@ impl Guard {
     }
 }
 
-/// Runs at each relayed signal. `write` changes `errno` only when it fails, that is when the pipe holds 16 Ki signals.
+/// Runs at each relayed signal. `write` changes `errno` only when it fails, that is when the pipe
+/// holds 16 Ki signals.
 extern "C" fn write_down(number: libc::c_int) {
     if let Ok(byte) = u8::try_from(number) {
         // SAFETY: stored before the first handler was set, and never closed.

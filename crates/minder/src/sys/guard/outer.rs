@@ -1,7 +1,7 @@
 //! The outer guardian: the process that the user started and the shell waits for.
 //!
-//! It relays signals to the runner, stops when the runner stopped, and repeats the runner's end; when the inner guardian
-//! dies it inherits the whole tree and sweeps it.
+//! It relays signals to the runner, stops when the runner stopped, and repeats the runner's end;
+//! when the inner guardian dies it inherits the whole tree and sweeps it.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -42,7 +42,8 @@ pub(super) struct Outer {
     pub(super) debt: Option<Arc<Debt>>,
 }
 
-/// Guards until the end. Its working directory stays: terminals look it up to open a new window in the same place.
+/// Guards until the end. Its working directory stays: terminals look it up to open a new window in
+/// the same place.
 pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     let _never = NeverReturns;
     forbid_core();
@@ -50,7 +51,8 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     // The runner may be gone when a signal is passed on; its reader's end must not end us.
     let _ = heard.with(libc::SIGPIPE).block();
     let Ok(signals) = signalfd(&heard) else { mask::end_by(libc::SIGKILL) };
-    // The errors stay open, for one line about what could not be ended; the shell waits for this process anyway.
+    // The errors stay open, for one line about what could not be ended; the shell waits for this
+    // process anyway.
     let tree = Tree::of_guardian(outer.faults.no_children_file);
     let mut keep = [&outer.relay, &outer.kick, &outer.life, &signals].map(AsRawFd::as_raw_fd).to_vec();
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
@@ -63,7 +65,8 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
         wake: Some(signals.as_fd()),
         no_pidfd: outer.faults.no_pidfd,
     };
-    // Should that fail, a stopped outer guardian only hears of the inner one's death when it is continued.
+    // Should that fail, a stopped outer guardian only hears of the inner one's death when it is
+    // continued.
     let _ = wake_at_end_of(&outer.life);
     let (mut repeats, mut silence) = (Repeats::default(), Silence::default());
     loop {
@@ -79,8 +82,8 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
 }
 
 impl Outer {
-    /// Through a pipe, not as a signal: the runner's own copy of a key's signal may still wait there, and two of the same
-    /// number are one (21 of 40 Ctrl-C were lost, measured).
+    /// Through a pipe, not as a signal: the runner's own copy of a key's signal may still wait
+    /// there, and two of the same number are one (21 of 40 Ctrl-C were lost, measured).
     fn pass_on(&self, signals: &OwnedFd, repeats: &mut Repeats, silence: &mut Silence) {
         while let Some(number) = read_signal(signals.as_fd()) {
             let (Some(signal), Ok(byte)) = (Signal::from_number(number), u8::try_from(number)) else {
@@ -139,21 +142,23 @@ impl Outer {
         }
     }
 
-    /// Stops as the runner did, until `fg`, if `wanted` still holds. By SIGTSTP, not SIGSTOP: in a group that no shell watches (`ssh -t`, `script`)
-    /// the system drops it, where SIGSTOP would freeze the run for ever.
+    /// Stops as the runner did, until `fg`, if `wanted` still holds. By SIGTSTP, not SIGSTOP: in a
+    /// group that no shell watches (`ssh -t`, `script`) the system drops it, where SIGSTOP
+    /// would freeze the run for ever.
     fn stop(&self, wanted: impl Fn() -> bool) {
         // The order is the proof: no continuation may fall between the look and the stop.
         // 1. From here on the inner guardian sends SIGCONT when the runner goes on.
         self.board.set_outer_stops(true);
         // 2. The stop waits, blocked; the kernel now throws away a SIGCONT that still waited.
         mask::raise_blocked(libc::SIGTSTP);
-        // 3. If the runner goes on after this look, the inner guardian takes back the word and sends SIGCONT after it, which
-        //    throws away the waiting stop, or wakes us. If it went on before, the word says so.
+        // 3. If the runner goes on after this look, the inner guardian takes back the word and sends
+        //    SIGCONT after it, which throws away the waiting stop, or wakes us. If it went on before, the
+        //    word says so.
         if wanted() {
             let _ = Mask::empty().with(libc::SIGTSTP).unblock();
             let _ = Mask::empty().with(libc::SIGTSTP).block();
-            // 4. SIGCONT to this process alone continues the whole run. The inner guardian knows whether
-            //    the runner is still stopped.
+            // 4. SIGCONT to this process alone continues the whole run. The inner guardian knows whether the
+            //    runner is still stopped.
             if self.board.stopped() {
                 let _ = kill_process(self.inner, Number::CONT);
             }

@@ -1,4 +1,5 @@
-//! What a guardian does to itself: forking, signalfd, closing what it inherited, its name, its core limit.
+//! What a guardian does to itself: forking, signalfd, closing what it inherited, its name, its core
+//! limit.
 #![expect(unsafe_code, reason = "fork, signalfd, close_range, and writing over the argument strings")]
 
 use std::ffi::CStr;
@@ -19,8 +20,8 @@ pub(super) enum Fork {
 
 /// Forks this process, which has one thread: what the child may do is not restricted then.
 pub(super) fn fork() -> io::Result<Fork> {
-    // SAFETY: `Guard::enter` has refused processes with more than one thread, so no lock is held by a thread that the
-    // child lacks.
+    // SAFETY: `Guard::enter` has refused processes with more than one thread, so no lock is held by a
+    // thread that the child lacks.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),
@@ -44,7 +45,8 @@ pub(super) fn read_signal(fd: BorrowedFd<'_>) -> Option<i32> {
     read_sent(fd).map(|(number, _)| number)
 }
 
-/// The next signal that waits at a signalfd, and whether a process sent it, not the kernel for a key or a hang-up.
+/// The next signal that waits at a signalfd, and whether a process sent it, not the kernel for a
+/// key or a hang-up.
 pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
     let mut record = [0; size_of::<libc::signalfd_siginfo>()];
     loop {
@@ -62,8 +64,9 @@ pub(super) fn read_sent(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
     }
 }
 
-/// Has the kernel send this process SIGCONT when the last writer of the pipe dies, even while this process is stopped.
-/// A stopped process cannot watch, and its parent-death signal only tells of one of the two others.
+/// Has the kernel send this process SIGCONT when the last writer of the pipe dies, even while this
+/// process is stopped. A stopped process cannot watch, and its parent-death signal only tells of
+/// one of the two others.
 pub(super) fn wake_at_end_of(pipe: &OwnedFd) -> io::Result<()> {
     /// `F_SETSIG` of fcntl(2): which signal, instead of SIGIO.
     const F_SETSIG: libc::c_int = 10;
@@ -87,14 +90,15 @@ pub(super) fn discard(number: i32) {
     unsafe { libc::sigtimedwait(&raw const set.0, std::ptr::null_mut(), &raw const at_once) };
 }
 
-/// Turns 0, 1 and, if so told, 2 into `/dev/null` and closes all else but `keep`: a descriptor that a guardian holds is
-/// a pipe whose reader waits for an end of file.
+/// Turns 0, 1 and, if so told, 2 into `/dev/null` and closes all else but `keep`: a descriptor that
+/// a guardian holds is a pipe whose reader waits for an end of file.
 pub(super) fn close_inherited(keep: &mut [RawFd], errors_too: bool) {
     let dev_null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let last = if errors_too { 2 } else { 1 };
     for fd in 0..=last {
         match &dev_null {
-            // SAFETY: the standard descriptors belong to nobody in a guardian, which never prints through `std`.
+            // SAFETY: the standard descriptors belong to nobody in a guardian, which never prints through
+            // `std`.
             Ok(null) => unsafe { libc::dup2(null.as_raw_fd(), fd) },
             // SAFETY: as above.
             Err(_) => unsafe { libc::close(fd) },
@@ -115,7 +119,8 @@ fn close_range(first: RawFd, last: RawFd) {
     if first > last {
         return;
     }
-    // SAFETY: a guardian has dropped or listed in `keep` every descriptor that an object of its own still owns.
+    // SAFETY: a guardian has dropped or listed in `keep` every descriptor that an object of its own
+    // still owns.
     if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
         return;
     }
@@ -126,16 +131,18 @@ fn close_range(first: RawFd, last: RawFd) {
     }
 }
 
-/// Renames this process in `ps`: its short name, and its argument strings, which `pkill -f` looks at.
+/// Renames this process in `ps`: its short name, and its argument strings, which `pkill -f` looks
+/// at.
 pub(super) fn rename(short: &CStr, title: &str) {
     let _ = rustix::thread::set_name(short);
     let Some((start, end)) = tree::argument_area() else { return };
     let area = std::ptr::with_exposed_provenance_mut::<u8>(start);
-    // The last byte stays 0: the kernel takes anything else for a title that runs on into the environment.
+    // The last byte stays 0: the kernel takes anything else for a title that runs on into the
+    // environment.
     let room = end.saturating_sub(start).saturating_sub(1);
     let used = title.len().min(room);
-    // SAFETY: the kernel names this range as ours, it lies on the stack above `main`, and in a guardian nobody reads the
-    // arguments any more.
+    // SAFETY: the kernel names this range as ours, it lies on the stack above `main`, and in a guardian
+    // nobody reads the arguments any more.
     unsafe { std::ptr::write_bytes(area, 0, room) };
     // SAFETY: as above, and `used` does not exceed the range; the title lies elsewhere.
     unsafe { std::ptr::copy_nonoverlapping(title.as_ptr(), area, used) };
@@ -149,14 +156,16 @@ pub(super) fn forbid_core() {
 /// Ends a guardian as the process with this wait status ended.
 pub(super) fn end_like(raw: i32) -> ! {
     if libc::WIFSIGNALED(raw) {
-        // A core pattern that is a pipe ignores the limit; a process that may not be dumped has no core at all.
+        // A core pattern that is a pipe ignores the limit; a process that may not be dumped has no core at
+        // all.
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
         mask::end_by(libc::WTERMSIG(raw));
     }
     mask::exit_now(libc::WEXITSTATUS(raw))
 }
 
-/// Dropped while a guardian unwinds: it must never return into the program as if it were the runner.
+/// Dropped while a guardian unwinds: it must never return into the program as if it were the
+/// runner.
 pub(super) struct NeverReturns;
 
 impl Drop for NeverReturns {

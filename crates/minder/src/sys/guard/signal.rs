@@ -27,7 +27,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Whether the same signal again means something more: a second Ctrl-C is the wish to end at once.
+    /// Whether the same signal again means something more: a second Ctrl-C is the wish to end at
+    /// once.
     pub(super) const fn escalates(self) -> bool {
         matches!(self, Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit)
     }
@@ -39,15 +40,16 @@ impl Signal {
 pub enum Ending {
     /// With this exit status.
     Status(u8),
-    /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops too. Only
-    /// [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`], [`Signal::Quit`], [`Signal::User1`] and
-    /// [`Signal::User2`] end a process; for the others it is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT`
-    /// (0xC000013A), with which the system ends console programs.
+    /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops
+    /// too. Only [`Signal::Interrupt`], [`Signal::Terminate`], [`Signal::Hangup`],
+    /// [`Signal::Quit`], [`Signal::User1`] and [`Signal::User2`] end a process; for the others
+    /// it is status 1. On Windows all of them are `STATUS_CONTROL_C_EXIT` (0xC000013A), with
+    /// which the system ends console programs.
     Signal(Signal),
 }
 
-/// Tells a second Ctrl-C from one that arrived twice: `timeout` signals its child and then the group, a terminal
-/// and a supervisor may both pass on the same wish.
+/// Tells a second Ctrl-C from one that arrived twice: `timeout` signals its child and then the
+/// group, a terminal and a supervisor may both pass on the same wish.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     last: Option<(Signal, Instant)>,
@@ -72,8 +74,8 @@ impl Repeats {
     }
 }
 
-/// Tells one wish that came by two ways from two wishes: through the relay, and to the runner itself. `kill` of the group
-/// sends both.
+/// Tells one wish that came by two ways from two wishes: through the relay, and to the runner
+/// itself. `kill` of the group sends both.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
 pub(super) struct Ways {
@@ -91,10 +93,12 @@ enum Way {
 
 #[cfg(target_os = "linux")]
 impl Ways {
-    /// The other copy of a wish comes within this time: it passes through another process, which may have to wait.
+    /// The other copy of a wish comes within this time: it passes through another process, which
+    /// may have to wait.
     const TWINS: Duration = Duration::from_secs(1);
 
-    /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped repetitions.
+    /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped
+    /// repetitions.
     pub(super) fn relayed(&mut self, signal: Signal, now: Instant) -> bool {
         !signal.escalates() || self.counts(signal, now, Way::Relayed, Duration::ZERO)
     }

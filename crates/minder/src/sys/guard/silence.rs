@@ -1,7 +1,9 @@
-//! What the outer guardian does when the runner does not answer: plain data, and decisions by the clock.
+//! What the outer guardian does when the runner does not answer: plain data, and decisions by the
+//! clock.
 //!
-//! A runner that was stopped alone (`kill -STOP`), that hangs, or that has a thread which cannot stop must not take the
-//! user's keys away: Ctrl-Z gives the shell its prompt, and Ctrl-C three times ends the run.
+//! A runner that was stopped alone (`kill -STOP`), that hangs, or that has a thread which cannot
+//! stop must not take the user's keys away: Ctrl-Z gives the shell its prompt, and Ctrl-C three
+//! times ends the run.
 
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,15 @@
 //! The end of a tree: everything below this process is killed until nothing is left.
 //!
-//! `waitpid` saying `ECHILD` is the exact end: a guardian is a subreaper, so whatever lost its parent became its child.
-//! Until then the tree is walked, parents first: a process with a pending `SIGKILL` cannot fork any more, so its
-//! children, read after it was killed, are all that it will ever have. Those whose parent is already gone have become
-//! children of this process and are found in the next round. Stopping first gains nothing (94 ms instead of 49 ms for 400
-//! processes, measured), and freezing needs a cgroup.
+//! `waitpid` saying `ECHILD` is the exact end: a guardian is a subreaper, so whatever lost its
+//! parent became its child. Until then the tree is walked, parents first: a process with a pending
+//! `SIGKILL` cannot fork any more, so its children, read after it was killed, are all that it will
+//! ever have. Those whose parent is already gone have become children of this process and are found
+//! in the next round. Stopping first gains nothing (94 ms instead of 49 ms for 400 processes,
+//! measured), and freezing needs a cgroup.
 //!
-//! A runner that sweeps its own tree is no subreaper: the children of what it kills would go to somebody else before they
-//! are read. So it stops parents first, which keeps them where they are, and kills when the walk is over.
+//! A runner that sweeps its own tree is no subreaper: the children of what it kills would go to
+//! somebody else before they are read. So it stops parents first, which keeps them where they are,
+//! and kills when the walk is over.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -28,8 +30,9 @@ pub(super) struct Sweep<'a> {
     pub(super) tree: Tree,
     /// Children that were here before the run; they are not of its tree.
     pub(super) spared: &'a [i32],
-    /// Whether all children are reaped here. A guardian does, and has one thread: no pid of a child of its own can be
-    /// given to another process meanwhile. The runner does not, since its children are waited for elsewhere.
+    /// Whether all children are reaped here. A guardian does, and has one thread: no pid of a child
+    /// of its own can be given to another process meanwhile. The runner does not, since its
+    /// children are waited for elsewhere.
     pub(super) reaps: bool,
     /// Readable when a child ended.
     pub(super) wake: Option<BorrowedFd<'a>>,
@@ -45,10 +48,12 @@ pub(super) struct Left {
 
 /// How often the tree is walked again at once before the sweep begins to wait.
 const ROUNDS_AT_ONCE: u32 = 4;
-/// When nothing new was found or reaped for so long, what is left has its `SIGKILL` and cannot take it yet (a dead file
-/// server, a tracer that holds the exit), or may not be signalled by us. More rounds would not end it.
+/// When nothing new was found or reaped for so long, what is left has its `SIGKILL` and cannot take
+/// it yet (a dead file server, a tracer that holds the exit), or may not be signalled by us. More
+/// rounds would not end it.
 const QUIET_MAX: Duration = Duration::from_secs(1);
-/// The longest sweep beside a process that we may not signal: it may go on to start others that we may, and the shell waits.
+/// The longest sweep beside a process that we may not signal: it may go on to start others that we
+/// may, and the shell waits.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -100,8 +105,9 @@ impl Sweep<'_> {
         }
     }
 
-    /// Reaps all that have ended; whether there were any of those that were `killed`, or `None` when there are no children at
-    /// all. What ends without our doing may come for ever: orphans of a process that we may not signal.
+    /// Reaps all that have ended; whether there were any of those that were `killed`, or `None`
+    /// when there are no children at all. What ends without our doing may come for ever:
+    /// orphans of a process that we may not signal.
     fn reap(&self, killed: &[i32]) -> Option<bool> {
         let mut any = false;
         if !self.reaps {
@@ -167,8 +173,8 @@ impl Sweep<'_> {
         if parent == me && self.reaps {
             return verdict(kill_process(pid, Signal::KILL));
         }
-        // A stranger's child may have been reaped and its pid given away since it was read: one forking tree used 2600 pids
-        // a second, measured, and wraps a range of 32768 in 13 s. So:
+        // A stranger's child may have been reaped and its pid given away since it was read: one forking
+        // tree used 2600 pids a second, measured, and wraps a range of 32768 in 13 s. So:
         // 1. hold the process; 2. see whether it is still of this tree; 3. kill what is held.
         let held = if self.no_pidfd { Err(Errno::NOSYS) } else { pidfd_open(pid, PidfdFlags::empty()) };
         if held.as_ref().err() == Some(&Errno::SRCH) {
@@ -188,7 +194,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Waits a little for the killed to die: at first not at all, then longer and longer while nothing moves.
+    /// Waits a little for the killed to die: at first not at all, then longer and longer while
+    /// nothing moves.
     fn pause(&self, quiet_rounds: u32) {
         let Some(doublings) = quiet_rounds.checked_sub(ROUNDS_AT_ONCE + 1) else { return };
         let pause = PAUSE_FIRST.saturating_mul(1 << doublings.min(16)).min(PAUSE_MAX);

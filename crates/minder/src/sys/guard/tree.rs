@@ -1,8 +1,8 @@
 //! Who descends from whom, as `/proc` tells it.
 //!
-//! The `children` files give the children of one process; where the kernel has none, all of `/proc` is read.
-//! Paths and contents live in small buffers on the stack: this runs in the guardians, whose memory is counted, and it
-//! runs against trees that fork while we look.
+//! The `children` files give the children of one process; where the kernel has none, all of `/proc`
+//! is read. Paths and contents live in small buffers on the stack: this runs in the guardians,
+//! whose memory is counted, and it runs against trees that fork while we look.
 
 use std::ffi::CStr;
 use std::fmt::Arguments;
@@ -18,8 +18,9 @@ use crate::sys::tree::{PF_EXITING, why_no_table};
 /// Where children are looked up.
 #[derive(Debug)]
 pub(super) enum Tree {
-    /// In the `children` files. A guardian keeps its own open, with its number: when no descriptor is free, its children are
-    /// found all the same and killed, and then theirs, which become its own.
+    /// In the `children` files. A guardian keeps its own open, with its number: when no descriptor
+    /// is free, its children are found all the same and killed, and then theirs, which become
+    /// its own.
     Files(Option<(i32, OwnedFd)>),
     /// In a scan of the whole table: (parent, child), sorted.
     Scan(Vec<(i32, i32)>),
@@ -125,8 +126,8 @@ pub(super) fn name(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
 }
 
-/// Whether this process has one thread, or has no other one any more `within` this time. True where that
-/// cannot be seen.
+/// Whether this process has one thread, or has no other one any more `within` this time. True where
+/// that cannot be seen.
 pub(super) fn is_alone(within: Duration) -> bool {
     let until = Instant::now() + within;
     loop {
@@ -149,7 +150,8 @@ pub(super) fn argument_area() -> Option<(usize, usize)> {
     let text = read_stat(format_args!("/proc/self/stat"), &mut buffer)?;
     let mut fields = after_name(text)?.skip(45);
     let (start, end) = (number::<usize>(fields.next()?)?, number::<usize>(fields.next()?)?);
-    // Both are 0 where the kernel hides them; no argument list is longer than a quarter of 8 MiB of stack.
+    // Both are 0 where the kernel hides them; no argument list is longer than a quarter of 8 MiB of
+    // stack.
     (start != 0 && start < end && end - start <= 2 << 20).then_some((start, end))
 }
 

@@ -1,4 +1,5 @@
-//! Which tokens are held, in memory that the process shares with its guardians: what it owes when it is killed.
+//! Which tokens are held, in memory that the process shares with its guardians: what it owes when
+//! it is killed.
 #![expect(unsafe_code, reason = "shared memory")]
 
 use std::io;
@@ -6,12 +7,14 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// How many tokens of each kind are held. A token is a byte, and has to go back as the byte that it was.
+/// How many tokens of each kind are held. A token is a byte, and has to go back as the byte that it
+/// was.
 #[derive(Debug)]
 pub(super) struct Held([AtomicU32; 256]);
 
 impl Held {
-    /// Makes one that every process forked from now on shares. It is never unmapped: its users are processes.
+    /// Makes one that every process forked from now on shares. It is never unmapped: its users are
+    /// processes.
     pub(super) fn new() -> io::Result<&'static Held> {
         let (read_write, shared) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -20,19 +23,22 @@ impl Held {
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: page-aligned, zeroed, never unmapped, and all of it is atomics, for which all-zero is valid.
+        // SAFETY: page-aligned, zeroed, never unmapped, and all of it is atomics, for which all-zero is
+        // valid.
         Ok(unsafe { &*page.cast::<Held>() })
     }
 
-    /// Notes a token that was just taken. A kill between the two loses it: the kernel has no call for both.
+    /// Notes a token that was just taken. A kill between the two loses it: the kernel has no call
+    /// for both.
     pub(super) fn take(&self, token: u8) {
         self.0[usize::from(token)].fetch_add(1, SeqCst);
     }
 
-    /// Notes that a token is about to go back. A no says that it went back already, by [`Debt::pay`].
+    /// Notes that a token is about to go back. A no says that it went back already, by
+    /// [`Debt::pay`].
     ///
-    /// The note comes first: a kill in between loses the token. The other order would make two of it, and more would run
-    /// than the build allows.
+    /// The note comes first: a kill in between loses the token. The other order would make two of
+    /// it, and more would run than the build allows.
     pub(super) fn give_back(&self, token: u8) -> bool {
         let count = &self.0[usize::from(token)];
         count.fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1)).is_ok()
@@ -56,7 +62,8 @@ impl Debt {
         self.writes.as_raw_fd()
     }
 
-    /// Gives back all tokens that are held. Each goes back once, also when several processes do this.
+    /// Gives back all tokens that are held. Each goes back once, also when several processes do
+    /// this.
     pub(crate) fn pay(&self) {
         for (token, count) in (0_u8..=255).zip(&self.held.0) {
             for _ in 0..count.swap(0, SeqCst) {

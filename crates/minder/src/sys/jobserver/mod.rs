@@ -1,15 +1,16 @@
 //! Make's jobserver: tokens that all who take part in one build share.
 //!
-//! Each system supplies `Client`: `connect` to what `--jobserver-auth=` names, `try_acquire` and `release` that never
-//! block, whether there is something that can be waited for, and `debt`: what another process can give back if this one is
-//! killed.
+//! Each system supplies `Client`: `connect` to what `--jobserver-auth=` names, `try_acquire` and
+//! `release` that never block, whether there is something that can be waited for, and `debt`: what
+//! another process can give back if this one is killed.
 
 #[cfg(target_os = "linux")]
 mod held;
 #[cfg(target_os = "linux")]
 pub(crate) use held::Debt;
 
-/// What a killed process owes to its build. Never made here: this system has no guardians that could give it back.
+/// What a killed process owes to its build. Never made here: this system has no guardians that
+/// could give it back.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) enum Debt {}

@@ -1,8 +1,9 @@
-//! Unix: tokens are bytes in a pipe that was inherited (`3,4`), or that has a name (`fifo:PATH`, make 4.4).
+//! Unix: tokens are bytes in a pipe that was inherited (`3,4`), or that has a name (`fifo:PATH`,
+//! make 4.4).
 //!
-//! All who share an open pipe share its flags too. To read from it without blocking, and without making the reads of
-//! others fail, it is opened once more, which Linux allows for a pipe without a name. Where that cannot be, it is used only
-//! if whoever made it reads without blocking himself.
+//! All who share an open pipe share its flags too. To read from it without blocking, and without
+//! making the reads of others fail, it is opened once more, which Linux allows for a pipe without a
+//! name. Where that cannot be, it is used only if whoever made it reads without blocking himself.
 
 #![expect(unsafe_code, reason = "descriptors that are known by their number only")]
 
@@ -108,10 +109,11 @@ fn inherited(number: RawFd, way: OFlags) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(invalid("it is not for this process"));
     }
-    // SAFETY: the number is not -1. The borrow ends in this function, during which no descriptor is closed; should the
-    // number be nobody's, every call says so.
+    // SAFETY: the number is not -1. The borrow ends in this function, during which no descriptor is
+    // closed; should the number be nobody's, every call says so.
     let end = unsafe { BorrowedFd::borrow_raw(number) };
-    // What is closed on exec was opened by ourselves since: the number that make meant was closed before we began.
+    // What is closed on exec was opened by ourselves since: the number that make meant was closed
+    // before we began.
     if fcntl_getfd(end)?.contains(FdFlags::CLOEXEC) {
         return Err(Errno::BADF.into());
     }

@@ -1,4 +1,5 @@
-//! What is measured and not used: the clock of this process's CPU, and baselines as they were published.
+//! What is measured and not used: the clock of this process's CPU, and baselines as they were
+//! published.
 
 pub(crate) mod wait;
 #[cfg(unix)]

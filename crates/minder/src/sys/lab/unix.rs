@@ -22,7 +22,8 @@ pub(crate) fn cpu_time() -> std::time::Duration {
     std::time::Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// Where one thread waits until another lets it through, once for each time that it is opened in between.
+/// Where one thread waits until another lets it through, once for each time that it is opened in
+/// between.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     is_open: Mutex<bool>,

@@ -1,5 +1,5 @@
-//! Baselines of waiting: what a program does without a library, and two designs that were published. They wait for ever,
-//! as their users do, so that no timer is part of the cost.
+//! Baselines of waiting: what a program does without a library, and two designs that were
+//! published. They wait for ever, as their users do, so that no timer is part of the cost.
 
 #[cfg(unix)]
 mod select;
@@ -30,8 +30,8 @@ use self::poll::{List, Poll as Call};
 use self::wfmo::{List, Wfmo as Call};
 use super::Objects;
 
-/// The contract of a baseline: it was opened for some objects, and knows them by their places. It stays with the thread
-/// that waits.
+/// The contract of a baseline: it was opened for some objects, and knows them by their places. It
+/// stays with the thread that waits.
 pub(crate) trait Baseline: Debug {
     /// Waits until an object is signalled; says which, or nothing where a wait ended for no reason.
     fn wait(&mut self) -> io::Result<Option<usize>>;
@@ -45,7 +45,8 @@ pub(crate) trait Baseline: Debug {
     }
 }
 
-/// How many objects one call takes on Windows; those who are compared with it keep to that elsewhere.
+/// How many objects one call takes on Windows; those who are compared with it keep to that
+/// elsewhere.
 const CALL_MAX: usize = 64;
 
 type Open = fn(Arc<Objects>) -> io::Result<Box<dyn Baseline>>;

@@ -14,14 +14,17 @@ use windows_sys::Win32::System::Threading::{
 use crate::sys::answer::done;
 use crate::sys::event::event;
 
-/// The steps in which the clock of the CPU goes on: those of the system's own clock, 64 a second (Wine: 100). What counts
-/// cycles (`QueryProcessCycleTime`) is finer, and its page says that cycles are not to be taken for time.
+/// The steps in which the clock of the CPU goes on: those of the system's own clock, 64 a second
+/// (Wine: 100). What counts cycles (`QueryProcessCycleTime`) is finer, and its page says that
+/// cycles are not to be taken for time.
 pub(crate) const TICK: Duration = Duration::from_micros(15_625);
 
-/// At how many objects it is worth while to look: a call takes 64, one of which may have to call back a thread.
+/// At how many objects it is worth while to look: a call takes 64, one of which may have to call
+/// back a thread.
 pub(crate) const SIZES: &[u64] = &[0, 2, 32, 63, 64, 65, 256, 1024, 2048, 4096];
 
-/// Whether this system is Wine: its library exports a function that says its version, and the real one does not.
+/// Whether this system is Wine: its library exports a function that says its version, and the real
+/// one does not.
 pub(crate) fn is_wine() -> bool {
     crate::sys::late::wine().is_some()
 }
@@ -41,7 +44,8 @@ pub(crate) fn cpu_time() -> Duration {
     if filled == 0 { Duration::ZERO } else { time(kernel) + time(user) }
 }
 
-/// Objects that one can signal, wait for and reset: events that stay set until they are reset, as a process stays ended.
+/// Objects that one can signal, wait for and reset: events that stay set until they are reset, as a
+/// process stays ended.
 #[derive(Debug)]
 pub(crate) struct Objects(Vec<OwnedHandle>);
 
@@ -73,8 +77,8 @@ impl Objects {
     }
 }
 
-/// Where one thread waits until another lets it through, once for each time that it is opened in between: an event that a
-/// wait resets.
+/// Where one thread waits until another lets it through, once for each time that it is opened in
+/// between: an event that a wait resets.
 #[derive(Debug)]
 pub(crate) struct Gate(OwnedHandle);
 

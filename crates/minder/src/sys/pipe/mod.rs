@@ -1,4 +1,5 @@
-//! Endpoints of a child's streams: they own what the kernel needs for one stream, and report progress.
+//! Endpoints of a child's streams: they own what the kernel needs for one stream, and report
+//! progress.
 
 #[cfg(unix)]
 mod unix;

@@ -12,7 +12,8 @@ use rustix::pipe::{SpliceFlags, splice};
 
 use super::Progress;
 
-/// Bytes moved at once, and the size that both pipes are given: what a user may have without a privilege (pipe(7)).
+/// Bytes moved at once, and the size that both pipes are given: what a user may have without a
+/// privilege (pipe(7)).
 const AT_ONCE: usize = 1 << 20;
 
 /// Whether `to` is a pipe or a plain file that is not appended to, which splice(2) refuses.
@@ -29,8 +30,8 @@ pub(crate) fn enlarge(pipe: impl AsFd) {
     }
 }
 
-/// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that takes nothing, that is
-/// the error `WouldBlock`.
+/// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that
+/// takes nothing, that is the error `WouldBlock`.
 pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<Progress> {
     match super::unix::without_sigpipe(|| {
         splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
@@ -43,8 +44,8 @@ pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<Progress> {
     }
 }
 
-/// Moves what is there to a place in a file: one copy instead of two. With an error nothing is lost: what the file did not
-/// take is still in the pipe.
+/// Moves what is there to a place in a file: one copy instead of two. With an error nothing is
+/// lost: what the file did not take is still in the pipe.
 pub(super) fn store(from: &OwnedFd, to: &File, mut at: u64) -> io::Result<Progress> {
     match splice(from, None, to, Some(&mut at), AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK) {
         Ok(0) => Ok(Progress::Eof),

@@ -17,7 +17,8 @@ pub(crate) struct Terminal {
     pub(crate) child: OwnedFd,
 }
 
-/// Opens a pseudo-terminal of this size. Neither side is inherited by accident, and it does not become ours.
+/// Opens a pseudo-terminal of this size. Neither side is inherited by accident, and it does not
+/// become ours.
 pub(crate) fn open_terminal(size: Size) -> io::Result<Terminal> {
     let host = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | cloexec())?;
     #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
@@ -39,7 +40,8 @@ fn cloexec() -> OpenptFlags {
     OpenptFlags::empty()
 }
 
-/// Opens the child's side by the descriptor of ours: right in any mount namespace, where a path may be another's.
+/// Opens the child's side by the descriptor of ours: right in any mount namespace, where a path may
+/// be another's.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn open_child_side(host: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

@@ -20,8 +20,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes the reading end. It is made non-blocking: a starting sibling may hold a copy of the other end, and a
-    /// pipe that was readable at the report may be empty when it is read.
+    /// Takes the reading end. It is made non-blocking: a starting sibling may hold a copy of the
+    /// other end, and a pipe that was readable at the report may be empty when it is read.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(Self { fd, armed: false })
@@ -99,7 +99,8 @@ impl Reader {
         let _ = (to, patience);
     }
 
-    /// Passes on what is there. An error leaves the bytes where they are; `WouldBlock` says that `to` is full.
+    /// Passes on what is there. An error leaves the bytes where they are; `WouldBlock` says that
+    /// `to` is full.
     pub(crate) fn forward(&mut self, to: &File) -> io::Result<Progress> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::forward(&self.fd, to);
@@ -110,7 +111,8 @@ impl Reader {
         }
     }
 
-    /// Moves what is there to a place in a file. An error leaves in the stream what the file did not take.
+    /// Moves what is there to a place in a file. An error leaves in the stream what the file did
+    /// not take.
     pub(crate) fn store(&mut self, to: &File, at: u64) -> io::Result<Progress> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::store(&self.fd, to, at);
@@ -121,8 +123,8 @@ impl Reader {
         }
     }
 
-    /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the descriptor, and epoll
-    /// would go on telling of it.
+    /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the
+    /// descriptor, and epoll would go on telling of it.
     pub(crate) fn close(mut self, port: &mut Port) -> io::Result<()> {
         self.hold(port)
     }
@@ -148,7 +150,8 @@ impl Writer {
         Ok(Self { fd, armed: false })
     }
 
-    /// Writes as much as there is room for. When that is not all, a report with `token` comes once there is room again.
+    /// Writes as much as there is room for. When that is not all, a report with `token` comes once
+    /// there is room again.
     pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -201,8 +204,8 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     return Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?);
     #[cfg(target_vendor = "apple")]
     {
-        // No pipe2: a spawn on another thread in between would inherit them, but for POSIX_SPAWN_CLOEXEC_DEFAULT,
-        // which our spawner sets.
+        // No pipe2: a spawn on another thread in between would inherit them, but for
+        // POSIX_SPAWN_CLOEXEC_DEFAULT, which our spawner sets.
         let (read, write) = rustix::pipe::pipe()?;
         rustix::io::fcntl_setfd(&read, rustix::io::FdFlags::CLOEXEC)?;
         rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::CLOEXEC)?;
@@ -210,8 +213,8 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE belongs to the
-/// host and to all its threads; the mask is this thread's own.
+/// Runs `write` so that a reader that is gone is an error and no signal. The disposition of SIGPIPE
+/// belongs to the host and to all its threads; the mask is this thread's own.
 pub(super) fn without_sigpipe<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     let pipe = set_of(libc::SIGPIPE);
     let mut before = set_of(0);

@@ -1,12 +1,14 @@
-//! Pipes on Windows: overlapped named pipes with private names, since anonymous ones know no completion.
+//! Pipes on Windows: overlapped named pipes with private names, since anonymous ones know no
+//! completion.
 //!
-//! A reader asks for *nothing*: a read of no bytes is over as soon as there are some, or the end, and takes none. Then it
-//! reads what is there straight into the caller's buffer, and asks again. So completion tells of readiness, a reader that
-//! is held takes nothing more, and no child costs a buffer while it is silent. (libuv listens to its pipes on Windows in
+//! A reader asks for *nothing*: a read of no bytes is over as soon as there are some, or the end,
+//! and takes none. Then it reads what is there straight into the caller's buffer, and asks again.
+//! So completion tells of readiness, a reader that is held takes nothing more, and no child costs a
+//! buffer while it is silent. (libuv listens to its pipes on Windows in
 //! this way: `uv__pipe_queue_read` in its `src/win/pipe.c`.)
 //!
-//! A writer cannot ask for room. It hands the kernel one piece at a time, from memory of its own; while the kernel has
-//! one, there is no room.
+//! A writer cannot ask for room. It hands the kernel one piece at a time, from memory of its own;
+//! while the kernel has one, there is no room.
 
 #![expect(unsafe_code, reason = "named pipes, overlapped reads and writes")]
 
@@ -69,7 +71,8 @@ impl Line {
 }
 
 impl Reader {
-    /// Makes a pipe: our end, which nobody inherits, and the writing end, which a child may inherit.
+    /// Makes a pipe: our end, which nobody inherits, and the writing end, which a child may
+    /// inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
         let (handle, theirs) = pair(PIPE_ACCESS_INBOUND, GENERIC_WRITE | FILE_READ_ATTRIBUTES)?;
         Ok((Self { handle, line: None, listening: false }, theirs))
@@ -89,8 +92,8 @@ impl Reader {
         if open { Ok(()) } else { self.ask() }
     }
 
-    /// Stops listening; the child blocks when the pipe is full. A question that is open stays so: its answer takes no
-    /// bytes, and is told to nobody.
+    /// Stops listening; the child blocks when the pipe is full. A question that is open stays so:
+    /// its answer takes no bytes, and is told to nobody.
     pub(crate) fn hold(&mut self, _port: &mut Port) -> io::Result<()> {
         self.listening = false;
         if let Some(line) = &self.line {
@@ -157,8 +160,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The handle itself, for readers that block; not once it was listened to. It is an overlapped one, which
-    /// [`std::fs::File`] knows to wait for.
+    /// The handle itself, for readers that block; not once it was listened to. It is an overlapped
+    /// one, which [`std::fs::File`] knows to wait for.
     pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
         bare(&self.handle, self.line.as_ref())
     }
@@ -171,8 +174,8 @@ impl Reader {
         let handle = self.handle.as_raw_handle();
         // SAFETY: the handle is open, `overlapped` comes from `fly`, and no byte is written to the address.
         let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
-        // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was not told to
-        // skip packets; it uses no memory but the packet's.
+        // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was
+        // not told to skip packets; it uses no memory but the packet's.
         match unsafe { line.queue.fly(&line.packet, false, start) } {
             Ok(_) => Ok(()),
             // The end is told as everything else is: by a report.
@@ -205,14 +208,16 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Makes a pipe: our end, which nobody inherits, and the reading end, which a child may inherit.
+    /// Makes a pipe: our end, which nobody inherits, and the reading end, which a child may
+    /// inherit.
     pub(crate) fn pair() -> io::Result<(Self, OwnedHandle)> {
         let (handle, theirs) = pair(PIPE_ACCESS_OUTBOUND, GENERIC_READ)?;
         Ok((Self { handle: Arc::new(handle), line: None, armed: false, sent: false }, theirs))
     }
 
-    /// Writes as much as there is room for. When that is not all, a report with `token` comes once there is room again.
-    /// What was taken reaches the child even when the writer is closed at once, as long as the port is there.
+    /// Writes as much as there is room for. When that is not all, a report with `token` comes once
+    /// there is room again. What was taken reaches the child even when the writer is closed at
+    /// once, as long as the port is there.
     pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let line = match self.line.take() {
             Some(line) => line,
@@ -243,8 +248,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The handle itself, for writers that block; not once it was written to. It is an overlapped one, which
-    /// [`std::fs::File`] knows to wait for.
+    /// The handle itself, for writers that block; not once it was written to. It is an overlapped
+    /// one, which [`std::fs::File`] knows to wait for.
     pub(crate) fn into_fd(self) -> io::Result<OwnedHandle> {
         bare(&self.handle, self.line.as_ref())
     }
@@ -286,10 +291,12 @@ impl Writer {
         let (start, count) = (cargo.bytes.as_ptr(), PIPE_BYTES.min(piece.len() as u32));
         drop(cargo);
         let handle = self.handle.as_raw_handle();
-        // SAFETY: the handle is open, `overlapped` comes from `fly`, and `start` is the start of at least `count` bytes.
+        // SAFETY: the handle is open, `overlapped` comes from `fly`, and `start` is the start of at least
+        // `count` bytes.
         let start = |overlapped| unsafe { WriteFile(handle, start, count, null_mut(), overlapped) };
-        // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the line was
-        // opened. The bytes are the packet's; they are changed only here, and `push` has seen that the packet does not fly.
+        // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the
+        // line was opened. The bytes are the packet's; they are changed only here, and `push` has
+        // seen that the packet does not fly.
         unsafe { line.queue.fly(&line.packet, true, start) }
     }
 }
@@ -305,8 +312,8 @@ impl Drop for Writer {
     }
 }
 
-/// A copy of the handle of an endpoint without a port. One that has a port is never given away: what others did with it
-/// would come out of the port, and be taken for a packet.
+/// A copy of the handle of an endpoint without a port. One that has a port is never given away:
+/// what others did with it would come out of the port, and be taken for a packet.
 fn bare(handle: &OwnedHandle, line: Option<&Line>) -> io::Result<OwnedHandle> {
     match line {
         None => handle.try_clone(),
@@ -335,8 +342,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
     const { assert!(std::mem::offset_of!(OVERLAPPED, Internal) == 0) };
     let mut overlapped = OVERLAPPED { hEvent: unqueued_event()?, ..OVERLAPPED::default() };
     let (raw, start, state) = (handle.as_raw_handle(), spare.as_mut_ptr().cast(), &raw mut overlapped);
-    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay where they are until the
-    // read is over, which is waited for below.
+    // SAFETY: the handle is open; `start` has room for `count` bytes; both it and `state` stay where
+    // they are until the read is over, which is waited for below.
     let answer = unsafe { ReadFile(raw, start, count, null_mut(), state) };
     if answer == 0 {
         let error = io::Error::last_os_error();
@@ -362,8 +369,8 @@ fn read_now(handle: &OwnedHandle, buffer: &mut Vec<u8>, count: u32) -> io::Resul
     Ok(read as usize)
 }
 
-/// This thread's event for operations that are waited for at once. Its lowest bit is set, which keeps them out of the
-/// completion port (documented with `GetQueuedCompletionStatus`).
+/// This thread's event for operations that are waited for at once. Its lowest bit is set, which
+/// keeps them out of the completion port (documented with `GetQueuedCompletionStatus`).
 #[allow(
     clippy::missing_const_for_thread_local,
     reason = "it is const; seen from Windows the lint is mistaken"
@@ -382,7 +389,8 @@ fn unqueued_event() -> io::Result<HANDLE> {
     })
 }
 
-/// Makes a pipe: the server's end with this access, overlapped and ours alone; the client's end, inheritable.
+/// Makes a pipe: the server's end with this access, overlapped and ours alone; the client's end,
+/// inheritable.
 fn pair(open_mode: u32, client_access: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
     let mut tries = 0;
     loop {

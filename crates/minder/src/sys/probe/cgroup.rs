@@ -1,4 +1,5 @@
-//! Where this process stands in the hierarchy of control groups (cgroups(7)), and what it may do there.
+//! Where this process stands in the hierarchy of control groups (cgroups(7)), and what it may do
+//! there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ pub(super) fn delegated() -> Mechanism {
     }
 }
 
-/// Finds our folder: the mount point of the hierarchy, and our path in it as far as it goes beyond what is mounted.
+/// Finds our folder: the mount point of the hierarchy, and our path in it as far as it goes beyond
+/// what is mounted.
 fn place(mounts: &str, groups: &str) -> Option<PathBuf> {
     let (root, point) = mounts.lines().find_map(|line| {
         // 35 24 0:30 ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS

@@ -54,7 +54,8 @@ fn kept_status() -> Mechanism {
     if kernel() >= Some((6, 15)) { mechanism } else { mechanism.absent("before Linux 6.15") }
 }
 
-/// clone3 with a structure of no size: the kernel says "invalid", a sandbox or an old kernel something else.
+/// clone3 with a structure of no size: the kernel says "invalid", a sandbox or an old kernel
+/// something else.
 fn clone3() -> Mechanism {
     let mechanism = Mechanism::there("children", "clone3");
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
@@ -71,7 +72,8 @@ fn clone3() -> Mechanism {
 /// Closing a range that is empty: its first descriptor lies behind its last.
 fn close_range() -> Mechanism {
     let mechanism = Mechanism::there("children", "close_range");
-    // SAFETY: the kernel refuses a range whose first descriptor is greater than the last; none is closed.
+    // SAFETY: the kernel refuses a range whose first descriptor is greater than the last; none is
+    // closed.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 1, 0, 0) };
     match failed(result) {
         libc::EINVAL => mechanism,
@@ -128,8 +130,9 @@ fn terminals() -> Option<Mechanism> {
     Some(limit("terminals", Some(max), format!("{} terminals, {} in use", grouped(max), grouped(used))))
 }
 
-/// A pipe holds 16 pages, until the pipes of one user hold as many as the soft limit says; then one or two pages each
-/// (measured: 8 KiB from the 1,025th pipe on, Linux 6.18). A privileged user is not counted.
+/// A pipe holds 16 pages, until the pipes of one user hold as many as the soft limit says; then one
+/// or two pages each (measured: 8 KiB from the 1,025th pipe on, Linux 6.18). A privileged user is
+/// not counted.
 fn pipes() -> Mechanism {
     const PAGES_EACH: u64 = 16;
     let page = page_size();
@@ -148,7 +151,8 @@ fn pipes() -> Mechanism {
     }
 }
 
-/// execve(2): a quarter of the stack's limit, at most 6 MiB, at least 32 pages; one string at most 32 pages.
+/// execve(2): a quarter of the stack's limit, at most 6 MiB, at least 32 pages; one string at most
+/// 32 pages.
 fn arguments() -> Mechanism {
     const PAGES_ONE: u64 = 32;
     let one = page_size() * PAGES_ONE;

@@ -1,6 +1,7 @@
 //! Asking the system what it has, without using it.
 //!
-//! Each system supplies `refusal` (why a wait backend could not be opened), `children` and `limits`.
+//! Each system supplies `refusal` (why a wait backend could not be opened), `children` and
+//! `limits`.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod cgroup;

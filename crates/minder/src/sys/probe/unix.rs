@@ -4,12 +4,14 @@ use rustix::process::{Resource, getrlimit};
 
 use super::{Mechanism, grouped, limit};
 
-/// Descriptors that a program needs for itself: its streams, wait backend, journal, and a few to spare.
+/// Descriptors that a program needs for itself: its streams, wait backend, journal, and a few to
+/// spare.
 const RESERVE: u64 = 32;
 /// Limits beyond this are none.
 const SENSIBLE_MAX: u64 = 1 << 20;
 
-/// How many descriptors, and how many children that is. A child takes a pidfd and a pipe for each output.
+/// How many descriptors, and how many children that is. A child takes a pidfd and a pipe for each
+/// output.
 pub(super) fn descriptors(each: u64) -> Mechanism {
     let both = getrlimit(Resource::Nofile);
     let hard = both.maximum.unwrap_or(SENSIBLE_MAX).min(SENSIBLE_MAX);

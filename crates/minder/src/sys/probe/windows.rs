@@ -1,7 +1,8 @@
-//! Windows: what every version that Rust supports has, and the little in which versions and surroundings differ.
+//! Windows: what every version that Rust supports has, and the little in which versions and
+//! surroundings differ.
 //!
-//! Wine has the calls of Windows, and limits of its own; whether we run under it is told by a function that it alone has
-//! in `ntdll`.
+//! Wine has the calls of Windows, and limits of its own; whether we run under it is told by a
+//! function that it alone has in `ntdll`.
 
 #![expect(unsafe_code, reason = "asking what there is")]
 
@@ -17,7 +18,8 @@ use windows_sys::Win32::System::Threading::{
 use super::{Mechanism, grouped, limit};
 use crate::sys::late;
 
-/// What a path may have ("Maximum Path Length Limitation"), what a command line (CreateProcessW) and one of `cmd.exe`.
+/// What a path may have ("Maximum Path Length Limitation"), what a command line (CreateProcessW)
+/// and one of `cmd.exe`.
 const PATH_MAX: u64 = 32_767;
 const LINE_MAX: u64 = 32_766;
 const LINE_OF_CMD_MAX: u64 = 8_191;
@@ -43,8 +45,8 @@ pub(crate) fn children() -> Vec<Mechanism> {
     ]
 }
 
-/// Whether we were started in a job object: a service's, a container's, a terminal's. Ours nest in it (since Windows 8), and
-/// whatever may leave that one, nobody leaves ours.
+/// Whether we were started in a job object: a service's, a container's, a terminal's. Ours nest in
+/// it (since Windows 8), and whatever may leave that one, nobody leaves ours.
 fn outer_job() -> &'static str {
     // SAFETY: has no preconditions.
     let us = unsafe { GetCurrentProcess() };

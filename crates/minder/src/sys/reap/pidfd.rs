@@ -1,4 +1,5 @@
-//! pidfds (Linux 5.3): a descriptor that names one process and no other, and is readable when it has ended.
+//! pidfds (Linux 5.3): a descriptor that names one process and no other, and is readable when it
+//! has ended.
 
 #![expect(unsafe_code, reason = "the ioctl that reads a kept exit status")]
 
@@ -7,8 +8,8 @@ use std::sync::OnceLock;
 
 use crate::event::Status;
 
-/// Whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a sandbox may refuse what the
-/// headers promise.
+/// Whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a sandbox may
+/// refuse what the headers promise.
 pub(crate) fn available() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {

@@ -1,8 +1,10 @@
-//! Processes that nothing tells of, neither a pidfd nor the backend: each is looked at by its own number, at intervals that grow while nothing happens.
+//! Processes that nothing tells of, neither a pidfd nor the backend: each is looked at by its own
+//! number, at intervals that grow while nothing happens.
 //!
-//! The signal that would tell of an exit belongs to the host, and one signal may stand for many exits, so that a look at
-//! every child would follow anyway. A look costs about 0.3 us a child (measured, Linux 6.18). This is the last resort:
-//! Linux before 5.4, sandboxes, the backend `poll` elsewhere.
+//! The signal that would tell of an exit belongs to the host, and one signal may stand for many
+//! exits, so that a look at every child would follow anyway. A look costs about 0.3 us a child
+//! (measured, Linux 6.18). This is the last resort: Linux before 5.4, sandboxes, the backend `poll`
+//! elsewhere.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -36,7 +36,8 @@ impl Process {
         self.pid.unsigned_abs()
     }
 
-    /// Asks for a report with `token` when the process has ended. A port that takes no more descriptors looks at the number.
+    /// Asks for a report with `token` when the process has ended. A port that takes no more
+    /// descriptors looks at the number.
     pub(crate) fn watch(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
         let by_descriptor = match &self.pidfd {
             Some(pidfd) => match port.add(pidfd, token, Interest::READABLE) {
@@ -78,18 +79,21 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Looks whether the number is still the child's own. It is not if somebody else reaped it, or the kernel did
-    /// (`SIGCHLD` ignored): then it may name a stranger, and nothing must be sent to it.
+    /// Looks whether the number is still the child's own. It is not if somebody else reaped it, or
+    /// the kernel did (`SIGCHLD` ignored): then it may name a stranger, and nothing must be
+    /// sent to it.
     pub(crate) fn check(&mut self) {
         let looked =
             wait_id(self.pid, self.pidfd.as_ref(), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT, None);
         self.reaped |= looked.is_err_and(|error| error.raw_os_error() == Some(libc::ECHILD));
     }
 
-    /// Waits for the end until the deadline, or for ever. The number stays taken until [`reap`](Self::reap).
+    /// Waits for the end until the deadline, or for ever. The number stays taken until
+    /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<Exit>> {
         loop {
-            // The clock is read before the child is looked at: a child that ends in between is not called late.
+            // The clock is read before the child is looked at: a child that ends in between is not called
+            // late.
             let now = Instant::now();
             if let Some(exit) = self.peek()? {
                 return Ok(Some(exit));
@@ -103,7 +107,8 @@ impl Process {
         }
     }
 
-    /// Sleeps until the child may have ended. Without a pidfd and with a deadline that is a short sleep.
+    /// Sleeps until the child may have ended. Without a pidfd and with a deadline that is a short
+    /// sleep.
     fn sleep(&mut self, left: Option<Duration>) -> io::Result<()> {
         match (&self.pidfd, left) {
             (Some(pidfd), left) => readable(pidfd.as_fd(), left),
@@ -197,7 +202,8 @@ fn readable(fd: BorrowedFd<'_>, left: Option<Duration>) -> io::Result<()> {
     }
 }
 
-/// Whether a process has ended that is not ours: nobody of its number is left. A zombie is still there.
+/// Whether a process has ended that is not ours: nobody of its number is left. A zombie is still
+/// there.
 pub(super) fn is_gone(pid: libc::pid_t) -> bool {
     // SAFETY: kill takes two numbers; signal 0 only asks.
     let answer = unsafe { libc::kill(pid, 0) };
@@ -237,7 +243,8 @@ fn of_child(info: &libc::siginfo_t) -> (libc::pid_t, i32) {
     (pid, unsafe { info.si_status() })
 }
 
-/// waitid(2); on Linux with the resource usage that the kernel hands out and the C library's function leaves away.
+/// waitid(2); on Linux with the resource usage that the kernel hands out and the C library's
+/// function leaves away.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn wait_id(
     pid: libc::pid_t,
@@ -266,7 +273,8 @@ fn wait_id(
     }
 }
 
-/// waitid(2). Usage comes from `getrusage` of all children, which would mix them up, so it stays zero here.
+/// waitid(2). Usage comes from `getrusage` of all children, which would mix them up, so it stays
+/// zero here.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn wait_id(
     pid: libc::pid_t,

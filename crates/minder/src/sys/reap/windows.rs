@@ -1,7 +1,8 @@
-//! A child process on Windows: by its handle, which names one process and no other until it is closed.
+//! A child process on Windows: by its handle, which names one process and no other until it is
+//! closed.
 //!
-//! Its end is heard through the backend of the port, which waits for its handle and only posts a packet. The truth is the
-//! handle: it is looked at again when the packet lands.
+//! Its end is heard through the backend of the port, which waits for its handle and only posts a
+//! packet. The truth is the handle: it is looked at again when the packet lands.
 
 #![expect(unsafe_code, reason = "process handles")]
 
@@ -92,10 +93,12 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Waits for the end until the deadline, or for ever. The number stays taken until [`reap`](Self::reap).
+    /// Waits for the end until the deadline, or for ever. The number stays taken until
+    /// [`reap`](Self::reap).
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<Exit>> {
         loop {
-            // The clock is read before the child is looked at: a child that ends in between is not called late.
+            // The clock is read before the child is looked at: a child that ends in between is not called
+            // late.
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if let Some(exit) = self.peek()? {
                 return Ok(Some(exit));
@@ -107,7 +110,8 @@ impl Process {
         }
     }
 
-    /// Asks no more of the process. Call it after `peek` said that it ended. Its number is let go with its handle.
+    /// Asks no more of the process. Call it after `peek` said that it ended. Its number is let go
+    /// with its handle.
     pub(crate) fn reap(&mut self) {
         self.watch = None;
         self.reaped = true;

@@ -1,9 +1,10 @@
 //! The command line by which `cmd.exe` runs a batch file. Pure.
 //!
-//! `cmd.exe` reads the whole line before the batch file sees its part, and by rules of its own. Documented (`cmd`, `set`,
-//! "Command prompt line string limitation"): between quotation marks all characters are themselves but for `%`, which
-//! begins a variable, and for the mark; `/s` takes one mark off each end of the line and leaves the rest as it is. There
-//! is no word for either of the two characters, so they are refused, and so is whatever ends or bends a line. What is
+//! `cmd.exe` reads the whole line before the batch file sees its part, and by rules of its own.
+//! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks all
+//! characters are themselves but for `%`, which begins a variable, and for the mark; `/s` takes one
+//! mark off each end of the line and leaves the rest as it is. There is no word for either of the
+//! two characters, so they are refused, and so is whatever ends or bends a line. What is
 //! left arrives whole: as `%1` in the batch file, and at a program to which that hands it on.
 
 /// The longest line that `cmd.exe` takes, in UTF-16 units.
@@ -38,8 +39,8 @@ pub(super) fn command_line<'a>(
             return Err(Unsayable::Arg(place, what));
         }
         let quoted = arg.is_empty() || !arg.iter().all(|&unit| is_plain(unit));
-        // To `cmd.exe` that is a backslash, to a program that the batch file hands it to an escaped mark: the words behind
-        // it would be taken apart in another way than here.
+        // To `cmd.exe` that is a backslash, to a program that the batch file hands it to an escaped mark:
+        // the words behind it would be taken apart in another way than here.
         if quoted && arg.ends_with(&[b'\\'.into()]) {
             return Err(Unsayable::Arg(place, "a blank or mark, and `\\` at its end"));
         }
@@ -72,7 +73,8 @@ fn unsayable(word: &[u16]) -> Option<&'static str> {
     })
 }
 
-/// Whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take `,`, `;` and `=` for blanks.
+/// Whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take `,`, `;`
+/// and `=` for blanks.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+./\\:".contains(&byte))
 }
@@ -128,8 +130,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Seen from `cmd.exe`: no character that it would act on stands outside of marks, and none that it would act on
-        /// even between them stands anywhere.
+        /// Seen from `cmd.exe`: no character that it would act on stands outside of marks, and none
+        /// that it would act on even between them stands anywhere.
         #[test]
         fn nothing_is_left_to_act_on(words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6)) {
             let words = words.iter().map(String::as_str).collect::<Vec<_>>();

@@ -1,12 +1,15 @@
-//! `clone3` (Linux 5.5): a child that borrows our memory until it loads its program, and a pidfd from the same call.
+//! `clone3` (Linux 5.5): a child that borrows our memory until it loads its program, and a pidfd
+//! from the same call.
 //!
-//! The child runs on a stack of its own while the calling thread is held by the kernel (`CLONE_VFORK`). It shares our
-//! memory, so it does nothing but system calls: no allocation, no lock, no panic. Other threads go on meanwhile.
+//! The child runs on a stack of its own while the calling thread is held by the kernel
+//! (`CLONE_VFORK`). It shares our memory, so it does nothing but system calls: no allocation, no
+//! lock, no panic. Other threads go on meanwhile.
 //!
-//! The descriptor table is copied for a child, however many descriptors are open: with 6000 open a start costs six times
-//! as much (measured). The table is therefore shared (`CLONE_FILES`), and the child cuts off all above its own few
-//! descriptors while it unshares (`close_range` with `CLOSE_RANGE_UNSHARE`, Linux 5.9). A lone start in a small host does
-//! without, since its table is small. Where a child keeps descriptors, the cut is above the highest of them.
+//! The descriptor table is copied for a child, however many descriptors are open: with 6000 open a
+//! start costs six times as much (measured). The table is therefore shared (`CLONE_FILES`), and the
+//! child cuts off all above its own few descriptors while it unshares (`close_range` with
+//! `CLOSE_RANGE_UNSHARE`, Linux 5.9). A lone start in a small host does without, since its table is
+//! small. Where a child keeps descriptors, the cut is above the highest of them.
 
 #![expect(unsafe_code, reason = "clone3, and the system calls between it and execve")]
 
@@ -29,8 +32,8 @@ const SHARED_FROM: RawFd = 64;
 const STACK_SIZE: usize = 64 << 10;
 
 thread_local! {
-    /// The stack that was used last on this thread and that nobody has: a quarter of what a lone start costs is to map
-    /// one, to write to it, and to unmap it (measured).
+    /// The stack that was used last on this thread and that nobody has: a quarter of what a lone
+    /// start costs is to map one, to write to it, and to unmap it (measured).
     static SPARE: Cell<Option<Stack>> = const { Cell::new(None) };
 }
 
@@ -38,7 +41,8 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(super) struct Clone3 {
     stack: Option<Stack>,
-    /// Low descriptors whose numbers the child's streams take before a shared table is cut. They are `/dev/null`s of ours.
+    /// Low descriptors whose numbers the child's streams take before a shared table is cut. They
+    /// are `/dev/null`s of ours.
     low: Option<Low>,
     /// Whether the kernel refused `clone3`, or the cut, once.
     refused: bool,
@@ -59,10 +63,12 @@ struct Stack {
     size: usize,
 }
 
-// SAFETY: the mapping belongs to this object alone; the address is used by one spawn at a time, through `&mut`.
+// SAFETY: the mapping belongs to this object alone; the address is used by one spawn at a time,
+// through `&mut`.
 unsafe impl Send for Stack {}
 
-/// What the child reads, and where it leaves its error. It lives on the spawning thread's stack, which waits.
+/// What the child reads, and where it leaves its error. It lives on the spawning thread's stack,
+/// which waits.
 struct Context<'a> {
     request: &'a Request<'a>,
     envp: *const *const libc::c_char,
@@ -92,7 +98,8 @@ const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 
 impl Clone3 {
-    /// Starts a child. `Unsupported` says that this mechanism is not to be had here, once and for all.
+    /// Starts a child. `Unsupported` says that this mechanism is not to be had here, once and for
+    /// all.
     pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, Failure> {
         if self.refused || !pidfd_available() {
             return Err(Step::Process.failed(io::ErrorKind::Unsupported));
@@ -134,7 +141,8 @@ impl Clone3 {
         }
     }
 
-    /// Takes the low descriptors, while there are low ones: what lies below them is copied for every child.
+    /// Takes the low descriptors, while there are low ones: what lies below them is copied for
+    /// every child.
     pub(super) fn reserve(&mut self) -> io::Result<()> {
         if self.low.is_none() {
             self.low = Some(Low::new()?);
@@ -142,7 +150,8 @@ impl Clone3 {
         Ok(())
     }
 
-    /// The child's streams as descriptors from 3 upwards, and where to cut a shared table (0: it is copied).
+    /// The child's streams as descriptors from 3 upwards, and where to cut a shared table (0: it is
+    /// copied).
     fn place(&mut self, request: &Request<'_>) -> Result<([RawFd; 3], u32), Failure> {
         let given = request.streams.iter().copied().filter(|&fd| fd >= 0);
         let highest = given.clone().max().unwrap_or(0);
@@ -200,7 +209,8 @@ impl Low {
     /// Lets go of the child's streams: a copy that stayed here would hide their end of file.
     fn clear(&self, streams: [RawFd; 3]) {
         for slot in self.slots.iter().filter(|slot| streams.contains(&slot.as_raw_fd())) {
-            // Both are open, so that only a signal could be in the way, and dup3 is not interrupted for these.
+            // Both are open, so that only a signal could be in the way, and dup3 is not interrupted for
+            // these.
             let _ = copy_onto(self.null.as_raw_fd(), slot.as_raw_fd());
         }
     }
@@ -265,13 +275,15 @@ fn start(context: &mut Context<'_>, (stack, stack_size): (u64, u64), shared: boo
         stack_size,
         ..CloneArgs::default()
     };
-    // All signals are held back until the child has left our memory: a handler of ours must not run in it, and a stop
-    // (Ctrl-Z) would leave this thread waiting for a child that waits. `become_program` says what comes of them.
-    // SIGCHLD alone stays as it is: blocked here, one that comes from another child meanwhile would be queued, and wake
-    // another thread of ours for nothing (measured: 3 us a job). The child ignores it by default.
+    // All signals are held back until the child has left our memory: a handler of ours must not run in
+    // it, and a stop (Ctrl-Z) would leave this thread waiting for a child that waits.
+    // `become_program` says what comes of them. SIGCHLD alone stays as it is: blocked here, one
+    // that comes from another child meanwhile would be queued, and wake another thread of ours for
+    // nothing (measured: 3 us a job). The child ignores it by default.
     let before = mask(libc::SIG_BLOCK, !(1 << (libc::SIGCHLD - 1)));
-    // SAFETY: `args` and `context` outlive the call, since the thread waits for the child (CLONE_VFORK); the stack is
-    // used by no other child for the same reason; `child` never returns.
+    // SAFETY: `args` and `context` outlive the call, since the thread waits for the child
+    // (CLONE_VFORK); the stack is used by no other child for the same reason; `child` never
+    // returns.
     let pid = unsafe { clone3(&args, child, ptr::from_mut(context).cast()) };
     mask(libc::SIG_SETMASK, before);
     if pid < 0 {
@@ -282,7 +294,8 @@ fn start(context: &mut Context<'_>, (stack, stack_size): (u64, u64), shared: boo
     Ok(Process::new(pid as libc::pid_t, Some(pidfd)))
 }
 
-/// Sets this thread's signal mask by the system call itself: the C library's function leaves out two signals of its own.
+/// Sets this thread's signal mask by the system call itself: the C library's function leaves out
+/// two signals of its own.
 fn mask(how: i32, set: u64) -> u64 {
     let mut before = 0u64;
     // SAFETY: both point to eight bytes, which is the size that is given.
@@ -290,7 +303,8 @@ fn mask(how: i32, set: u64) -> u64 {
     before
 }
 
-/// The system call. In the parent it returns the child's number or a negative error; the child calls `entry(context)`.
+/// The system call. In the parent it returns the child's number or a negative error; the child
+/// calls `entry(context)`.
 ///
 /// # Safety
 /// `args` names a stack that is free, and `entry` never returns.
@@ -301,8 +315,9 @@ unsafe fn clone3(
     context: *mut c_void,
 ) -> isize {
     let result: isize;
-    // SAFETY: the child starts behind `syscall` with all registers but rax, rcx, r11 and the stack pointer as they are
-    // here, on the stack that `args` names, whose top is page-aligned: the call then leaves it as the ABI wants it.
+    // SAFETY: the child starts behind `syscall` with all registers but rax, rcx, r11 and the stack
+    // pointer as they are here, on the stack that `args` names, whose top is page-aligned: the call
+    // then leaves it as the ABI wants it.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -336,8 +351,8 @@ unsafe fn clone3(
     context: *mut c_void,
 ) -> isize {
     let result: isize;
-    // SAFETY: the child starts behind `svc` with all registers but x0 and the stack pointer as they are here, on the
-    // stack that `args` names, whose top is page-aligned.
+    // SAFETY: the child starts behind `svc` with all registers but x0 and the stack pointer as they are
+    // here, on the stack that `args` names, whose top is page-aligned.
     unsafe {
         std::arch::asm!(
             "svc #0",
@@ -371,8 +386,8 @@ unsafe extern "C" fn child(context: *mut c_void) -> ! {
 
 /// The steps of the child, in the order that matters; returns only with an error.
 fn become_program(context: &mut Context<'_>) -> i32 {
-    // 1. Our copy of the table comes first, so that nothing below changes the parent's. After a failure here nothing
-    //    below may run.
+    // 1. Our copy of the table comes first, so that nothing below changes the parent's. After a failure
+    //    here nothing below may run.
     if context.cut != 0 {
         context.step = Step::Process;
         // SAFETY: three numbers.
@@ -386,14 +401,15 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     if let Err(error) = join_group(context) {
         return error;
     }
-    //    Then what was sent to the parent's group while this process was still in it. The order is the proof.
-    //    (a) Until here a key of the terminal reaches this process as well, and the kernel also hands it a signal that
-    //        arrives during the clone. All of them are blocked, so they are pending now.
-    //    (b) No process knows the number of the new group yet, so none of what is pending was meant for it. The
-    //        kernel's own SIGKILL (the parent-death signal of `restore`) cannot be taken away here.
-    //    (c) The parent hears the same signal itself. It stops or ends this child as soon as its call returns.
-    //    Without this a Ctrl-Z would stop the child at step 7, in a group that the shell cannot continue, while the
-    //    parent's thread waits in the kernel for its program; and a Ctrl-C would end a job before it ran.
+    //    Then what was sent to the parent's group while this process was still in it. The order is the
+    // proof.    (a) Until here a key of the terminal reaches this process as well, and the kernel
+    // also hands it a signal that        arrives during the clone. All of them are blocked, so they
+    // are pending now.    (b) No process knows the number of the new group yet, so none of what is
+    // pending was meant for it. The        kernel's own SIGKILL (the parent-death signal of
+    // `restore`) cannot be taken away here.    (c) The parent hears the same signal itself. It
+    // stops or ends this child as soon as its call returns.    Without this a Ctrl-Z would stop the
+    // child at step 7, in a group that the shell cannot continue, while the    parent's thread
+    // waits in the kernel for its program; and a Ctrl-C would end a job before it ran.
     if context.request.command.group != Group::Inherit {
         discard_pending();
     }
@@ -423,7 +439,8 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     }
     // 5. Nothing is inherited that was not asked for, even what was not marked for closing.
     keep(context.request.command.descriptors.kept());
-    // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must wait for it.
+    // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must
+    //    wait for it.
     if let Some(folder) = context.request.folder {
         context.step = Step::Folder;
         // SAFETY: a C string of the waiting parent.
@@ -440,7 +457,8 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     errno()
 }
 
-/// Closes all descriptors above the streams but these. A kernel without close_range (before 5.9) closes what is marked.
+/// Closes all descriptors above the streams but these. A kernel without close_range (before 5.9)
+/// closes what is marked.
 fn keep(kept: &[Kept]) {
     let mut next = 3u32;
     for kept in kept {
@@ -474,9 +492,11 @@ fn join_group(context: &Context<'_>) -> Result<(), i32> {
 fn discard_pending() {
     let (all, at_once) = (u64::MAX, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     let nowhere: *mut libc::siginfo_t = ptr::null_mut();
-    // The loop ends: no further signal of the parent's group arrives, and pending ones are bounded (RLIMIT_SIGPENDING).
+    // The loop ends: no further signal of the parent's group arrives, and pending ones are bounded
+    // (RLIMIT_SIGPENDING).
     loop {
-        // SAFETY: set and time are initialised and have the sizes that the kernel expects; no details are asked for.
+        // SAFETY: set and time are initialised and have the sizes that the kernel expects; no details are
+        // asked for.
         let taken = unsafe { libc::syscall(libc::SYS_rt_sigtimedwait, &all, nowhere, &at_once, 8) };
         if taken < 0 && errno() != libc::EINTR {
             return;
@@ -494,11 +514,14 @@ fn linger(time: Duration) {
     }
 }
 
-/// Gives back what the host changed for itself, and ties the child to its parent where that is wanted.
+/// Gives back what the host changed for itself, and ties the child to its parent where that is
+/// wanted.
 fn restore(context: &Context<'_>) -> Result<(), i32> {
-    // Rust's runtime ignores SIGPIPE, and what is ignored stays ignored over execve: `yes | head` would not end.
+    // Rust's runtime ignores SIGPIPE, and what is ignored stays ignored over execve: `yes | head` would
+    // not end.
     for signal in ignored_by_us() {
-        // SAFETY: SIG_DFL for a signal that exists. The table of handlers is the child's own (no CLONE_SIGHAND).
+        // SAFETY: SIG_DFL for a signal that exists. The table of handlers is the child's own (no
+        // CLONE_SIGHAND).
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     if let Some(limit) = &context.nofile {

@@ -1,4 +1,5 @@
-//! What the kernel needs to load a program: path, arguments and environment as C strings, in one piece of memory.
+//! What the kernel needs to load a program: path, arguments and environment as C strings, in one
+//! piece of memory.
 
 #![expect(unsafe_code, reason = "pointers into memory of the same object may move to another thread")]
 
@@ -22,8 +23,8 @@ pub(super) struct Image {
     found: Option<Found>,
 }
 
-// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays where it is; they are rebuilt by
-// each `build` and read by nobody else.
+// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays where it is;
+// they are rebuilt by each `build` and read by nobody else.
 unsafe impl Send for Image {}
 
 impl std::fmt::Debug for Image {
@@ -143,14 +144,15 @@ impl Image {
         Ok(path)
     }
 
-    /// Forgets the last look into PATH, since the program may have moved; says whether there was one.
+    /// Forgets the last look into PATH, since the program may have moved; says whether there was
+    /// one.
     pub(super) fn forget(&mut self) -> bool {
         self.found.take().is_some()
     }
 }
 
-/// Searches the folders of PATH for an executable file. A file that is there but may not be run is told only if nothing
-/// better follows, as execvp(3) does.
+/// Searches the folders of PATH for an executable file. A file that is there but may not be run is
+/// told only if nothing better follows, as execvp(3) does.
 fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
     let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
     let mut refused = None;

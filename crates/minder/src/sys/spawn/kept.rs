@@ -1,7 +1,7 @@
 //! Descriptors above the standard streams that are open here and that execve does not close.
 //!
-//! A shell leaves one open for its children: `3>file`, `exec 9>lock`, `<(command)`. Everything that Rust's `std` and this
-//! crate open is closed by execve, so that the flag tells the two apart.
+//! A shell leaves one open for its children: `3>file`, `exec 9>lock`, `<(command)`. Everything that
+//! Rust's `std` and this crate open is closed by execve, so that the flag tells the two apart.
 
 #![expect(unsafe_code, reason = "descriptors that are known by their number only")]
 
@@ -53,8 +53,9 @@ fn is_inheritable(number: RawFd) -> bool {
 }
 
 fn borrow(number: RawFd) -> BorrowedFd<'static> {
-    // SAFETY: no caller passes -1, and none keeps the borrow beyond one call of fcntl, which refuses a number that is not
-    // open. It reads or sets a flag of the number and does not touch what is open behind it.
+    // SAFETY: no caller passes -1, and none keeps the borrow beyond one call of fcntl, which refuses a
+    // number that is not open. It reads or sets a flag of the number and does not touch what is
+    // open behind it.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 

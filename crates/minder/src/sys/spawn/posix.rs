@@ -1,4 +1,5 @@
-//! `posix_spawn`: there on every Unix, and made by the C library without copying our memory where the system can.
+//! `posix_spawn`: there on every Unix, and made by the C library without copying our memory where
+//! the system can.
 
 #![expect(unsafe_code, reason = "the posix_spawn family")]
 
@@ -40,7 +41,8 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
     }
     let actions = Actions::new(request, streams).map_err(setup)?;
     let mut pid = 0;
-    // SAFETY: all pointers are to initialised values that outlive the call; the lists are ended by nulls.
+    // SAFETY: all pointers are to initialised values that outlive the call; the lists are ended by
+    // nulls.
     let error = unsafe {
         libc::posix_spawn(
             &mut pid,
@@ -60,7 +62,8 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
         };
         return Err(step.failed(error));
     }
-    // Only we reap the child, so its number is still its own. Without a free descriptor it is looked at by that.
+    // Only we reap the child, so its number is still its own. Without a free descriptor it is looked at
+    // by that.
     Ok(Process::new(pid, open_pidfd(pid).ok().flatten()))
 }
 
@@ -143,13 +146,15 @@ impl Actions {
         Ok(actions)
     }
 
-    /// Lets the child have these descriptors, and none that lies between them; returns the highest number that it has.
+    /// Lets the child have these descriptors, and none that lies between them; returns the highest
+    /// number that it has.
     fn keep(&mut self, kept: &[Kept]) -> io::Result<RawFd> {
         let Some(last) = kept.last() else { return Ok(2) };
         let left_open = super::inherited();
         for kept in kept {
             let is_left_open = left_open.binary_search(&kept.number).is_ok();
-            // One that no object holds has to be as it was found; elsewhere than on Apple's systems it then needs no action.
+            // One that no object holds has to be as it was found; elsewhere than on Apple's systems it then
+            // needs no action.
             if kept.file.is_none() && !(is_left_open && cfg!(target_vendor = "apple")) {
                 continue;
             }

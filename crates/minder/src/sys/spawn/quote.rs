@@ -1,10 +1,11 @@
 //! What `CreateProcessW` takes for arguments and environment: one command line, one block. Pure.
 //!
-//! A program gets one line and parses it by itself. Nearly all use the rules of the MSVC runtime, and those are followed
-//! here: backslashes are themselves, but before a quotation mark, where two stand for one and an odd one makes the mark a
-//! character.
+//! A program gets one line and parses it by itself. Nearly all use the rules of the MSVC runtime,
+//! and those are followed here: backslashes are themselves, but before a quotation mark, where two
+//! stand for one and an odd one makes the mark a character.
 
-/// The longest command line that the system takes, with its end mark, in UTF-16 units (documented with `CreateProcessW`).
+/// The longest command line that the system takes, with its end mark, in UTF-16 units (documented
+/// with `CreateProcessW`).
 pub(super) const LINE_MAX: usize = 32_767;
 
 const QUOTE: u16 = b'"' as u16;
@@ -45,7 +46,8 @@ pub(super) fn command_line<'a>(
     if line.len() > LINE_MAX { Err(Unquotable::TooLong) } else { Ok(line) }
 }
 
-/// Puts a text behind a blank at the end of a command line, as it is: whoever reads it has rules of its own.
+/// Puts a text behind a blank at the end of a command line, as it is: whoever reads it has rules of
+/// its own.
 pub(super) fn with_tail(mut line: Vec<u16>, tail: Option<&[u16]>) -> Result<Vec<u16>, Unquotable> {
     let Some(tail) = tail else { return Ok(line) };
     if tail.contains(&0) {
@@ -79,14 +81,16 @@ fn push(line: &mut Vec<u16>, arg: &[u16]) {
     line.push(QUOTE);
 }
 
-/// Whether no runtime sees anything special in it. Only blanks and marks need to be quoted for that of MSVC; those of
-/// MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that are not quoted.
+/// Whether no runtime sees anything special in it. Only blanks and marks need to be quoted for that
+/// of MSVC; those of MinGW and Cygwin also expand `*`, `?`, `[`, `~` and `@` in words that are not
+/// quoted.
 fn is_plain(unit: u16) -> bool {
     u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+=./\\:,".contains(&byte))
 }
 
-/// Builds the block of the environment: `key=value` each ended by a zero, in the order that the system wants, and a zero.
-/// Of keys that differ in case alone the last one counts. `None` for a NUL byte, an empty key, or a `=` in one.
+/// Builds the block of the environment: `key=value` each ended by a zero, in the order that the
+/// system wants, and a zero. Of keys that differ in case alone the last one counts. `None` for a
+/// NUL byte, an empty key, or a `=` in one.
 pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<u16>>)>) -> Option<Vec<u16>> {
     let mut sorted = std::collections::BTreeMap::new();
     for (key, value) in variables {
@@ -112,8 +116,8 @@ pub(super) fn environment(variables: impl Iterator<Item = (Vec<u16>, Option<Vec<
     Some(block)
 }
 
-/// Upper case, one unit for one, as the system compares names. No letter of another alphabet becomes one of ASCII: `ſ` is
-/// no spelling of `S`.
+/// Upper case, one unit for one, as the system compares names. No letter of another alphabet
+/// becomes one of ASCII: `ſ` is no spelling of `S`.
 fn fold(unit: u16) -> u16 {
     let Some(letter) = char::from_u32(unit.into()) else { return unit };
     let mut upper = letter.to_uppercase();

@@ -18,7 +18,8 @@ pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its 
 /// Words for a file that is no program.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` in its first line names one";
 
-/// Starts children, one at a time, from one thread. What can be kept from one start to the next is kept here.
+/// Starts children, one at a time, from one thread. What can be kept from one start to the next is
+/// kept here.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     image: Image,
@@ -69,7 +70,8 @@ impl Spawner {
     /// When no descriptor is free.
     pub(crate) fn for_many() -> io::Result<Self> {
         let mut spawner = Self::new();
-        // First, so that it lies below the descriptors that a shared table is cut above: it is never copied for a child.
+        // First, so that it lies below the descriptors that a shared table is cut above: it is never copied
+        // for a child.
         spawner.null()?;
         #[cfg(all(
             any(target_os = "linux", target_os = "android"),
@@ -223,8 +225,8 @@ impl Request<'_> {
         }
         match self.image.envp() {
             Some(own) => own,
-            // SAFETY: the C library's list. Changing it while another thread reads it is what `std::env::set_var`
-            // forbids its callers, as every program that spawns needs it to.
+            // SAFETY: the C library's list. Changing it while another thread reads it is what
+            // `std::env::set_var` forbids its callers, as every program that spawns needs it to.
             None => unsafe { environ },
         }
     }

@@ -1,12 +1,14 @@
-//! Spawning on Windows: `CreateProcessW` into a job object, with a list of the only handles that are inherited.
+//! Spawning on Windows: `CreateProcessW` into a job object, with a list of the only handles that
+//! are inherited.
 //!
-//! A child shares our console. Where we have none it gets one that nobody sees. The system is always told the absolute
-//! path of what it is to start, never left to search, and never handed a batch file: that is run by the `cmd.exe` of the
-//! system's folder, on a line that this reads as we mean it.
+//! A child shares our console. Where we have none it gets one that nobody sees. The system is
+//! always told the absolute path of what it is to start, never left to search, and never handed a
+//! batch file: that is run by the `cmd.exe` of the system's folder, on a line that this reads as we
+//! mean it.
 //!
-//! What is on the list has to be inheritable from its making to the child's start. Our own children never take what is
-//! not on their list; one that other code of the host starts in this moment, without a list, does, and then holds a
-//! pipe open.
+//! What is on the list has to be inheritable from its making to the child's start. Our own children
+//! never take what is not on their list; one that other code of the host starts in this moment,
+//! without a list, does, and then holds a pipe open.
 
 #![expect(unsafe_code, reason = "copies of handles")]
 
@@ -50,10 +52,12 @@ use crate::sys::tree::Tree;
 pub(crate) const NO_FILE: &str = "no such file, with or without an extension of PATHEXT";
 /// Words for a file that is no program.
 pub(crate) const NO_PROGRAM: &str = "not a program for this system";
-/// The longest folder that a process can be in, in UTF-16 units (documented with `SetCurrentDirectory`).
+/// The longest folder that a process can be in, in UTF-16 units (documented with
+/// `SetCurrentDirectory`).
 const FOLDER_MAX: usize = MAX_PATH as usize - 2;
 
-/// Starts children, one at a time, from one thread. What can be kept from one start to the next is kept here.
+/// Starts children, one at a time, from one thread. What can be kept from one start to the next is
+/// kept here.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     null: Option<File>,
@@ -70,7 +74,8 @@ struct Found {
     path: PathBuf,
 }
 
-/// Both sides of a child's streams. Theirs are inheritable copies, to be closed when the child has its own.
+/// Both sides of a child's streams. Theirs are inheritable copies, to be closed when the child has
+/// its own.
 #[derive(Default)]
 struct Streams {
     theirs: [Option<OwnedHandle>; 3],
@@ -212,7 +217,8 @@ fn folder(given: &Path) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// The path without `\\?\`, which neither `cmd.exe` nor a current folder may have, where that means the same.
+/// The path without `\\?\`, which neither `cmd.exe` nor a current folder may have, where that means
+/// the same.
 fn short(path: PathBuf) -> PathBuf {
     let mut parts = path.components();
     let Some(Component::Prefix(prefix)) = parts.next() else { return path };
@@ -229,7 +235,8 @@ fn short(path: PathBuf) -> PathBuf {
     if is_same { short.into() } else { path }
 }
 
-/// An inheritable copy. Where there is nothing to copy (a program without a console), the child has nothing as well.
+/// An inheritable copy. Where there is nothing to copy (a program without a console), the child has
+/// nothing as well.
 fn copy(handle: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
     let raw = handle.as_raw_handle();
     if raw.is_null() {
@@ -255,8 +262,9 @@ fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
         flags |= CREATE_NEW_PROCESS_GROUP;
     }
     if !has_console() {
-        // What it starts looks for its console: without one, each program would open a window of its own, and write there.
-        // Under Wine such a console is a process more in each job, which only a shell is worth.
+        // What it starts looks for its console: without one, each program would open a window of its own,
+        // and write there. Under Wine such a console is a process more in each job, which only a
+        // shell is worth.
         let bare = late::wine().is_some() && !shell;
         flags |= if bare { DETACHED_PROCESS } else { CREATE_NO_WINDOW };
     }

@@ -1,7 +1,7 @@
 //! Windows: the multimedia timer's minimum resolution, which is the process's.
 //!
-//! It lies in a library that brings half of the desktop along, so it is loaded when it is asked for: each process of the
-//! command would start much later with it (measured under Wine).
+//! It lies in a library that brings half of the desktop along, so it is loaded when it is asked
+//! for: each process of the command would start much later with it (measured under Wine).
 
 #![expect(unsafe_code, reason = "timeBeginPeriod and timeEndPeriod")]
 

@@ -1,7 +1,8 @@
 //! The process table of Linux as `/proc` shows it (proc(5)).
 //!
-//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` is that of another PID namespace. The same
-//! number names another process there, so such a table counts as one that is not mounted: no stranger is signalled.
+//! After `unshare --pid --fork` without a mount, and in some containers, `/proc` is that of another
+//! PID namespace. The same number names another process there, so such a table counts as one that
+//! is not mounted: no stranger is signalled.
 
 #![expect(unsafe_code, reason = "kill and pidfd_send_signal of a process that was just identified")]
 
@@ -38,8 +39,9 @@ pub(in crate::sys) fn why_no_table() -> Option<&'static str> {
 const NO_PROC: &str = "`/proc` is not mounted";
 const FOREIGN_PROC: &str = "`/proc` belongs to another PID namespace";
 
-/// Whether the status of this process names it by the number that it has itself. `NSpid` has one number for each PID
-/// namespace from that of the mount to that of the process (proc_pid_status(5)); kernels before 4.1 do not have it.
+/// Whether the status of this process names it by the number that it has itself. `NSpid` has one
+/// number for each PID namespace from that of the mount to that of the process
+/// (proc_pid_status(5)); kernels before 4.1 do not have it.
 fn is_of(status: &str, me: u32) -> bool {
     let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
     let numbers = field("NSpid:").or_else(|| field("Pid:")).unwrap_or_default();
@@ -62,7 +64,8 @@ pub(super) struct Entry {
 /// Of the flags in proc_pid_stat(5), which is include/linux/sched.h's.
 pub(in crate::sys) const PF_EXITING: u32 = 4;
 
-/// Reads one process; `None` if it is over. It fails where there is no descriptor or memory to read with.
+/// Reads one process; `None` if it is over. It fails where there is no descriptor or memory to read
+/// with.
 pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     match fs::read(format!("/proc/{pid}/stat")) {
         // The name is any bytes.
@@ -73,7 +76,8 @@ pub(super) fn entry(pid: libc::pid_t) -> io::Result<Option<Entry>> {
     }
 }
 
-/// Every living process of the machine that we may see; fails if one may be missing. None without a `/proc` of ours.
+/// Every living process of the machine that we may see; fails if one may be missing. None without a
+/// `/proc` of ours.
 pub(super) fn each(mut visit: impl FnMut(Entry)) -> io::Result<()> {
     if why_no_table().is_some() {
         return Ok(());
@@ -97,8 +101,9 @@ pub(super) fn group_of(pid: libc::pid_t) -> Option<libc::pid_t> {
     entry(pid).ok().flatten().map(|process| process.group)
 }
 
-/// Adds all living descendants of `root`, parents first, without `root` itself, as far as they can be read. Those that
-/// are gone are taken out: a number may be another's by now, whose children are none of ours.
+/// Adds all living descendants of `root`, parents first, without `root` itself, as far as they can
+/// be read. Those that are gone are taken out: a number may be another's by now, whose children are
+/// none of ours.
 pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u64)>) {
     if why_no_table().is_some() {
         found.clear();
@@ -118,8 +123,8 @@ pub(super) fn descendants(root: libc::pid_t, found: &mut HashSet<(libc::pid_t, u
     }
 }
 
-/// The children of every thread of `pid`. Where the kernel has no `children` file (CONFIG_PROC_CHILDREN), the whole
-/// table is searched.
+/// The children of every thread of `pid`. Where the kernel has no `children` file
+/// (CONFIG_PROC_CHILDREN), the whole table is searched.
 fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found = Vec::new();
@@ -146,11 +151,12 @@ fn is((pid, started): (libc::pid_t, u64)) -> io::Result<bool> {
     Ok(entry(pid)?.is_some_and(|process| process.started == started))
 }
 
-/// Sends a signal to exactly this process; says whether it may still be there. One that cannot be told from others gets
-/// nothing.
+/// Sends a signal to exactly this process; says whether it may still be there. One that cannot be
+/// told from others gets nothing.
 pub(super) fn signal((pid, started): (libc::pid_t, u64), signal: i32) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a number that is
+    // 1. Hold the process. 2. Make sure that it is the one that was seen. 3. Signal what is held: a
+    //    number that is
     // re-used between 2 and 3 is not hit.
     let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     match is((pid, started)) {

@@ -9,26 +9,28 @@ use super::Blow;
 use crate::sys::reap::Process;
 use crate::sys::wait::Port;
 
-/// The highest number of a signal: with the real-time signals where there are any (asm-generic/signal.h), else those that
-/// every system has.
+/// The highest number of a signal: with the real-time signals where there are any
+/// (asm-generic/signal.h), else those that every system has.
 pub(crate) const SIGNAL_MAX: i32 =
     if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
-/// Whether it costs little to ask if anybody of a tree is left: where there is `/proc`, all of that is read.
+/// Whether it costs little to ask if anybody of a tree is left: where there is `/proc`, all of that
+/// is read.
 pub(crate) const LOOK_IS_CHEAP: bool = false;
 /// The signals that stop a process.
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// How often descendants are looked for that started while others were stopped.
 const LOOKS_MAX: usize = 8;
 
-/// The processes that came from one child, as far as they can be found: its group, and on Linux the descendants that
-/// were seen while their parents lived. A descendant whose parents are all gone and that left the group is found only
-/// by a subreaper, which a library must not be.
+/// The processes that came from one child, as far as they can be found: its group, and on Linux the
+/// descendants that were seen while their parents lived. A descendant whose parents are all gone
+/// and that left the group is found only by a subreaper, which a library must not be.
 #[derive(Debug)]
 pub(crate) struct Tree {
     /// The number of the group of its own, which is the child's.
     group: Option<libc::pid_t>,
     leader: libc::pid_t,
-    /// Descendants outside the group that were seen, with the time they started, which tells a re-used number.
+    /// Descendants outside the group that were seen, with the time they started, which tells a
+    /// re-used number.
     strays: HashSet<(libc::pid_t, u64)>,
 }
 
@@ -42,13 +44,15 @@ impl Tree {
     #[expect(clippy::unused_self, reason = "the contract's form")]
     pub(crate) fn watch(&mut self, _port: &Port, _token: u64) {}
 
-    /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's number.
+    /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's
+    /// number.
     pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {
         self.look();
         match blow {
             Blow::Signal(signal) => {
                 self.send(process, signal)?;
-                // A stopped process takes the signal only when it goes on. One that was asked to stop stays so.
+                // A stopped process takes the signal only when it goes on. One that was asked to stop stays
+                // so.
                 if !STOPS.contains(&signal) {
                     self.send(process, libc::SIGCONT)?;
                 }
@@ -71,8 +75,9 @@ impl Tree {
         match self.group {
             Some(group) if !process.reaped() => {
                 kill_group(group, signal)?;
-                // A leader that moved to another group of its session is not reached by its number. Its own number stays
-                // taken while it is not reaped, so the signal goes to no other process.
+                // A leader that moved to another group of its session is not reached by its number. Its own
+                // number stays taken while it is not reaped, so the signal goes to no other
+                // process.
                 if group_now(group) != Some(group) {
                     process.signal(signal)?;
                 }
@@ -83,8 +88,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Stops those who left the group between the look and the signal. Who stands still starts nobody, so that there
-    /// are fewer each time.
+    /// Stops those who left the group between the look and the signal. Who stands still starts
+    /// nobody, so that there are fewer each time.
     fn stop_new_strays(&mut self) {
         for _ in 0..LOOKS_MAX {
             let known = self.strays.clone();
@@ -96,14 +101,15 @@ impl Tree {
         }
     }
 
-    /// Whether anybody but zombies is left in the group or among the strays. `groups` are those with living members.
+    /// Whether anybody but zombies is left in the group or among the strays. `groups` are those
+    /// with living members.
     pub(crate) fn is_alive(&self, living: &Living) -> bool {
         self.group.is_some_and(|group| living.has_group(group))
             || self.strays.iter().any(|stray| living.has(*stray))
     }
 
-    /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is sent, so that a
-    /// number that was re-used in this moment does no harm.
+    /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is
+    /// sent, so that a number that was re-used in this moment does no harm.
     pub(crate) fn left_running(&self) -> bool {
         let Some(group) = self.group else { return false };
         // SAFETY: kill takes two numbers; signal 0 only asks.
@@ -133,12 +139,14 @@ impl Tree {
     fn strike_strays(&mut self, _signal: i32) {}
 }
 
-/// Whether a member of the group is no zombie, and not about to be one: those answer to signals until their new parent takes them.
+/// Whether a member of the group is no zombie, and not about to be one: those answer to signals
+/// until their new parent takes them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn lives(group: libc::pid_t) -> bool {
     let mut found = false;
     let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
-    // One that could not be read may be one of them. Without a table nothing tells a zombie from the others.
+    // One that could not be read may be one of them. Without a table nothing tells a zombie from the
+    // others.
     found || read.is_err() || super::proc::why_no_table().is_some()
 }
 
@@ -158,7 +166,8 @@ pub(crate) struct Living {
 }
 
 impl Living {
-    /// Takes the look. It costs about 10 us a process of the machine, so it is for trees that are being killed.
+    /// Takes the look. It costs about 10 us a process of the machine, so it is for trees that are
+    /// being killed.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn now() -> Self {
         let mut living = Self::default();

@@ -1,5 +1,6 @@
-//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can leave: the job allows no
-//! breaking away. What comes from it may make jobs of its own, within this one (nested jobs, since Windows 8).
+//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can
+//! leave: the job allows no breaking away. What comes from it may make jobs of its own, within this
+//! one (nested jobs, since Windows 8).
 
 #![expect(unsafe_code, reason = "job objects")]
 
@@ -28,8 +29,9 @@ pub(crate) const KILLED: u32 = 1;
 
 /// The processes that came from one child.
 ///
-/// While this process lives they may outlive the tree: what a child that ended leaves behind goes on when the tree is
-/// dropped. When this process dies without that, the system closes the job, and all of them die.
+/// While this process lives they may outlive the tree: what a child that ended leaves behind goes
+/// on when the tree is dropped. When this process dies without that, the system closes the job, and
+/// all of them die.
 #[derive(Debug)]
 pub(crate) struct Tree {
     job: OwnedHandle,
@@ -61,15 +63,16 @@ impl Tree {
         self.job.as_handle()
     }
 
-    /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look again later: nothing is lost
-    /// without it.
+    /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look
+    /// again later: nothing is lost without it.
     pub(crate) fn watch(&mut self, port: &Port, token: u64) {
         if !self.watched && self.held {
             self.watched = port.queue().associate_job(self.job(), token).is_ok();
         }
     }
 
-    /// Puts a process into the job that was not born there. On failure it stays outside, and is a tree by itself.
+    /// Puts a process into the job that was not born there. On failure it stays outside, and is a
+    /// tree by itself.
     pub(crate) fn take_in(&mut self, process: BorrowedHandle<'_>) -> io::Result<()> {
         // SAFETY: both handles are open.
         let answer = unsafe { AssignProcessToJobObject(self.job.as_raw_handle(), process.as_raw_handle()) };
@@ -94,7 +97,8 @@ impl Tree {
         Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
     }
 
-    /// Ends everybody. There is no word for asking: every signal ends. There is none for standing still either.
+    /// Ends everybody. There is no word for asking: every signal ends. There is none for standing
+    /// still either.
     pub(crate) fn strike(&mut self, process: &Process, blow: Blow) -> io::Result<()> {
         if matches!(blow, Blow::Stop | Blow::GoOn) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -141,7 +145,8 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the job.
+        // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the
+        // job.
         let _ = self.limit(0);
     }
 }

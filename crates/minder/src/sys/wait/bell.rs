@@ -1,6 +1,8 @@
-//! The order of steps that loses no ring: what a doorbell is on every system, less what makes it heard.
+//! The order of steps that loses no ring: what a doorbell is on every system, less what makes it
+//! heard.
 //!
-//! Rings are merged: many before one wait end it once. A ring has a reason, and reasons are merged, too.
+//! Rings are merged: many before one wait end it once. A ring has a reason, and reasons are merged,
+//! too.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU8, Ordering};
@@ -12,7 +14,8 @@ pub(crate) const WOKEN: u8 = 1;
 /// Something changed that bounds waits: they have to look at it again.
 pub(crate) const NUDGED: u8 = 2;
 
-/// A ringer makes the system's object ready, or has done so. Without this bit the next ring does it.
+/// A ringer makes the system's object ready, or has done so. Without this bit the next ring does
+/// it.
 const SIGNALLED: u8 = 0x80;
 
 /// The reasons for which it was rung and not heard yet, and [`SIGNALLED`].
@@ -24,8 +27,9 @@ impl Bell {
         Self(AtomicU8::new(0))
     }
 
-    /// Rings: `signal` makes the system's object ready. If that fails, the next ring tries again. The reasons stay: another
-    /// ringer may have added its reason meanwhile, and relies on this ring.
+    /// Rings: `signal` makes the system's object ready. If that fails, the next ring tries again.
+    /// The reasons stay: another ringer may have added its reason meanwhile, and relies on this
+    /// ring.
     pub(crate) fn ring<E>(&self, reason: u8, signal: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.0.fetch_or(reason | SIGNALLED, Ordering::AcqRel) & SIGNALLED != 0 {
             return Ok(());
@@ -33,12 +37,14 @@ impl Bell {
         signal().inspect_err(|_| _ = self.0.fetch_and(!SIGNALLED, Ordering::AcqRel))
     }
 
-    /// Makes it silent: `empty` makes the system's object unready. Returns the reasons. Call it before looking at what the
-    /// ringers left.
+    /// Makes it silent: `empty` makes the system's object unready. Returns the reasons. Call it
+    /// before looking at what the ringers left.
     pub(crate) fn hush(&self, empty: impl FnOnce()) -> u8 {
-        // 1. Empty the object. 2. Allow new rings. A ring between the two finds a reason set and signals nothing; but what
-        // it announces was stored before its own step, and the caller looks only after ours: nothing is lost. The other
-        // order would lose one: a ring between them would signal, and be emptied away while its reason stays.
+        // 1. Empty the object. 2. Allow new rings. A ring between the two finds a reason set and signals
+        //    nothing; but what
+        // it announces was stored before its own step, and the caller looks only after ours: nothing is
+        // lost. The other order would lose one: a ring between them would signal, and be emptied
+        // away while its reason stays.
         empty();
         self.0.swap(0, Ordering::AcqRel) & !SIGNALLED
     }
@@ -61,8 +67,9 @@ mod tests {
         }
     }
 
-    /// Two ringers store something each and ring; one waiter hushes whenever the object is ready, and looks. In every
-    /// interleaving it has seen both when nobody rings any more and the object is silent.
+    /// Two ringers store something each and ring; one waiter hushes whenever the object is ready,
+    /// and looks. In every interleaving it has seen both when nobody rings any more and the
+    /// object is silent.
     #[test]
     fn no_ring_is_lost() {
         loom::model(|| {
@@ -101,8 +108,8 @@ mod tests {
         });
     }
 
-    /// Two ringers, and the signal of the first fails once. It rings again; then both reasons are heard, and what both
-    /// ringers stored is seen.
+    /// Two ringers, and the signal of the first fails once. It rings again; then both reasons are
+    /// heard, and what both ringers stored is seen.
     #[test]
     fn a_ring_that_failed_takes_no_other_reason_away() {
         loom::model(|| {

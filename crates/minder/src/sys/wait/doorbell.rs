@@ -32,7 +32,8 @@ impl Doorbell {
         Ok(Self { bell: Bell::new(), hear, push })
     }
 
-    /// Ends the wait that goes on, or else the next one. What was written before this is seen after that wait.
+    /// Ends the wait that goes on, or else the next one. What was written before this is seen after
+    /// that wait.
     pub(crate) fn ring(&self) -> io::Result<()> {
         self.bell.ring(WOKEN, || self.signal())
     }

@@ -1,5 +1,6 @@
-//! epoll(7): one set in the kernel, a wait whose cost does not grow with it. Deadlines by a timerfd in the same set; of several
-//! threads that wait at the same time with deadlines, one has the timer, and the others' are rounded up to the millisecond.
+//! epoll(7): one set in the kernel, a wait whose cost does not grow with it. Deadlines by a timerfd
+//! in the same set; of several threads that wait at the same time with deadlines, one has the
+//! timer, and the others' are rounded up to the millisecond.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,7 +16,8 @@ use super::{Backend, Doorbell, News, Ready, WAKE};
 use crate::event::Interest;
 
 const TIMER: u64 = u64::MAX - 2;
-/// How many events one call takes. More stay in the kernel and come first next time: nobody starves.
+/// How many events one call takes. More stay in the kernel and come first next time: nobody
+/// starves.
 const EVENTS_MAX: usize = 256;
 
 /// The timer is this wait's, until it is dropped.
@@ -29,7 +31,8 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Whoever was refused the timer has asked for news before: we see that, and ask for them in its place.
+        // Whoever was refused the timer has asked for news before: we see that, and ask for them in its
+        // place.
         self.0.swap(false, Ordering::AcqRel);
     }
 }
@@ -38,7 +41,8 @@ impl Drop for Turn<'_> {
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     timer: Timer,
-    /// Whether some wait has the timer for its deadline. Others that go on meanwhile take the call's own time-out.
+    /// Whether some wait has the timer for its deadline. Others that go on meanwhile take the
+    /// call's own time-out.
     taken: AtomicBool,
     doorbell: Arc<Doorbell>,
 }
@@ -90,7 +94,8 @@ impl Backend for Epoll {
             if let Some(deadline) = deadline {
                 let now = Instant::now();
                 if now >= deadline {
-                    // The deadline has come: one look without waiting, so that what is ready is never passed over.
+                    // The deadline has come: one look without waiting, so that what is ready is never passed
+                    // over.
                     (time, last) = (Some(timespec(Duration::ZERO)), true);
                 } else {
                     turn = turn.or_else(|| Turn::take(&self.taken));

@@ -1,21 +1,25 @@
-//! io_uring(7): changes are handed to the kernel together with the wait, in one call. One-shot polls, armed anew.
+//! io_uring(7): changes are handed to the kernel together with the wait, in one call. One-shot
+//! polls, armed anew.
 //!
-//! Every source has at most one poll in the ring. A poll completes once; the next wait arms it again, and a source that
-//! is still ready completes at once, within the same call: that is what makes it level-triggered. (A multishot poll is
-//! not: after a partial read it says nothing more. It backs [`Interest::edge`] here.)
+//! Every source has at most one poll in the ring. A poll completes once; the next wait arms it
+//! again, and a source that is still ready completes at once, within the same call: that is what
+//! makes it level-triggered. (A multishot poll is not: after a partial read it says nothing more.
+//! It backs [`Interest::edge`] here.)
 //!
-//! A completion that is there when a wait begins is a hint only, since its source may have been served meanwhile: its source
-//! is looked at once more, and told if it is still ready.
+//! A completion that is there when a wait begins is a hint only, since its source may have been
+//! served meanwhile: its source is looked at once more, and told if it is still ready.
 //!
-//! **Two kinds of ring.** As long as one thread waits, the ring is that thread's alone, and the kernel does its part of the
-//! work within the wait (Linux 6.1; half the cost of the other kind, measured on 6.18). Changes by other threads wait for
-//! that thread, which is woken. When other threads wait as well, or the threads take turns, or a foreign loop watches, a
-//! ring that all may use takes its place. There a poll belongs to the thread that armed it, which the kernel interrupts to
-//! complete it: a system call of that thread that a signal would end may end with `EINTR`; what it armed is told late while
-//! it is in a call that nothing interrupts, such as a vfork; and when it ends the kernel cancels its polls, and whoever waits
-//! next arms them again.
+//! **Two kinds of ring.** As long as one thread waits, the ring is that thread's alone, and the
+//! kernel does its part of the work within the wait (Linux 6.1; half the cost of the other kind,
+//! measured on 6.18). Changes by other threads wait for that thread, which is woken. When other
+//! threads wait as well, or the threads take turns, or a foreign loop watches, a ring that all may
+//! use takes its place. There a poll belongs to the thread that armed it, which the kernel
+//! interrupts to complete it: a system call of that thread that a signal would end may end with
+//! `EINTR`; what it armed is told late while it is in a call that nothing interrupts, such as a
+//! vfork; and when it ends the kernel cancels its polls, and whoever waits next arms them again.
 //!
-//! Needs Linux 5.11 (time-outs in `io_uring_enter`, completions that are never dropped), and 5.13 for edge.
+//! Needs Linux 5.11 (time-outs in `io_uring_enter`, completions that are never dropped), and 5.13
+//! for edge.
 
 #![expect(unsafe_code, reason = "both sides of the rings, under a lock of our own, and io_uring_enter")]
 
@@ -54,7 +58,8 @@ const ENTER_EXT_ARG: u32 = 8;
 pub(crate) struct Uring {
     state: Mutex<State>,
     doorbell: Arc<Doorbell>,
-    /// Tells the thread that waits, or the foreign loop, of changes that only that thread can hand over.
+    /// Tells the thread that waits, or the foreign loop, of changes that only that thread can hand
+    /// over.
     changed: Doorbell,
     /// For the deadlines of a foreign loop.
     timer: OnceLock<Timer>,
@@ -70,7 +75,8 @@ struct State {
     slots: Vec<Slot>,
     free: Vec<u32>,
     places: HashMap<RawFd, u32>,
-    /// What is to be armed by the next call, in this order. Names of slots that changed since are passed over.
+    /// What is to be armed by the next call, in this order. Names of slots that changed since are
+    /// passed over.
     due: Vec<Name>,
     /// Polls that the owner is to end, since their sources are gone.
     ends: Vec<Name>,
@@ -103,7 +109,8 @@ enum Owner {
     All,
 }
 
-/// A slot as it was once: its number, and how often it had been changed. It travels through the ring.
+/// A slot as it was once: its number, and how often it had been changed. It travels through the
+/// ring.
 #[derive(Clone, Copy, PartialEq)]
 struct Name {
     slot: u32,
@@ -261,11 +268,13 @@ impl Uring {
         }
     }
 
-    /// Takes all completions out of the ring: at most one of each source that is not edge-triggered. Those that are not
-    /// `fresh` are hints, whose sources are due. Returns how many there were.
+    /// Takes all completions out of the ring: at most one of each source that is not
+    /// edge-triggered. Those that are not `fresh` are hints, whose sources are due. Returns how
+    /// many there were.
     fn take(&self, ring: &IoUring, state: &mut State, fresh: Fresh, ready: &mut Vec<Ready>) -> usize {
         let (turn, mut taken) = (state.turn, 0);
-        // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of the ring.
+        // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of
+        // the ring.
         let queue = unsafe { ring.completion_shared() };
         for completion in queue {
             taken += 1;
@@ -332,10 +341,12 @@ impl Uring {
         result
     }
 
-    /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had come before it.
+    /// One turn of a wait. Whether it was the last: there is something to tell, or the deadline had
+    /// come before it.
     ///
-    /// `idle` is whether the kernel told of work in the turn before, and there was none. It does that when somebody hands
-    /// in work and is overtaken by us, who do it before he has said that it is there; and his word stays.
+    /// `idle` is whether the kernel told of work in the turn before, and there was none. It does
+    /// that when somebody hands in work and is overtaken by us, who do it before he has said
+    /// that it is there; and his word stays.
     fn turn(
         &self,
         ready: &mut Vec<Ready>,
@@ -350,7 +361,8 @@ impl Uring {
             self.replace(&mut state)?;
             state.is_ours()?;
         }
-        // 1. What came while nobody waited is armed again first, in the order in which it came; then what was told.
+        // 1. What came while nobody waited is armed again first, in the order in which it came; then what
+        //    was told.
         state.turn += 1;
         let ring = Arc::clone(&state.ring);
         self.recall(&ring, &mut state, ready)?;
@@ -394,7 +406,8 @@ impl Uring {
         if !state.hints.is_empty() {
             self.look(&mut state, ready)?;
         }
-        // Other waits are to be told of it as well. What was deleted meanwhile is let go: no other wait may follow.
+        // Other waits are to be told of it as well. What was deleted meanwhile is let go: no other wait may
+        // follow.
         if state.waiting > 0 || state.watched || !state.ends.is_empty() {
             self.hand_over(&mut state)?;
         }
@@ -444,7 +457,8 @@ impl State {
         self.renew(place, |slot| (slot.fd, slot.token, slot.interest) = (fd, token, interest));
     }
 
-    /// Changes a slot, whose poll was ended, and makes it due. What the kernel may still say of it means nothing.
+    /// Changes a slot, whose poll was ended, and makes it due. What the kernel may still say of it
+    /// means nothing.
     fn renew(&mut self, place: u32, change: impl FnOnce(&mut Slot)) {
         let slot = &mut self.slots[place as usize];
         slot.generation = slot.generation.wrapping_add(1);
@@ -542,7 +556,8 @@ impl Backend for Uring {
             timer.arm(deadline, Instant::now())?;
         }
         self.tell(&mut state)?;
-        // SAFETY: a ring for all is never replaced, so it is open as long as `self` is, which the result borrows.
+        // SAFETY: a ring for all is never replaced, so it is open as long as `self` is, which the result
+        // borrows.
         Ok(unsafe { BorrowedFd::borrow_raw(state.ring.as_raw_fd()) })
     }
 }
@@ -571,18 +586,19 @@ fn open(alone: bool) -> io::Result<(IoUring, Owner)> {
 
 /// The side of the ring where requests are written.
 fn requests<'a>(ring: &'a IoUring, _state: &mut State) -> squeue::SubmissionQueue<'a> {
-    // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side of the ring: callers
-    // keep it for as long as the queue.
+    // SAFETY: the lock that `_state` is borrowed from keeps every other thread away from this side of
+    // the ring: callers keep it for as long as the queue.
     unsafe { ring.submission_shared() }
 }
 
-/// One system call: hands over `count` requests and waits for `wanted` completions, for so long at most. Its return tells
-/// nothing: the caller looks at the ring and at the clock.
+/// One system call: hands over `count` requests and waits for `wanted` completions, for so long at
+/// most. Its return tells nothing: the caller looks at the ring and at the clock.
 fn enter(ring: &IoUring, count: usize, wanted: u32, left: Option<Duration>) -> io::Result<()> {
     let time = left.map(Timespec::from);
     let args = time.as_ref().map(|time| SubmitArgs::new().timespec(time));
     let flags = ENTER_GETEVENTS | if args.is_some() { ENTER_EXT_ARG } else { 0 };
-    // SAFETY: the requests in the ring use no memory of ours, and `args` and the time that it points to outlive the call.
+    // SAFETY: the requests in the ring use no memory of ours, and `args` and the time that it points to
+    // outlive the call.
     let result = unsafe { ring.submitter().enter(count as u32, wanted, flags, args.as_ref()) };
     match result.as_ref().map_err(io::Error::raw_os_error) {
         // The time is over; a signal came; completions have to be taken before more can be handed over.
@@ -607,7 +623,8 @@ fn mask(interest: Interest) -> u32 {
     mask
 }
 
-/// What a completion says. An error, such as of a descriptor that was closed, is told: the next read says which.
+/// What a completion says. An error, such as of a descriptor that was closed, is told: the next
+/// read says which.
 fn readiness(token: u64, result: i32) -> Ready {
     let has = |mask: i16| result < 0 || result & i32::from(mask) != 0;
     let closed = has(libc::POLLHUP | libc::POLLERR | libc::POLLNVAL);

@@ -1,12 +1,16 @@
-//! kqueue(2) of macOS and the BSDs: one set in the kernel, for descriptors, processes and timers alike.
+//! kqueue(2) of macOS and the BSDs: one set in the kernel, for descriptors, processes and timers
+//! alike.
 //!
-//! Compiled for these systems and never run on them so far. What it does rests on kqueue(2) of macOS, FreeBSD, NetBSD 10 and
-//! OpenBSD and, where that is silent, on the kernels' sources and on reports, which are named where they matter.
+//! Compiled for these systems and never run on them so far. What it does rests on kqueue(2) of
+//! macOS, FreeBSD, NetBSD 10 and OpenBSD and, where that is silent, on the kernels' sources and on
+//! reports, which are named where they matter.
 //!
-//! - `EV_ADD` for what is there changes it without a word, and leaves some of its flags as they were (kern_event.c
-//!   of OpenBSD). So a table knows what is there, and a change deletes the notes and makes new ones.
+//! - `EV_ADD` for what is there changes it without a word, and leaves some of its flags as they
+//!   were (kern_event.c of OpenBSD). So a table knows what is there, and a change deletes the notes
+//!   and makes new ones.
 //! - The doorbell is a pipe: older releases of OpenBSD and NetBSD have no `EVFILT_USER`.
-//! - A wait's deadline is the call's own time-out. It has nanoseconds everywhere; OpenBSD cuts it down to a day.
+//! - A wait's deadline is the call's own time-out. It has nanoseconds everywhere; OpenBSD cuts it
+//!   down to a day.
 //! - A level-triggered note goes to the end of the kernel's queue when it was told: nobody starves.
 
 #![expect(unsafe_code, reason = "the kevent system call, whose structure differs from system to system")]
@@ -38,7 +42,8 @@ const ERRAND: usize = 1;
 /// The flag that says what a timer counts, and how many nanoseconds that is.
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
 const UNIT: (u32, u128) = (libc::NOTE_NSECONDS, 1);
-/// Milliseconds: NetBSD before 10 (its kqueue(2)) and older OpenBSD know nothing else, and take no notice of a flag.
+/// Milliseconds: NetBSD before 10 (its kqueue(2)) and older OpenBSD know nothing else, and take no
+/// notice of a flag.
 #[cfg(not(any(target_vendor = "apple", target_os = "freebsd")))]
 const UNIT: (u32, u128) = (0, 1_000_000);
 
@@ -85,12 +90,12 @@ impl Kqueue {
 
     /// Makes changes, and takes no events. Returns the error number of each that was refused.
     fn apply<const N: usize>(&self, mut changes: [libc::kevent; N]) -> io::Result<[Option<i32>; N]> {
-        // Every change is answered (EV_RECEIPT) and nothing else is; should a system not know that flag, then it must not
-        // wait.
+        // Every change is answered (EV_RECEIPT) and nothing else is; should a system not know that flag,
+        // then it must not wait.
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let (queue, list) = (self.queue.as_raw_fd(), changes.as_mut_ptr());
-        // SAFETY: `list` has room for N answers, which may be the changes' own (kevent(2) of each system), and outlives the
-        // call, as does `now`.
+        // SAFETY: `list` has room for N answers, which may be the changes' own (kevent(2) of each system),
+        // and outlives the call, as does `now`.
         let count = unsafe { libc::kevent(queue, list, N as _, list, N as _, &now) };
         if count < 0 {
             return Err(io::Error::last_os_error());
@@ -118,8 +123,8 @@ impl Kqueue {
         if errno != libc::EPIPE {
             return Err(os(errno));
         }
-        // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD; mio and
-        // polling know it of macOS). It is told, and the next write says why.
+        // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD;
+        // mio and polling know it of macOS). It is told, and the next write says why.
         state.table.stand(Name::Source(fd));
         self.arm(ERRAND, Duration::ZERO)
     }
@@ -129,7 +134,8 @@ impl Kqueue {
         self.apply([deleting(fd as usize, Filter::Read), deleting(fd as usize, Filter::Write)]).map(drop)
     }
 
-    /// Sets a timer. One that is set is replaced: not every system sets it anew (kern_event.c of older OpenBSD).
+    /// Sets a timer. One that is set is replaced: not every system sets it anew (kern_event.c of
+    /// older OpenBSD).
     fn arm(&self, timer: usize, left: Duration) -> io::Result<()> {
         let (flag, unit) = UNIT;
         let mut setting = deleting(timer, Filter::Timer);
@@ -148,7 +154,8 @@ impl Kqueue {
             .map(|left| libc::timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let (queue, room) = (self.queue.as_raw_fd(), list.len());
-        // SAFETY: `list` has room for as many events, and `time` is null or points to a local that outlives the call.
+        // SAFETY: `list` has room for as many events, and `time` is null or points to a local that outlives
+        // the call.
         let count =
             unsafe { libc::kevent(queue, std::ptr::null(), 0, list.as_mut_ptr().cast(), room as _, time) };
         usize::try_from(count).or_else(|_| match io::Error::last_os_error() {
@@ -186,8 +193,8 @@ impl Kqueue {
             Some(Fired { note, generation: event.udata as usize, ended, failed })
         });
         table.take(fired, ready);
-        // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD, macOS, OpenBSD);
-        // whoever is told of an end takes it without waiting.
+        // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD,
+        // macOS, OpenBSD); whoever is told of an end takes it without waiting.
         if table.settle(has_ended) {
             self.arm(ERRAND, SOON)?;
         }
@@ -206,7 +213,8 @@ impl Backend for Kqueue {
     }
 
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
-        // A plain file would be ready but at its end, where poll(2) says that it is. It is refused, as by epoll.
+        // A plain file would be ready but at its end, where poll(2) says that it is. It is refused, as by
+        // epoll.
         let kind = kind(source)?;
         if kind == FileType::RegularFile {
             return Err(os(libc::EPERM));
@@ -248,8 +256,8 @@ impl Backend for Kqueue {
         (change.ident, change.fflags) = (pid as usize, libc::NOTE_EXIT);
         let refused = match self.apply([change])? {
             [None] => None,
-            // "The specified process to attach to does not exist", which is also said of one that ended, or is about to:
-            // sources of xnu and OpenBSD, libuv's issue 3451.
+            // "The specified process to attach to does not exist", which is also said of one that ended, or
+            // is about to: sources of xnu and OpenBSD, libuv's issue 3451.
             [Some(libc::ESRCH)] if is_there(pid) => {
                 state.table.end(pid);
                 None
@@ -262,8 +270,8 @@ impl Backend for Kqueue {
             state.table.remove(name)?;
             return Err(error);
         }
-        // A note that is made after the end may be made without a word, and stay silent (reported for macOS in bun's pull
-        // request 35414).
+        // A note that is made after the end may be made without a word, and stay silent (reported for macOS
+        // in bun's pull request 35414).
         if matches!(end_of(pid), Some(exit) if exit.status != Status::Unknown) {
             state.table.end(pid);
         }
@@ -329,8 +337,8 @@ fn adding(fd: RawFd, filter: Filter, interest: Interest, generation: usize) -> l
     let mut change = deleting(fd as usize, filter);
     change.flags = libc::EV_ADD | libc::EV_RECEIPT;
     if interest.is_oneshot() {
-        // Not EV_ONESHOT: such a note is told without another look whether it is still ready (kqueue_scan of OpenBSD and
-        // FreeBSD).
+        // Not EV_ONESHOT: such a note is told without another look whether it is still ready (kqueue_scan
+        // of OpenBSD and FreeBSD).
         change.flags |= libc::EV_DISPATCH;
     }
     if interest.is_edge() {
@@ -361,7 +369,8 @@ fn end_of(pid: u32) -> Option<Exit> {
     Process::new(number, None).peek().ok()?
 }
 
-/// Whether nothing is left to be waited for. One that is no child of ours has ended when the kernel says so.
+/// Whether nothing is left to be waited for. One that is no child of ours has ended when the kernel
+/// says so.
 fn has_ended(pid: u32) -> bool {
     end_of(pid).is_some()
 }

@@ -1,9 +1,10 @@
 //! Waiting: the contract of a backend, and the table of those that this system has.
 //!
-//! A *backend* tells which registered descriptors are ready. It is level-triggered: what is ready and was not taken is
-//! told again at the next wait. A *port* is what endpoints are armed on: on Unix a backend together with the sweep of
-//! children that nothing tells of; on Windows a completion port. A *watch* is what the public poller stands on: a backend
-//! together with processes that are watched by their numbers.
+//! A *backend* tells which registered descriptors are ready. It is level-triggered: what is ready
+//! and was not taken is told again at the next wait. A *port* is what endpoints are armed on: on
+//! Unix a backend together with the sweep of children that nothing tells of; on Windows a
+//! completion port. A *watch* is what the public poller stands on: a backend together with
+//! processes that are watched by their numbers.
 
 mod bell;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -83,11 +84,12 @@ fn report_rings(reasons: u8, ready: &mut Vec<Ready>) {
     }
 }
 
-/// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet has landed.
+/// A report to an endpoint, which knows what it means: on Unix readiness, on Windows that a packet
+/// has landed.
 pub(crate) type Report = Ready;
 
-/// Whether a backend takes no more registrations: there is no memory, or the user has as many as it may have
-/// (`fs.epoll.max_user_watches`, epoll_ctl(2)).
+/// Whether a backend takes no more registrations: there is no memory, or the user has as many as it
+/// may have (`fs.epoll.max_user_watches`, epoll_ctl(2)).
 pub(crate) fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::StorageFull || super::is_exhausted(error)
 }

@@ -1,7 +1,9 @@
-//! What is registered with a kqueue, and what the events that come out of it mean. No system calls: tested everywhere.
+//! What is registered with a kqueue, and what the events that come out of it mean. No system calls:
+//! tested everywhere.
 //!
-//! The kernel keeps a *note* for each direction of a source, and one for a process. A source is told once for both of its
-//! notes. What the kernel does not go on telling, the end of a process, is told from here until it is deleted.
+//! The kernel keeps a *note* for each direction of a source, and one for a process. A source is
+//! told once for both of its notes. What the kernel does not go on telling, the end of a process,
+//! is told from here until it is deleted.
 
 use std::collections::HashMap;
 use std::io;
@@ -29,7 +31,8 @@ pub(super) enum Note {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fired {
     pub(super) note: Note,
-    /// What [`Table::insert`] or [`Table::renew`] gave for the note. One from before that means nothing any more.
+    /// What [`Table::insert`] or [`Table::renew`] gave for the note. One from before that means
+    /// nothing any more.
     pub(super) generation: usize,
     /// This direction has ended.
     pub(super) ended: bool,
@@ -83,7 +86,8 @@ impl Table {
         Ok(generation)
     }
 
-    /// Changes an entry, whose notes are about to be replaced. Returns the generation of the new ones.
+    /// Changes an entry, whose notes are about to be replaced. Returns the generation of the new
+    /// ones.
     pub(super) fn renew(&mut self, name: Name, token: u64, interest: Interest) -> io::Result<usize> {
         self.remove(name)?;
         self.insert(name, token, interest)
@@ -145,9 +149,11 @@ impl Table {
         !self.standing.is_empty()
     }
 
-    /// Moves what one call of kevent(2) said into `ready`, but for what was deleted, changed or silenced meanwhile.
+    /// Moves what one call of kevent(2) said into `ready`, but for what was deleted, changed or
+    /// silenced meanwhile.
     pub(super) fn take(&mut self, fired: impl Iterator<Item = Fired>, ready: &mut Vec<Ready>) {
-        // Where a source is in `ready` that may have two events, and whether the direction of the first has ended.
+        // Where a source is in `ready` that may have two events, and whether the direction of the first has
+        // ended.
         let mut places = HashMap::new();
         for Fired { note, generation, ended, failed } in fired {
             let (Note::Read(fd) | Note::Write(fd)) = note else {
@@ -183,8 +189,8 @@ impl Table {
         }
     }
 
-    /// Tells what stands. `taken` is the number of events of the call before. If it was `crowded`, with more events left
-    /// in the kernel, those have their turn first.
+    /// Tells what stands. `taken` is the number of events of the call before. If it was `crowded`,
+    /// with more events left in the kernel, those have their turn first.
     pub(super) fn tell(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
         self.patience = if crowded { self.patience.saturating_sub(taken) } else { 0 };
         if self.patience > 0 {

@@ -1,7 +1,8 @@
-//! poll(2): a list of descriptors, handed to the kernel at every wait. The plainest backend, there on every Unix.
+//! poll(2): a list of descriptors, handed to the kernel at every wait. The plainest backend, there
+//! on every Unix.
 //!
-//! A wait costs about 0.1 us for each descriptor watched (measured, Linux 6.18), so this one is for systems that have
-//! nothing better, and for comparison.
+//! A wait costs about 0.1 us for each descriptor watched (measured, Linux 6.18), so this one is for
+//! systems that have nothing better, and for comparison.
 
 #![expect(unsafe_code, reason = "the poll system call over a list that outlives any one borrow")]
 
@@ -37,14 +38,14 @@ struct Sources {
     list: Vec<libc::pollfd>,
     /// A copy of it that no wait has.
     spare: Vec<libc::pollfd>,
-    /// Of the same length as `list`. A source that was told once, as was asked for, has no descriptor in `list` until it is
-    /// changed, but has it here.
+    /// Of the same length as `list`. A source that was told once, as was asked for, has no
+    /// descriptor in `list` until it is changed, but has it here.
     kept: Vec<Kept>,
     places: HashMap<RawFd, usize>,
     /// How many threads wait just now: only then the bell has to be rung.
     waiting: usize,
-    /// How often the list changed, and how many still wait with a list from before that. The last of them silences the
-    /// bell: a thread that did so earlier would leave the others asleep.
+    /// How often the list changed, and how many still wait with a list from before that. The last
+    /// of them silences the bell: a thread that did so earlier would leave the others asleep.
     generation: u64,
     stale: usize,
 }
@@ -59,8 +60,8 @@ struct Kept {
     fd: RawFd,
     token: u64,
     once: bool,
-    /// The generation of the first list that has it like this. What the kernel says of an older list is of another
-    /// file, maybe, or of what was asked before.
+    /// The generation of the first list that has it like this. What the kernel says of an older
+    /// list is of another file, maybe, or of what was asked before.
     since: u64,
 }
 
@@ -121,7 +122,8 @@ impl Shared {
         }
     }
 
-    /// Takes a copy of the list to wait with. From here on a change ends the call for which it was taken.
+    /// Takes a copy of the list to wait with. From here on a change ends the call for which it was
+    /// taken.
     fn enter(&self) -> (Vec<libc::pollfd>, u64) {
         let mut sources = self.lock();
         sources.waiting += 1;
@@ -140,7 +142,8 @@ impl Shared {
         }
     }
 
-    /// Moves what the kernel said into `ready`, but for sources that were deleted or changed meanwhile.
+    /// Moves what the kernel said into `ready`, but for sources that were deleted or changed
+    /// meanwhile.
     fn collect(&self, polled: Vec<libc::pollfd>, generation: u64, ready: &mut Vec<Ready>) {
         if polled[0].revents != 0 {
             self.doorbell.answer(ready);
@@ -250,7 +253,8 @@ fn refuse_edge(interest: Interest) -> io::Result<()> {
     if interest.is_edge() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
 }
 
-/// Looks at `list` without waiting, by the plain call: a time-out that is handed over and written back costs more.
+/// Looks at `list` without waiting, by the plain call: a time-out that is handed over and written
+/// back costs more.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn glance(list: &mut [libc::pollfd]) -> io::Result<()> {
     loop {
@@ -275,8 +279,8 @@ pub(crate) fn poll(list: &mut [libc::pollfd], left: Option<Duration>) -> io::Res
         tv_nsec: left.subsec_nanos() as libc::c_long,
     });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `list` is ours alone for the call, `time` is null or points to a local that outlives it, and no signal
-    // mask is given.
+    // SAFETY: `list` is ours alone for the call, `time` is null or points to a local that outlives it,
+    // and no signal mask is given.
     let result =
         unsafe { libc::ppoll(list.as_mut_ptr(), list.len() as libc::nfds_t, time, std::ptr::null()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,6 +1,8 @@
-//! What the public poller stands on: a backend, and the processes that are watched by their numbers.
+//! What the public poller stands on: a backend, and the processes that are watched by their
+//! numbers.
 //!
-//! A process is watched by a pidfd (Linux), by the backend itself (kqueue), or else looked at now and then.
+//! A process is watched by a pidfd (Linux), by the backend itself (kqueue), or else looked at now
+//! and then.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,8 +30,8 @@ struct Processes {
 
 #[derive(Debug)]
 enum Held {
-    /// By a descriptor that names it and no other. A process may be gone, and its number taken, by the time that it is
-    /// deleted; the descriptor is not.
+    /// By a descriptor that names it and no other. A process may be gone, and its number taken, by
+    /// the time that it is deleted; the descriptor is not.
     Pidfd(OwnedFd),
     Backend,
     Swept,
@@ -102,7 +104,8 @@ impl Watch {
         self.backend.news(deadline)
     }
 
-    /// When somebody has to call [`look`](Self::look), if there are processes that must be looked at.
+    /// When somebody has to call [`look`](Self::look), if there are processes that must be looked
+    /// at.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         self.lock().sweep.next_at()
     }

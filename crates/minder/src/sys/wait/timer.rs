@@ -1,7 +1,8 @@
 //! A timerfd that is readable from a deadline on (Linux).
 //!
-//! It ignores the thread's timer slack, which a time-out given to `epoll_wait` does not: measured 20 us late instead of
-//! 71 us at 100 us (Linux 6.18), without changing the slack, which children would inherit.
+//! It ignores the thread's timer slack, which a time-out given to `epoll_wait` does not: measured
+//! 20 us late instead of 71 us at 100 us (Linux 6.18), without changing the slack, which children
+//! would inherit.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,8 +27,8 @@ impl Timer {
         Ok(Self { fd, armed: Mutex::new(None) })
     }
 
-    /// Sets it, unless it is set to this deadline already. Early or late by a moment is no harm: the waiter looks at the
-    /// clock.
+    /// Sets it, unless it is set to this deadline already. Early or late by a moment is no harm:
+    /// the waiter looks at the clock.
     pub(super) fn arm(&self, deadline: Instant, now: Instant) -> io::Result<()> {
         let mut armed = self.armed();
         if *armed != Some(deadline) {

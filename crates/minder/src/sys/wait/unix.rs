@@ -13,15 +13,19 @@ use crate::sys::reap::{Sweep, is_nobody};
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
 ///
-/// 1. Level-triggered: a source that is ready and was not served is told again at the next wait; what was served before a
-///    wait began is not told by it. One-shot and edge where asked for, or `Unsupported`.
-/// 2. A token is never told after `delete` of its source returned, and the source's file is not held open any longer.
-/// 3. `wait` never ends before its deadline without something to tell, but for a ring of the doorbell.
-/// 4. Adding a source twice (`AlreadyExists`), changing or deleting an unknown one (`NotFound`), and a descriptor that is
-///    not open (`EBADF`) are errors.
-/// 5. Hang-up and error are told as readiness for whatever was asked for, so that the next read or write says why.
-/// 6. All functions may be called from any thread; a change made during a wait takes effect in that wait. A thread that
-///    ends takes nothing along.
+/// 1. Level-triggered: a source that is ready and was not served is told again at the next wait;
+///    what was served before a wait began is not told by it. One-shot and edge where asked for, or
+///    `Unsupported`.
+/// 2. A token is never told after `delete` of its source returned, and the source's file is not
+///    held open any longer.
+/// 3. `wait` never ends before its deadline without something to tell, but for a ring of the
+///    doorbell.
+/// 4. Adding a source twice (`AlreadyExists`), changing or deleting an unknown one (`NotFound`),
+///    and a descriptor that is not open (`EBADF`) are errors.
+/// 5. Hang-up and error are told as readiness for whatever was asked for, so that the next read or
+///    write says why.
+/// 6. All functions may be called from any thread; a change made during a wait takes effect in that
+///    wait. A thread that ends takes nothing along.
 /// 7. However many sources are ready, each is told before any is told twice more.
 pub(crate) trait Backend: Debug + Send + Sync {
     /// The name in the table, in `minder doctor` and in `--backend`.
@@ -29,20 +33,22 @@ pub(crate) trait Backend: Debug + Send + Sync {
     fn add(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()>;
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()>;
-    /// Watches the end of a process by its number, where the system can: told as readable until it is deleted.
+    /// Watches the end of a process by its number, where the system can: told as readable until it
+    /// is deleted.
     fn add_process(&self, _pid: u32, _token: u64, _interest: Interest) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn delete_process(&self, _pid: u32) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Appends what is ready. A ring of the doorbell is told with the token [`WAKE`](super::WAKE), or
-    /// [`NUDGE`](super::NUDGE).
+    /// Appends what is ready. A ring of the doorbell is told with the token [`WAKE`](super::WAKE),
+    /// or [`NUDGE`](super::NUDGE).
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
     /// The bell that ends a wait from any thread.
     fn doorbell(&self) -> Arc<Doorbell>;
-    /// A descriptor that is readable while `wait` would return at once, and from `deadline` on. From the first call on it
-    /// has to be called again whenever a wait has returned, or the deadline is another one.
+    /// A descriptor that is readable while `wait` would return at once, and from `deadline` on.
+    /// From the first call on it has to be called again whenever a wait has returned, or the
+    /// deadline is another one.
     fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>>;
 }
 
@@ -60,8 +66,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Waits by poll(2) until the source is ready, or the deadline has come; whether it is ready. `None` for what has no
-/// descriptor.
+/// Waits by poll(2) until the source is ready, or the deadline has come; whether it is ready.
+/// `None` for what has no descriptor.
 pub(crate) fn poll_once(
     source: &Source<'_>,
     interest: Interest,
@@ -85,7 +91,8 @@ pub(crate) fn poll_once(
     }
 }
 
-/// A descriptor that becomes readable when there is news. Watch it level-triggered, in any loop; never read from it.
+/// A descriptor that becomes readable when there is news. Watch it level-triggered, in any loop;
+/// never read from it.
 pub type News<'a> = BorrowedFd<'a>;
 
 /// The backends of this system, best first: name and opener.
@@ -126,7 +133,8 @@ impl Port {
         self.backend.doorbell()
     }
 
-    /// Waits until there is a report, the doorbell rings, or the deadline has come. Appends to `reports`.
+    /// Waits until there is a report, the doorbell rings, or the deadline has come. Appends to
+    /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
         let Some(sweep_at) = self.sweep.next_at() else { return self.backend.wait(reports, deadline) };
         let until = deadline.map_or(sweep_at, |deadline| deadline.min(sweep_at));
@@ -160,8 +168,8 @@ impl Port {
     /// Reports the end of a child that has no descriptor of its own.
     pub(crate) fn add_process(&mut self, pid: libc::pid_t, token: u64) -> io::Result<()> {
         match self.backend.add_process(pid.unsigned_abs(), token, Interest::READABLE) {
-            // Somebody else, or the kernel, reaped it already: that is an end, too, and the sweep finds it. It also finds
-            // the end of a process for which the backend has no room.
+            // Somebody else, or the kernel, reaped it already: that is an end, too, and the sweep finds it.
+            // It also finds the end of a process for which the backend has no room.
             Err(error)
                 if error.kind() == io::ErrorKind::Unsupported || is_nobody(&error) || is_full(&error) =>
             {

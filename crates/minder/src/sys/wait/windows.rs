@@ -1,12 +1,13 @@
 //! Completion: what a backend must supply on Windows, and the port that is made of one.
 //!
-//! Everything that is waited for gets into one [completion port](queue): pipes by themselves, sockets by the system's
-//! driver for them, and whatever else one can wait for by a *backend*, which hands the signal of a handle over to the
-//! port. Backends differ in who waits for the handles; no way has a limit of 64.
+//! Everything that is waited for gets into one [completion port](queue): pipes by themselves,
+//! sockets by the system's driver for them, and whatever else one can wait for by a *backend*,
+//! which hands the signal of a handle over to the port. Backends differ in who waits for the
+//! handles; no way has a limit of 64.
 //!
-//! A handle is told when a wait for it was satisfied, so a telling takes what such a wait takes: the signal of an
-//! auto-reset event, one of a semaphore. Some other thread has to wake first, so a signal is told soon, and not always by
-//! a poll that follows it at once.
+//! A handle is told when a wait for it was satisfied, so a telling takes what such a wait takes:
+//! the signal of an auto-reset event, one of a semaphore. Some other thread has to wake first, so a
+//! signal is told soon, and not always by a poll that follows it at once.
 
 mod queue;
 mod packet;
@@ -60,11 +61,11 @@ pub(crate) trait Backend: Debug + Send + Sync {
     }
 }
 
-/// A handle that a backend waits for. When this is dropped, nobody waits for the handle any longer; its packet may still
-/// land.
+/// A handle that a backend waits for. When this is dropped, nobody waits for the handle any longer;
+/// its packet may still land.
 pub(crate) trait Watched: Debug + Send + Sync {
-    /// Waits for the handle once, and lets the packet fly when that wait is satisfied. The packet must be at home: it is
-    /// armed for the first time, or has landed.
+    /// Waits for the handle once, and lets the packet fly when that wait is satisfied. The packet
+    /// must be at home: it is armed for the first time, or has landed.
     fn arm(&mut self) -> io::Result<()>;
 }
 
@@ -123,7 +124,8 @@ impl Port {
         self.queue.doorbell()
     }
 
-    /// Waits until there is a report, the doorbell rings, or the deadline has come. Appends to `reports`.
+    /// Waits until there is a report, the doorbell rings, or the deadline has come. Appends to
+    /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
         self.backend.wait(&self.queue, reports, deadline)
     }

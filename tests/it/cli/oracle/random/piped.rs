@@ -114,7 +114,8 @@ pub(super) fn invocation() -> impl Strategy<Value = Invocation> {
     })
 }
 
-/// Whether records are counted, and one of them is nothing but its end, or its start, or what stands before the first start.
+/// Whether records are counted, and one of them is nothing but its end, or its start, or what
+/// stands before the first start.
 pub(super) fn has_bare_record(invocation: &Invocation) -> bool {
     if !["-N1", "-N2", "-N3"].iter().any(|amount| invocation.has(amount)) {
         return false;

@@ -1,13 +1,15 @@
 //! Make's jobserver: a run inside of a build takes part in it.
 //!
-//! `-j` stays the bound of our own jobs; on top of it every job beyond the first needs a token, since the build gave us one
-//! slot by starting us. A token is taken right before a start, and goes back when the job has ended, so that others of
-//! the build get their turn. It is never taken in advance.
+//! `-j` stays the bound of our own jobs; on top of it every job beyond the first needs a token,
+//! since the build gave us one slot by starting us. A token is taken right before a start, and goes
+//! back when the job has ended, so that others of the build get their turn. It is never taken in
+//! advance.
 //!
-//! A jobserver with a name (`fifo:PATH`, a semaphore on Windows) is there for a make within a job as well, and so is one that
-//! is a pipe of numbers (`--jobserver-auth=3,4`; make before 4.4), since jobs inherit the descriptors that make left open.
-//! Where they do not (--close-fds, or make kept them to itself), that make would complain; so the jobs' environment does not
-//! speak of the jobserver, nor of `-j`, and that make runs one job at a time: the one that we have a token for.
+//! A jobserver with a name (`fifo:PATH`, a semaphore on Windows) is there for a make within a job
+//! as well, and so is one that is a pipe of numbers (`--jobserver-auth=3,4`; make before 4.4),
+//! since jobs inherit the descriptors that make left open. Where they do not (--close-fds, or make
+//! kept them to itself), that make would complain; so the jobs' environment does not speak of the
+//! jobserver, nor of `-j`, and that make runs one job at a time: the one that we have a token for.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -78,10 +80,12 @@ struct State {
     over: bool,
 }
 
-/// Connects to the jobserver that the environment speaks of. To be called before anything is opened.
+/// Connects to the jobserver that the environment speaks of. To be called before anything is
+/// opened.
 ///
 /// # Errors
-/// One line to tell the person when there is one that cannot be reached: the run goes on without it.
+/// One line to tell the person when there is one that cannot be reached: the run goes on without
+/// it.
 pub(crate) fn find() -> Result<Option<Jobserver>, String> {
     let Some(auth) = offered(|name| std::env::var_os(name)).filter(|auth| !is_refusal(auth)) else {
         return Ok(None);
@@ -96,7 +100,8 @@ pub(crate) fn find() -> Result<Option<Jobserver>, String> {
 }
 
 impl Tokens {
-    /// Takes part, and begins to wait for tokens that are wanted; `wake` is called when one may be free.
+    /// Takes part, and begins to wait for tokens that are wanted; `wake` is called when one may be
+    /// free.
     ///
     /// # Errors
     /// No thread can be started, or no descriptor is free.
@@ -120,7 +125,8 @@ impl Tokens {
         Ok(Self { shared: shared.into(), thread: None })
     }
 
-    /// What allows one more job, if that may be now. Never blocks; after a `None` the loops are woken when it may.
+    /// What allows one more job, if that may be now. Never blocks; after a `None` the loops are
+    /// woken when it may.
     pub(crate) fn take(&self) -> Option<Permit> {
         let shared = &self.shared;
         let mut state = shared.lock();
@@ -182,8 +188,8 @@ impl Shared {
         }
     }
 
-    /// Wakes the loops whenever a token may be free that is wanted, until all is over. It takes none itself: one that were
-    /// taken when the run ends could be lost.
+    /// Wakes the loops whenever a token may be free that is wanted, until all is over. It takes
+    /// none itself: one that were taken when the run ends could be lost.
     fn wait(&self, wake: &impl Fn()) -> minder::Result<()> {
         let mut events = Events::new();
         let mut watched = false;
@@ -253,7 +259,8 @@ fn is_by_number(auth: &str) -> bool {
     auth.split_once(',').is_some_and(|(reads, writes)| number(reads) && number(writes))
 }
 
-/// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found; `descriptors`: what jobs have.
+/// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found;
+/// `descriptors`: what jobs have.
 pub(crate) fn job_environment(
     jobserver: &super::super::Found,
     descriptors: &Descriptors,
@@ -280,7 +287,8 @@ fn changed(
     VARIABLES.iter().filter_map(other).collect()
 }
 
-/// The flags without the words about a jobserver and about how many jobs. All else stays byte for byte.
+/// The flags without the words about a jobserver and about how many jobs. All else stays byte for
+/// byte.
 fn without_jobserver(flags: &OsStr) -> OsString {
     let bytes = flags.as_encoded_bytes();
     let (mut rest, mut from) = (Vec::with_capacity(bytes.len()), 0);
@@ -301,8 +309,8 @@ fn without_jobserver(flags: &OsStr) -> OsString {
     os_str_from_encoded(&rest).into_owned()
 }
 
-/// Where the words are, before those that name variables: behind `--` stands what the user likes. A blank within a word is
-/// escaped.
+/// Where the words are, before those that name variables: behind `--` stands what the user likes. A
+/// blank within a word is escaped.
 fn words(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut found, mut start, mut escaped) = (Vec::new(), None, false);
     for (at, byte) in bytes.iter().chain(b" ").enumerate() {
@@ -401,7 +409,8 @@ mod tests {
         }
     }
 
-    /// A jobserver with a name: the only kind that a test can make without leaving descriptors to others.
+    /// A jobserver with a name: the only kind that a test can make without leaving descriptors to
+    /// others.
     #[cfg(target_os = "linux")]
     mod live {
         use super::*;

@@ -58,7 +58,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once `over` is set.
+    /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once
+    /// `over` is set.
     pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, over: Arc<AtomicBool>) -> Self {
         Self { shell, descriptors, over }
     }

@@ -273,7 +273,8 @@ fn what_can_no_longer_be_read_is_told_once_and_holds_nothing() {
     assert_eq!(gate.complaints().len(), 2);
 }
 
-/// Jobs as a run would have them, driven by decisions: what starts, is killed and is suspended is seen at once.
+/// Jobs as a run would have them, driven by decisions: what starts, is killed and is suspended is
+/// seen at once.
 fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
     match decision {
         Decision::Start(room) => {
@@ -290,8 +291,8 @@ fn obey(decision: Decision, jobs: &mut Jobs, slots: usize) -> usize {
 }
 
 proptest! {
-    /// With figures that do not change, decisions turn from one side to the other at most once, but for the patience
-    /// with a load that is not ours; and at least one job gets on.
+    /// With figures that do not change, decisions turn from one side to the other at most once, but
+    /// for the patience with a load that is not ours; and at least one job gets on.
     #[test]
     fn decisions_do_not_swing(
         load in proptest::option::of(0.01_f64..20.0),
@@ -322,7 +323,8 @@ proptest! {
         prop_assert!(kinds.len() <= 4, "{:?}", kinds);
     }
 
-    /// However many slots there are: a load that shows jobs a second late grows past the limit by no more than one look.
+    /// However many slots there are: a load that shows jobs a second late grows past the limit by
+    /// no more than one look.
     #[test]
     fn a_late_load_is_not_overrun(limit in 1_usize..50, slots in 1_usize..1000) {
         let (mut gate, given) = gate(Conditions { load: Some(limit as f64), ..Conditions::default() });

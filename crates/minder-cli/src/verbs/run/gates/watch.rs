@@ -57,8 +57,9 @@ struct State {
 }
 
 impl Gates {
-    /// Begins to look. Nothing is admitted before the first look. `over` ends a question of `--limit` that is being asked:
-    /// the same that [`Machine::new`](super::Machine::new) was given.
+    /// Begins to look. Nothing is admitted before the first look. `over` ends a question of
+    /// `--limit` that is being asked: the same that [`Machine::new`](super::Machine::new) was
+    /// given.
     ///
     /// # Errors
     /// No thread can be started.
@@ -118,7 +119,8 @@ impl Door {
     fn watch(&self, mut gate: Gate, control: &dyn Control) {
         struct Open<'a>(&'a dyn Control, &'a Door);
         impl Drop for Open<'_> {
-            /// Whatever ends the looking, even a panic, must not leave a run that starts nothing for ever.
+            /// Whatever ends the looking, even a panic, must not leave a run that starts nothing
+            /// for ever.
             fn drop(&mut self) {
                 self.1.lock().room = Some(Room::ALL);
                 self.0.hold(false);
@@ -150,7 +152,8 @@ impl Door {
         }
     }
 
-    /// Sleeps until then, or, if that is allowed, until a start waits for an answer. Whether to look again.
+    /// Sleeps until then, or, if that is allowed, until a start waits for an answer. Whether to
+    /// look again.
     fn sleep(&self, until: Instant, sooner: bool) -> bool {
         let mut state = self.lock();
         loop {
@@ -176,8 +179,8 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Whether one more job may start now, when so many others run. Never blocks for long; after a `None` the loops are
-    /// woken when it may be otherwise.
+    /// Whether one more job may start now, when so many others run. Never blocks for long; after a
+    /// `None` the loops are woken when it may be otherwise.
     pub(crate) fn admit(&self, running: usize) -> Option<Permit> {
         // A token can be given back, an answer of `--limit` cannot be asked for again without asking.
         let permit = match &self.tokens {

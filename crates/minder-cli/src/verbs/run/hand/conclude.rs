@@ -85,7 +85,8 @@ impl Hand<'_> {
             self.batch.save().map_err(unsafe_output)?;
         }
         let (rows, joblog) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.joblog));
-        // In this order: a row that a kill kept out of the joblog is put there when the run is taken up again.
+        // In this order: a row that a kill kept out of the joblog is put there when the run is taken up
+        // again.
         shared.book.append(&rows)?;
         shared.book.append_joblog(&joblog)?;
         (self.rows, self.joblog) = (rows, joblog);
@@ -280,10 +281,11 @@ impl Hand<'_> {
             shared.fail(error);
             return true;
         }
-        // What was cut off by our order runs again, and has no row. So does what was to be seen as it came and perhaps was
-        // not.
+        // What was cut off by our order runs again, and has no row. So does what was to be seen as it came
+        // and perhaps was not.
         let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
-        // One whose end was held back ended before any order to end. A halt that it brought about is none for itself.
+        // One whose end was held back ended before any order to end. A halt that it brought about is none
+        // for itself.
         let ordered = if running.held { shared.is_told_to_end() } else { shared.crew.is_cancelled() };
         let cut = unseen || is_cut(outcome, ordered);
         if cut && shared.table.is_some() {
@@ -322,8 +324,8 @@ impl Hand<'_> {
     }
 }
 
-/// Whether the output of a job that ended so is coloured as that of one that failed: GNU parallel leaves out those that
-/// others ended by a signal.
+/// Whether the output of a job that ended so is coloured as that of one that failed: GNU parallel
+/// leaves out those that others ended by a signal.
 fn looks_failed(outcome: &Outcome, cause: Cause) -> bool {
     match outcome.exit.status {
         Status::Exited(code) => code != 0,

@@ -192,8 +192,8 @@ pub(super) fn end_lines(shared: &Shared<'_>, running: &mut Running) {
     }
 }
 
-/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them and there are many: the
-/// last of what a job wrote is known only of bytes that come to us.
+/// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them
+/// and there are many: the last of what a job wrote is known only of bytes that come to us.
 pub(super) fn forward(shared: &Shared<'_>, running: &mut Running, token: Token, outputs: &mut Outputs<'_>) {
     if !running.live || running.forwards || running.wrote[Stream::Stdout as usize] < FORWARD_FROM {
         return;

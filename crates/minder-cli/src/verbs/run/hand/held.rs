@@ -1,9 +1,10 @@
 //! Ends that look like the end of the run: their rows are held back until it is known.
 //!
-//! A machine that shuts down, `systemctl stop`, `scancel` and `kill -TERM -1` send one signal to all processes, in any order.
-//! A job that dies of it before the run hears of it did not fail: it was cut off with the run, has no row, and runs again
-//! with `--resume`. So a job that a signal ended which is not ours waits for a moment. Its slot is free at once, and retries
-//! and halts are decided at once; only its row and its output wait.
+//! A machine that shuts down, `systemctl stop`, `scancel` and `kill -TERM -1` send one signal to
+//! all processes, in any order. A job that dies of it before the run hears of it did not fail: it
+//! was cut off with the run, has no row, and runs again with `--resume`. So a job that a signal
+//! ended which is not ours waits for a moment. Its slot is free at once, and retries and halts are
+//! decided at once; only its row and its output wait.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,11 +19,11 @@ use super::Hand;
 use crate::input::Arguments;
 use crate::report::Cause;
 
-/// How long after such an end the run may be told to end: a machine that stops signals all within some hundreds of
-/// milliseconds.
+/// How long after such an end the run may be told to end: a machine that stops signals all within
+/// some hundreds of milliseconds.
 const HOLD: Duration = Duration::from_secs(1);
-/// How many ends of one loop wait at most, with how many bytes in memory and how many open files. Beyond that the oldest is
-/// written at once.
+/// How many ends of one loop wait at most, with how many bytes in memory and how many open files.
+/// Beyond that the oldest is written at once.
 const HELD_MAX: usize = 256;
 const HELD_BYTES_MAX: usize = 1 << 20;
 pub(in super::super) const HELD_FILES_MAX: usize = 16;
@@ -91,7 +92,8 @@ impl Hand<'_> {
         self.held.front().map(|held| held.due)
     }
 
-    /// Writes down the ends that were held long enough, or all of them: the run ends, and they with it.
+    /// Writes down the ends that were held long enough, or all of them: the run ends, and they with
+    /// it.
     pub(super) fn release(&mut self) {
         let now = Instant::now();
         while self.held.front().is_some_and(|held| held.due <= now || self.shared.is_told_to_end()) {

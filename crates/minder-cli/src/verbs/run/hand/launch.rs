@@ -19,9 +19,10 @@ use crate::plan::{Timeout, View, Way};
 use crate::report::reason;
 use minder_template::Job;
 
-/// Pours its input into the pipe that its name is, beside the command that reads it: only who opens a named pipe for writing
-/// can wait until somebody reads. The words of the command stay words, and its first a program: `exec` knows nothing else.
-/// Descriptor 3 is our input for `cat` alone: the command has its own, which the user's shell left open, or none.
+/// Pours its input into the pipe that its name is, beside the command that reads it: only who opens
+/// a named pipe for writing can wait until somebody reads. The words of the command stay words, and
+/// its first a program: `exec` knows nothing else. Descriptor 3 is our input for `cat` alone: the
+/// command has its own, which the user's shell left open, or none.
 const FIFO: &str =
     r#"{ cat <&3 3<&- >"$0" & } 3<&0; (exec "$@") </dev/null; s=$?; kill $! 2>/dev/null; exit $s"#;
 /// The size of a job's own terminal where ours has none.
@@ -90,7 +91,8 @@ impl Hand<'_> {
         })
     }
 
-    /// Lets the job read its part: as its input, or as a file that is there before it starts, or as a named pipe.
+    /// Lets the job read its part: as its input, or as a file that is there before it starts, or as
+    /// a named pipe.
     fn serve(
         &mut self,
         command: &mut Command,

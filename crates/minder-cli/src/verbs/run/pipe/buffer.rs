@@ -1,5 +1,5 @@
-//! Memory of input: blocks that are read into once, handed out without a copy, and used again when the last who holds a
-//! piece of one lets go of it.
+//! Memory of input: blocks that are read into once, handed out without a copy, and used again when
+//! the last who holds a piece of one lets go of it.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -29,7 +29,8 @@ impl Pool {
         Arc::new(Self { state: Mutex::default(), room: Condvar::new(), live_max })
     }
 
-    /// A block of `len` bytes with anything in it, when there is one; `None` when none is wanted any more.
+    /// A block of `len` bytes with anything in it, when there is one; `None` when none is wanted
+    /// any more.
     pub(super) fn take(self: &Arc<Self>, len: usize) -> Option<Result<Buffer, TooLarge>> {
         let mut state = self.lock();
         while state.live >= self.live_max && !state.closed {

@@ -20,7 +20,8 @@ pub(super) enum Measure {
 pub(super) struct Cutter {
     splitter: Splitter,
     measure: Measure,
-    /// Records of a chunk whose end has not come, where the last of them ends, and how far its end was looked for.
+    /// Records of a chunk whose end has not come, where the last of them ends, and how far its end
+    /// was looked for.
     records: u64,
     split: usize,
     known: usize,

@@ -1,8 +1,10 @@
-//! Records by regular expressions: a split is where the leftmost match says, and the next match is looked for behind that.
+//! Records by regular expressions: a split is where the leftmost match says, and the next match is
+//! looked for behind that.
 //!
-//! A match may become longer, or begin earlier, when more input comes: of `[0-9]+`, `12` is a match, and `123` too. It is taken
-//! for one only if no byte that could follow would change it. The automaton of the pattern says so: it is dead then. The
-//! matches themselves come from `regex`, which finds them faster, but does not tell that.
+//! A match may become longer, or begin earlier, when more input comes: of `[0-9]+`, `12` is a
+//! match, and `123` too. It is taken for one only if no byte that could follow would change it. The
+//! automaton of the pattern says so: it is dead then. The matches themselves come from `regex`,
+//! which finds them faster, but does not tell that.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -88,7 +90,8 @@ impl Pattern {
         None
     }
 
-    /// The split of the first match that begins at `least` or behind, if matches are looked for from the beginning.
+    /// The split of the first match that begins at `least` or behind, if matches are looked for
+    /// from the beginning.
     pub(super) fn first(&self, bytes: &[u8], least: usize, whole: bool) -> Option<usize> {
         let mut begin = 0;
         while begin <= bytes.len() {
@@ -152,7 +155,8 @@ impl Expression {
         })
     }
 
-    /// Whether the first match from `begin` on, which ends at `end`, is the same whatever follows `bytes`.
+    /// Whether the first match from `begin` on, which ends at `end`, is the same whatever follows
+    /// `bytes`.
     fn is_final(&self, bytes: &[u8], begin: usize, end: usize) -> bool {
         let Some((dfa, cache)) = &self.automaton else { return end < bytes.len() };
         let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,8 +178,8 @@ fn automaton(text: &str) -> Option<DFA> {
     build(false).or_else(|| build(true))
 }
 
-/// Whether the automaton, started at `begin`, is dead at the end of `bytes`, or as soon as it has seen that they end there.
-/// `None` if it does not say.
+/// Whether the automaton, started at `begin`, is dead at the end of `bytes`, or as soon as it has
+/// seen that they end there. `None` if it does not say.
 fn run(dfa: &DFA, cache: &mut Cache, bytes: &[u8], begin: usize, end: usize) -> Option<bool> {
     let mut state = dfa.start_state_forward(cache, &Input::new(bytes).range(begin..)).ok()?;
     for &byte in &bytes[begin..] {
@@ -184,7 +188,8 @@ fn run(dfa: &DFA, cache: &mut Cache, bytes: &[u8], begin: usize, end: usize) -> 
             return Some(true);
         }
     }
-    // It tells of a match at the byte behind it. All bytes behind have to tell the same, and nothing more.
+    // It tells of a match at the byte behind it. All bytes behind have to tell the same, and nothing
+    // more.
     let classes: Vec<u8> = dfa.byte_classes().representatives(..).filter_map(|unit| unit.as_u8()).collect();
     for &byte in &classes {
         let next = step(dfa, cache, state, byte)?;

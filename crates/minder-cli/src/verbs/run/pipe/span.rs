@@ -33,7 +33,8 @@ struct Shared {
 }
 
 impl Span {
-    /// A command for a POSIX shell that writes the same, with `tail`, which passes over the bytes before without reading them.
+    /// A command for a POSIX shell that writes the same, with `tail`, which passes over the bytes
+    /// before without reading them.
     pub(super) fn as_shell(&self) -> Option<String> {
         let path = format!("'{}'", self.file.path.to_str()?.replace('\'', r"'\''"));
         let piece = |at: u64, len: u64| format!("tail -c +{} <{path} | head -c {len}", at + 1);
@@ -84,7 +85,8 @@ impl Shared {
         read().map_err(|error| unreadable(&self.path, &error))
     }
 
-    /// Reads as many bytes again as are known from `base` on, and some at least; says whether there were any.
+    /// Reads as many bytes again as are known from `base` on, and some at least; says whether there
+    /// were any.
     fn extend(&self, known: &mut Vec<u8>, base: u64) -> Result<bool, String> {
         let len = known.len();
         let more = len.max(PIECE);
@@ -193,8 +195,8 @@ fn cut(file: &Shared, splitter: &Splitter, start: u64, least: u64) -> Result<Opt
     }
     let (mut base, mut from) = match splitter {
         Splitter::Group(_) => (line_start(file, start, least)?, 0),
-        // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether a line begins
-        // here is seen at the byte before.
+        // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether
+        // a line begins here is seen at the byte before.
         Splitter::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)? {
             base if base > start => (base - 1, (least - base + 1) as usize),
             base => (base, (least - base) as usize),

@@ -57,8 +57,8 @@ impl Splitter {
         .filter(|&at| at > 0)
     }
 
-    /// The first split after `from`, where the split before is; up to `known` none was found before. The last line
-    /// counts as one if `whole`: it may go on otherwise.
+    /// The first split after `from`, where the split before is; up to `known` none was found
+    /// before. The last line counts as one if `whole`: it may go on otherwise.
     pub(super) fn next(&self, bytes: &[u8], from: usize, known: usize, whole: bool) -> Option<usize> {
         match self {
             Self::Anywhere => (from < bytes.len()).then_some(from + 1),
@@ -76,8 +76,8 @@ impl Splitter {
         }
     }
 
-    /// The first split whose separator begins at `from` or behind. `whole` as for [`next`](Self::next). A pattern is looked
-    /// for from the beginning of `bytes` on.
+    /// The first split whose separator begins at `from` or behind. `whole` as for
+    /// [`next`](Self::next). A pattern is looked for from the beginning of `bytes` on.
     pub(super) fn first(&self, bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
         match self {
             Self::Fixed(fixed) => fixed.both.find(&bytes[from..]).map(|at| from + at + fixed.end),
@@ -86,7 +86,8 @@ impl Splitter {
         }
     }
 
-    /// How many of the first bytes are not needed to find the first split behind `bytes`, in which there is none.
+    /// How many of the first bytes are not needed to find the first split behind `bytes`, in which
+    /// there is none.
     pub(super) fn passed(&self, bytes: &[u8]) -> usize {
         match self {
             Self::Anywhere => bytes.len(),
@@ -100,8 +101,8 @@ impl Splitter {
         }
     }
 
-    /// Takes what separates out of a chunk: all between its records, the start at its beginning, the end at its end. What
-    /// is left is at the front, and so long.
+    /// Takes what separates out of a chunk: all between its records, the start at its beginning,
+    /// the end at its end. What is left is at the front, and so long.
     pub(super) fn remove(&self, chunk: &mut [u8]) -> usize {
         let found: Vec<Range<usize>> = match self {
             Self::Anywhere | Self::Group(_) => return chunk.len(),

@@ -1,4 +1,5 @@
-//! What gets into which job. The results of the small cases are those of GNU parallel 20221122, or it is said why not.
+//! What gets into which job. The results of the small cases are those of GNU parallel 20221122, or
+//! it is said why not.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -61,8 +61,8 @@ impl Drop for Copies {
     }
 }
 
-/// Writes a file at once: whoever opens it finds all of it. A file or a link in its place is replaced; a device is not, which
-/// whoever may write beside it would take from the whole machine.
+/// Writes a file at once: whoever opens it finds all of it. A file or a link in its place is
+/// replaced; a device is not, which whoever may write beside it would take from the whole machine.
 fn put(name: &Path, content: &[u8], permissions: &Permissions, token: &str) -> io::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     is_no_stream(name)?;

@@ -13,8 +13,8 @@ const NAME_MAX: usize = 255;
 pub(super) enum Rules {
     /// Any byte but the slash, written as GNU parallel writes it.
     Unix,
-    /// What Windows takes: without `<>:"/\|?*` and control characters, no dot or blank at the end, no name of a device
-    /// ("Naming Files, Paths, and Namespaces").
+    /// What Windows takes: without `<>:"/\|?*` and control characters, no dot or blank at the end,
+    /// no name of a device ("Naming Files, Paths, and Namespaces").
     Windows,
 }
 
@@ -24,11 +24,13 @@ impl Rules {
         if std::env::consts::FAMILY == "windows" { Self::Windows } else { Self::Unix }
     }
 
-    /// A value as the name of one folder, different for each value; too long ones are cut, with a checksum.
+    /// A value as the name of one folder, different for each value; too long ones are cut, with a
+    /// checksum.
     ///
-    /// - Unix: `/` is `\_`, `\` is `\\`, a tab `\t`. Names that would lead elsewhere (`.`, `..`, none at all) get a backslash
-    ///   before them.
-    /// - Windows: what no name may have is `%` and two hexadecimal digits, and so is `%` itself; an empty value is `%`.
+    /// - Unix: `/` is `\_`, `\` is `\\`, a tab `\t`. Names that would lead elsewhere (`.`, `..`,
+    ///   none at all) get a backslash before them.
+    /// - Windows: what no name may have is `%` and two hexadecimal digits, and so is `%` itself; an
+    ///   empty value is `%`.
     pub(super) fn escape(self, value: &[u8]) -> Vec<u8> {
         let mut name = match self {
             Self::Unix => like_gnu(value),
@@ -47,7 +49,8 @@ impl Rules {
         name
     }
 
-    /// Ends a name, which may be too long, by the value's checksum, in a way that no name ends otherwise.
+    /// Ends a name, which may be too long, by the value's checksum, in a way that no name ends
+    /// otherwise.
     fn cut(self, name: &mut Vec<u8>, value: &[u8]) {
         let (escape, sum) = match self {
             Self::Unix => (b'\\', format!("\\~{:08x}", crc32fast::hash(value))),
@@ -123,7 +126,8 @@ fn is_device(value: &[u8]) -> bool {
 
 /// Makes the folder of a value in another one, if it is not there.
 ///
-/// Where names that differ in case only are one name, the value that comes first has it; the other one's ends in a checksum.
+/// Where names that differ in case only are one name, the value that comes first has it; the other
+/// one's ends in a checksum.
 pub(super) fn make_folder(parent: &Path, value: &OsStr, rules: Rules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
     let folder = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));

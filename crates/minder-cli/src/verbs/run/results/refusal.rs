@@ -14,7 +14,8 @@ pub(in crate::verbs::run) enum Refusal {
 }
 
 impl Refusal {
-    /// A file or folder that cannot be made. `varies`: whether its name has values of the job in it.
+    /// A file or folder that cannot be made. `varies`: whether its name has values of the job in
+    /// it.
     pub(in crate::verbs::run) fn of(what: &str, error: &io::Error, varies: bool) -> Self {
         use io::ErrorKind::{
             AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound,

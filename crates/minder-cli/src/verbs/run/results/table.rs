@@ -1,7 +1,7 @@
 //! `--results NAME.csv`, `.tsv`, `.json`: one table for all jobs, in GNU parallel's columns.
 //!
-//! A row takes the place of the job's output: it is kept, recorded and shown like any output, so that it is neither lost
-//! nor torn. Where it goes is the file, or the standard output.
+//! A row takes the place of the job's output: it is kept, recorded and shown like any output, so
+//! that it is neither lost nor torn. Where it goes is the file, or the standard output.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -29,7 +29,8 @@ const BEHIND: [&str; 2] = ["Stdout", "Stderr"];
 pub(in crate::verbs::run) struct Table {
     form: TableForm,
     names: Vec<OsString>,
-    /// The first line, where one is still to be written: once the first job says how many columns there are.
+    /// The first line, where one is still to be written: once the first job says how many columns
+    /// there are.
     header: Once,
     columns: std::sync::OnceLock<usize>,
 }
@@ -39,7 +40,8 @@ pub(in crate::verbs::run) type Output<'a> =
     &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
 
 impl Table {
-    /// The table of a run, and its file if it has one. A run that goes on goes on with it, behind its last whole row.
+    /// The table of a run, and its file if it has one. A run that goes on goes on with it, behind
+    /// its last whole row.
     pub(in crate::verbs::run) fn open(plan: &Plan) -> Result<Option<(Self, Option<File>)>> {
         let Some((form, path, names)) = plan.beside.table() else { return Ok(None) };
         let goes_on = plan.record.mode.is_some();
@@ -259,7 +261,8 @@ fn escaped(text: &str, to: &mut dyn Write) -> io::Result<()> {
     text.serialize(&mut Serializer::with_formatter(to, Within)).map_err(io::Error::from)
 }
 
-/// What stands within the quotes of a string; control characters by their numbers, as GNU parallel has them.
+/// What stands within the quotes of a string; control characters by their numbers, as GNU parallel
+/// has them.
 struct Within;
 
 impl Formatter for Within {

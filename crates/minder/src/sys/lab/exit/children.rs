@@ -13,8 +13,8 @@ use super::windows::KILLED;
 use crate::sys::spawn::Spawned;
 use crate::sys::wait::Source;
 
-/// Children that live, and those that ended: they are let go when the next one is started, outside of what is measured.
-/// Their jobs are kept as well, so that they die with this process.
+/// Children that live, and those that ended: they are let go when the next one is started, outside
+/// of what is measured. Their jobs are kept as well, so that they die with this process.
 #[derive(Debug, Default)]
 pub(super) struct Children {
     live: HashMap<u32, Spawned>,

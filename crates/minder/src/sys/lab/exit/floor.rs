@@ -1,4 +1,5 @@
-//! The least that an end can cost: waitpid(2) for a child that is known to have been killed. It hears nothing else.
+//! The least that an end can cost: waitpid(2) for a child that is known to have been killed. It
+//! hears nothing else.
 
 use std::io;
 use std::sync::Arc;
@@ -26,8 +27,8 @@ impl Hear for Floor {
         Ok(wait(Some(number(awaited)?), WaitOptions::empty())?)
     }
 
-    /// On a thread of its own, from the first kill to the last end: waitpid(2) knows no deadline, and is not to hold up
-    /// the caller where a child cannot die.
+    /// On a thread of its own, from the first kill to the last end: waitpid(2) knows no deadline,
+    /// and is not to hold up the caller where a child cannot die.
     fn strike(&mut self, victims: &[u32], how: How) -> io::Result<Batch> {
         let heard = Arc::new(AtomicUsize::new(0));
         let (tell, told) = channel();

@@ -1,5 +1,5 @@
-//! The least that an end can cost: `WaitForSingleObject` for a child that is known to have been killed. It hears nothing
-//! else.
+//! The least that an end can cost: `WaitForSingleObject` for a child that is known to have been
+//! killed. It hears nothing else.
 
 use std::io;
 use std::time::Instant;

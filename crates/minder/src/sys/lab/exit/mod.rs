@@ -1,7 +1,8 @@
-//! Hearing the ends of many children: what a mechanism supplies, and the baselines as they are known.
+//! Hearing the ends of many children: what a mechanism supplies, and the baselines as they are
+//! known.
 //!
-//! A mechanism is told of each child that was started, and says which ended; what is measured, and by which loop, is
-//! the same for all of them ([`strike`]).
+//! A mechanism is told of each child that was started, and says which ended; what is measured, and
+//! by which loop, is the same for all of them ([`strike`]).
 
 #[cfg(unix)]
 mod unix;
@@ -74,8 +75,8 @@ pub(crate) trait Hear: Debug {
     /// Takes a child that was started on this thread.
     fn add(&mut self, child: Spawned) -> io::Result<()>;
 
-    /// Waits for the next end and takes it; `None` when the deadline came first. `awaited` is one that was killed, for
-    /// a mechanism that can wait for nothing but what it knows.
+    /// Waits for the next end and takes it; `None` when the deadline came first. `awaited` is one
+    /// that was killed, for a mechanism that can wait for nothing but what it knows.
     fn next(&mut self, awaited: u32, deadline: Instant) -> io::Result<Option<End>>;
 
     /// Kills these children, hears their ends, and measures both together.

@@ -1,5 +1,6 @@
-//! Told that one child has ended, and not which, it looks at every child that lives, 64 by each `WaitForMultipleObjects`
-//! that does not wait. What tells it is the one that was killed, as a signal would.
+//! Told that one child has ended, and not which, it looks at every child that lives, 64 by each
+//! `WaitForMultipleObjects` that does not wait. What tells it is the one that was killed, as a
+//! signal would.
 
 #![expect(unsafe_code, reason = "WaitForMultipleObjects over handles that are kept open")]
 
@@ -58,7 +59,8 @@ impl Hear for Scan {
 }
 
 impl Scan {
-    /// Looks at all, from the last to the first: what is taken out does not disturb those before it.
+    /// Looks at all, from the last to the first: what is taken out does not disturb those before
+    /// it.
     fn look(&mut self) -> io::Result<()> {
         let mut first = self.handles.len().next_multiple_of(CALL_MAX);
         while first > 0 {

@@ -1,5 +1,6 @@
-//! `SIGCHLD`: one signal stands for any number of ends, so whoever hears it looks for all that ended: by waitpid(-1), or,
-//! to leave alone what belongs to others, by asking for each child that lives (as libuv does).
+//! `SIGCHLD`: one signal stands for any number of ends, so whoever hears it looks for all that
+//! ended: by waitpid(-1), or, to leave alone what belongs to others, by asking for each child that
+//! lives (as libuv does).
 
 #![expect(unsafe_code, reason = "signalfd and the signal mask of this thread")]
 
@@ -156,7 +157,8 @@ impl std::fmt::Debug for Blocked {
     }
 }
 
-/// Whether no thread of this process lets `SIGCHLD` through: one that did would take it, and throw it away.
+/// Whether no thread of this process lets `SIGCHLD` through: one that did would take it, and throw
+/// it away.
 fn blocked_everywhere() -> bool {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return true };
     threads.flatten().all(|thread| {

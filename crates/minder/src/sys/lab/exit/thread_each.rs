@@ -39,7 +39,8 @@ impl Hear for ThreadEach {
         let tell = self.news.tell.clone();
         let work = move || {
             if let (Ok(true), Some(tell)) = (is_over(&process, Duration::MAX), tell) {
-                // How it ended is looked at by whoever hears it; nobody does when the children are being cleared away.
+                // How it ended is looked at by whoever hears it; nobody does when the children are being
+                // cleared away.
                 let _ = tell.send(End { pid, killed: false });
             }
         };

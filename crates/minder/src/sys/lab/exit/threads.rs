@@ -1,4 +1,5 @@
-//! Threads that wait in waitpid(2) and hand over what they hear: one for each child, or one for all.
+//! Threads that wait in waitpid(2) and hand over what they hear: one for each child, or one for
+//! all.
 
 use std::collections::HashMap;
 use std::io;
@@ -88,7 +89,8 @@ impl One {
             while !is_over.load(Ordering::Acquire) {
                 match (wait(None, WaitOptions::empty()), &tell) {
                     (Ok(Some(end)), Some(tell)) => drop(tell.send(end)),
-                    // There is no child; whoever starts one says so, and it is not missed when that was just now.
+                    // There is no child; whoever starts one says so, and it is not missed when that was just
+                    // now.
                     _ => std::thread::park(),
                 }
             }

@@ -36,7 +36,8 @@ pub(crate) fn open(name: &str) -> io::Result<Box<dyn Hear>> {
     }
 }
 
-/// Ends these children of ours, by force, and takes their statuses; gives up on one that does not die.
+/// Ends these children of ours, by force, and takes their statuses; gives up on one that does not
+/// die.
 pub(crate) fn end_all(pids: &[u32]) {
     let mut left: Vec<u32> = pids.iter().copied().filter(|&pid| is_ours(pid)).collect();
     for &pid in &left {
@@ -53,8 +54,8 @@ pub(crate) fn end_all(pids: &[u32]) {
     }
 }
 
-/// Waits until these children, which were started just now, have come to rest, for at most a moment: a child that still
-/// loads its libraries would be killed at another price.
+/// Waits until these children, which were started just now, have come to rest, for at most a
+/// moment: a child that still loads its libraries would be killed at another price.
 pub(crate) fn settle(pids: &[u32]) {
     const MOMENT: Duration = Duration::from_millis(200);
     if !cfg!(any(target_os = "linux", target_os = "android")) {
@@ -89,7 +90,8 @@ pub(super) fn number(pid: u32) -> io::Result<Pid> {
     Pid::from_raw(pid.cast_signed()).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// waitpid(2) for one child or, without a number, for any; `None` when none ended and `options` say not to wait.
+/// waitpid(2) for one child or, without a number, for any; `None` when none ended and `options` say
+/// not to wait.
 pub(super) fn wait(pid: Option<Pid>, options: WaitOptions) -> rustix::io::Result<Option<End>> {
     let taken = rustix::io::retry_on_intr(|| match pid {
         Some(pid) => waitpid(Some(pid), options),
@@ -112,7 +114,8 @@ fn is_ours(pid: u32) -> bool {
     !process.reaped()
 }
 
-/// Whether it still lives; takes the status of one that does not. Who was reaped by another thread is gone.
+/// Whether it still lives; takes the status of one that does not. Who was reaped by another thread
+/// is gone.
 fn is_alive(pid: u32) -> bool {
     number(pid).is_ok_and(|pid| matches!(wait(Some(pid), WaitOptions::NOHANG), Ok(None)))
 }

@@ -23,8 +23,8 @@ pub(crate) const BASELINES: &[&str] = &["floor", "scan", "thread-each"];
 /// With how many living children it is worth while to look: starting one is dear here.
 pub(crate) const SIZES: &[u64] = &[10, 100, 1000];
 
-/// A program that does nothing until it is killed, and its arguments: what comes with the system ends without a console,
-/// or wakes every now and then.
+/// A program that does nothing until it is killed, and its arguments: what comes with the system
+/// ends without a console, or wakes every now and then.
 pub(crate) const IDLE: Option<(&str, &[&str])> = None;
 
 /// The exit code of those that are killed here, which no program gives itself.
@@ -68,8 +68,9 @@ pub(crate) fn end_all(pids: &[u32]) {
     }
 }
 
-/// Waits until these children, which were started just now, have come to rest, for at most a moment: until they use no
-/// processor from one look to the next, as far as the system's clock tells.
+/// Waits until these children, which were started just now, have come to rest, for at most a
+/// moment: until they use no processor from one look to the next, as far as the system's clock
+/// tells.
 pub(crate) fn settle(pids: &[u32]) {
     const LOOK: Duration = Duration::from_millis(16);
     const MOMENT: Duration = Duration::from_millis(200);

@@ -41,14 +41,16 @@ impl Baseline {
         Ok(Self { command: std, child: None })
     }
 
-    /// Starts one, and keeps it for [`wait`](Self::wait). Nothing else happens here: it is what is measured.
+    /// Starts one, and keeps it for [`wait`](Self::wait). Nothing else happens here: it is what is
+    /// measured.
     #[expect(clippy::disallowed_methods, reason = "it is what others are compared with")]
     pub(crate) fn spawn(&mut self) -> io::Result<()> {
         self.child = Some(self.command.spawn()?);
         Ok(())
     }
 
-    /// Whether the child ended before the deadline; it is killed if it did not, and gone in any case.
+    /// Whether the child ended before the deadline; it is killed if it did not, and gone in any
+    /// case.
     pub(crate) fn wait(&mut self, deadline: Instant) -> io::Result<bool> {
         let Some(child) = self.child.take() else { return Ok(true) };
         let pid = child.id().cast_signed();

@@ -1,4 +1,5 @@
-//! Starting children by the standard library and by the bare call, and a parent of a given size, on Windows.
+//! Starting children by the standard library and by the bare call, and a parent of a given size, on
+//! Windows.
 
 #![expect(unsafe_code, reason = "CreatePipe and CreateProcessW")]
 
@@ -63,7 +64,8 @@ impl Baseline {
         Ok(Self { how, child: None })
     }
 
-    /// Starts one, and keeps it for [`wait`](Self::wait). Nothing else happens here: it is what is measured.
+    /// Starts one, and keeps it for [`wait`](Self::wait). Nothing else happens here: it is what is
+    /// measured.
     #[expect(clippy::disallowed_methods, reason = "it is what others are compared with")]
     pub(crate) fn spawn(&mut self) -> io::Result<()> {
         self.child = Some(match &mut self.how {
@@ -77,7 +79,8 @@ impl Baseline {
         Ok(())
     }
 
-    /// Whether the child ended before the deadline; it is killed if it did not, and gone in any case.
+    /// Whether the child ended before the deadline; it is killed if it did not, and gone in any
+    /// case.
     pub(crate) fn wait(&mut self, deadline: Instant) -> io::Result<bool> {
         let Some(mut process) = self.child.take() else { return Ok(true) };
         let ended = process.wait(Some(deadline))?.is_some();
@@ -97,7 +100,8 @@ impl Drop for Baseline {
     }
 }
 
-/// The words in one line, ended by a zero. Nothing but the program's name is quoted: what would need more is refused.
+/// The words in one line, ended by a zero. Nothing but the program's name is quoted: what would
+/// need more is refused.
 fn line(command: &Command) -> io::Result<Vec<u16>> {
     let plain = |arg: &OsStr| {
         let special = |byte: &u8| matches!(byte, b' ' | b'\t' | b'"' | 0);
@@ -113,7 +117,8 @@ fn line(command: &Command) -> io::Result<Vec<u16>> {
     Ok(program.chain(args).chain([0]).collect())
 }
 
-/// Two pipes and a process, by the calls alone: every inheritable handle of this process goes to the child.
+/// Two pipes and a process, by the calls alone: every inheritable handle of this process goes to
+/// the child.
 fn start(line: &mut [u16], nul: &File) -> io::Result<Process> {
     let ((_out, their_out), (_err, their_err)) = (pipe()?, pipe()?);
     let startup = STARTUPINFOW {
@@ -127,8 +132,8 @@ fn start(line: &mut [u16], nul: &File) -> io::Result<Process> {
     let mut made = PROCESS_INFORMATION::default();
     let words = line.as_mut_ptr();
     let none = null_mut();
-    // SAFETY: the line is ended by a zero and ours to be written to; the handles are open and inheritable, and all that is
-    // pointed to outlives the call.
+    // SAFETY: the line is ended by a zero and ours to be written to; the handles are open and
+    // inheritable, and all that is pointed to outlives the call.
     let answer = unsafe {
         CreateProcessW(none, words, null(), null(), 1, DETACHED_PROCESS, null(), null(), &startup, &mut made)
     };
@@ -163,7 +168,8 @@ fn inheritable(handle: &impl AsHandle) -> io::Result<()> {
     done(answer)
 }
 
-/// Memory that was written to. Nothing of the parent is copied when a child starts here; that is what it shows.
+/// Memory that was written to. Nothing of the parent is copied when a child starts here; that is
+/// what it shows.
 #[derive(Debug)]
 pub(crate) struct Ballast {
     _memory: Vec<u8>,

@@ -1,5 +1,6 @@
-//! Threads that are made for one wait and end with it: each waits for 63 objects and for an event by which whoever finds
-//! something first calls back the others. While one call suffices, the caller makes it himself.
+//! Threads that are made for one wait and end with it: each waits for 63 objects and for an event
+//! by which whoever finds something first calls back the others. While one call suffices, the
+//! caller makes it himself.
 
 use std::io;
 use std::sync::Arc;

@@ -32,7 +32,8 @@ impl Baseline for Poll {
     }
 }
 
-/// Descriptors in the form that the system wants. Whoever has one keeps them open, or else is told of strangers.
+/// Descriptors in the form that the system wants. Whoever has one keeps them open, or else is told
+/// of strangers.
 pub(super) struct List(Vec<libc::pollfd>);
 
 impl std::fmt::Debug for List {

@@ -1,8 +1,10 @@
-//! A pool of resident threads, each of which waits for a few objects by one call. For each wait all of them are sent off,
-//! and the first that has found something calls back the others, by an event that all of them wait for beside their
-//! objects: a call takes 64, as `WaitForMultipleObjects` does. While one call suffices, the caller makes it himself.
+//! A pool of resident threads, each of which waits for a few objects by one call. For each wait all
+//! of them are sent off, and the first that has found something calls back the others, by an event
+//! that all of them wait for beside their objects: a call takes 64, as `WaitForMultipleObjects`
+//! does. While one call suffices, the caller makes it himself.
 //!
-//! Threads are sent off and collected by a gate each: on Windows an event, which is what programs for all of its versions have.
+//! Threads are sent off and collected by a gate each: on Windows an event, which is what programs
+//! for all of its versions have.
 
 use std::io;
 use std::ops::Range;

@@ -1,6 +1,7 @@
-//! A pool of resident threads that stay in their calls, each with 63 objects and an event of its own, and post what they
-//! hear to a completion port, where whoever waits takes it. An object that was told rests until the next wait, which has
-//! its thread listen to it again: it may still be signalled.
+//! A pool of resident threads that stay in their calls, each with 63 objects and an event of its
+//! own, and post what they hear to a completion port, where whoever waits takes it. An object that
+//! was told rests until the next wait, which has its thread listen to it again: it may still be
+//! signalled.
 
 #![expect(unsafe_code, reason = "a completion port that is posted to")]
 

@@ -1,5 +1,5 @@
-//! All objects are looked at again and again, 64 by each call, as long as none of them is signalled: what a program does
-//! that has more objects than a call takes and wants no threads.
+//! All objects are looked at again and again, 64 by each call, as long as none of them is
+//! signalled: what a program does that has more objects than a call takes and wants no threads.
 
 use std::io;
 use std::sync::Arc;

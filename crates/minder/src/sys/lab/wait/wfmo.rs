@@ -1,4 +1,5 @@
-//! `WaitForMultipleObjects`, with a list that is made once. A call takes 64 objects at most (`MAXIMUM_WAIT_OBJECTS`).
+//! `WaitForMultipleObjects`, with a list that is made once. A call takes 64 objects at most
+//! (`MAXIMUM_WAIT_OBJECTS`).
 
 #![expect(unsafe_code, reason = "WaitForMultipleObjects over a list that outlives any one borrow")]
 
@@ -44,7 +45,8 @@ impl Baseline for Wfmo {
     }
 }
 
-/// Handles in the form that the system wants. Whoever has one keeps them open, or else is told of strangers.
+/// Handles in the form that the system wants. Whoever has one keeps them open, or else is told of
+/// strangers.
 pub(super) struct List(Vec<HANDLE>);
 
 impl std::fmt::Debug for List {
@@ -79,7 +81,8 @@ impl List {
 
     fn call(&mut self, timeout_ms: u32) -> io::Result<Option<usize>> {
         let (count, list) = (self.0.len() as u32, self.0.as_ptr());
-        // SAFETY: the list has so many handles, which whoever has it keeps open; one that is not is an error.
+        // SAFETY: the list has so many handles, which whoever has it keeps open; one that is not is an
+        // error.
         match unsafe { WaitForMultipleObjects(count, list, 0, timeout_ms) } {
             WAIT_FAILED => Err(io::Error::last_os_error()),
             WAIT_TIMEOUT => Ok(None),

@@ -1,8 +1,9 @@
 //! From words and handles to a process in its job.
 //!
-//! Since Windows 10 a process can be born in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). Where that is refused it is made
-//! suspended, put into the job and set going: it has run nothing before that, so nothing of it is outside. Should we die
-//! between the two, it stays as it is, for ever suspended; that is why this is the second choice.
+//! Since Windows 10 a process can be born in its job (`PROC_THREAD_ATTRIBUTE_JOB_LIST`). Where that
+//! is refused it is made suspended, put into the job and set going: it has run nothing before that,
+//! so nothing of it is outside. Should we die between the two, it stays as it is, for ever
+//! suspended; that is why this is the second choice.
 
 #![expect(unsafe_code, reason = "CreateProcessW and its attribute list")]
 
@@ -69,7 +70,8 @@ pub(super) fn start(request: &Request<'_>, tree: &mut Tree, entry: &mut Entry) -
     Ok(process)
 }
 
-/// Whether the system may have meant the job. Some of this it says of programs, too; then it says it again without the job.
+/// Whether the system may have meant the job. Some of this it says of programs, too; then it says
+/// it again without the job.
 fn is_about_jobs(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_ACCESS_DENIED | ERROR_NOT_SUPPORTED | ERROR_INVALID_PARAMETER))
@@ -121,8 +123,9 @@ fn create(request: &Request<'_>, tree: Option<&Tree>) -> io::Result<Made> {
     let (program, line) = (words.program.as_ptr(), line.as_mut_ptr());
     // `EXTENDED_STARTUPINFO_PRESENT` says that what begins with this goes on with the list.
     let startup = (&raw const startup).cast();
-    // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written to; the attribute
-    // list and the arrays that it points to outlive the call; its handles are open and inheritable.
+    // SAFETY: program, line, folder and environment are ended by zeros, `line` is ours to be written
+    // to; the attribute list and the arrays that it points to outlive the call; its handles are
+    // open and inheritable.
     let answer = unsafe {
         CreateProcessW(program, line, null(), null(), inherit, flags, environment, folder, startup, &mut made)
     };
@@ -165,7 +168,8 @@ impl<'a> Attributes<'a> {
     fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
         let (list, attribute) = (self.list(), attribute as usize);
         let (value, size) = (handles.as_ptr().cast(), size_of_val(handles));
-        // SAFETY: the list was initialised by `new`; `value` is as large as it is said to be, and lives as long as the list.
+        // SAFETY: the list was initialised by `new`; `value` is as large as it is said to be, and lives as
+        // long as the list.
         let answer =
             unsafe { UpdateProcThreadAttribute(list, 0, attribute, value, size, null_mut(), null()) };
         done(answer)

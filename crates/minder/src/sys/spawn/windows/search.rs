@@ -1,8 +1,9 @@
 //! Which file the name of a program means.
 //!
-//! The system's own search begins with the folder of our program and the current one. It is not used: what is started is
-//! always an absolute path. The current folder is never searched, be it that PATH names it: parts of PATH that are not
-//! absolute (empty, `.`, `bin`, `\bin`, `C:bin`) are passed over, since what they mean changes with the current folder.
+//! The system's own search begins with the folder of our program and the current one. It is not
+//! used: what is started is always an absolute path. The current folder is never searched, be it
+//! that PATH names it: parts of PATH that are not absolute (empty, `.`, `bin`, `\bin`, `C:bin`) are
+//! passed over, since what they mean changes with the current folder.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,7 +15,8 @@ use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_DIRECTORY;
 
 use crate::sys::spawn::{Failure, Step};
 
-/// What can be started; files with the other extensions of PATHEXT are documents, opened by a program of their own.
+/// What can be started; files with the other extensions of PATHEXT are documents, opened by a
+/// program of their own.
 const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
 
 /// What is searched, as the environment has it now.
@@ -37,7 +39,8 @@ impl Places {
         Self { path: variable("PATH"), extensions: variable("PATHEXT") }
     }
 
-    /// Searches the folders of PATH for a program of this name. A document is told only if nothing better follows.
+    /// Searches the folders of PATH for a program of this name. A document is told only if nothing
+    /// better follows.
     pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, Failure> {
         let extensions = Extensions::new(&self.extensions);
         let mut document = None;
@@ -61,8 +64,8 @@ pub(super) fn is_path(program: &OsStr) -> bool {
     program.encode_wide().any(|unit| [b'/', b'\\', b':'].map(u16::from).contains(&unit))
 }
 
-/// The program at this path, which may lack its extension. As on Unix one that begins neither with a drive nor with a
-/// slash is looked for in the child's folder.
+/// The program at this path, which may lack its extension. As on Unix one that begins neither with
+/// a drive nor with a slash is looked for in the child's folder.
 pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, Failure> {
     let path = Path::new(program);
     let starts = path
@@ -89,7 +92,8 @@ fn is_document(path: &Path) -> Failure {
     Step::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks at its end.
+/// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks
+/// at its end.
 pub(super) fn is_batch(path: &Path) -> bool {
     let name = path.as_os_str().to_string_lossy().to_ascii_lowercase();
     let name = name.trim_end_matches(['.', ' ']);
@@ -115,7 +119,8 @@ struct Extensions {
 }
 
 impl Extensions {
-    /// Anything that does not look like an extension is passed over. Without one for a program the usual ones count.
+    /// Anything that does not look like an extension is passed over. Without one for a program the
+    /// usual ones count.
     fn new(listed: &OsStr) -> Self {
         let listed = listed.to_string_lossy().to_ascii_uppercase();
         let listed = listed.split(';').map(str::trim);

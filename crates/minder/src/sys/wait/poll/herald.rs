@@ -1,8 +1,10 @@
-//! A thread that polls in the place of a foreign loop, and makes a descriptor readable when there is news.
+//! A thread that polls in the place of a foreign loop, and makes a descriptor readable when there
+//! is news.
 //!
-//! poll(2) keeps nothing in the kernel that another loop could watch. The thread is started by the first wish for such a
-//! descriptor, sleeps in the same call over the same list, and ends with its poller. News arrive some microseconds later
-//! than with a backend that has a descriptor of its own.
+//! poll(2) keeps nothing in the kernel that another loop could watch. The thread is started by the
+//! first wish for such a descriptor, sleeps in the same call over the same list, and ends with its
+//! poller. News arrive some microseconds later than with a backend that has a descriptor of its
+//! own.
 
 use std::io;
 use std::os::fd::BorrowedFd;

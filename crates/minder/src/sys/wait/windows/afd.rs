@@ -1,7 +1,9 @@
-//! Sockets as readiness: one-shot polls of the Ancillary Function Driver, which complete into the port.
+//! Sockets as readiness: one-shot polls of the Ancillary Function Driver, which complete into the
+//! port.
 //!
-//! What `select` and `WSAPoll` stand on; its own interface is not documented. libuv, mio and others use it in this way
-//! since it is the only one that neither reads nor grows with the number of sockets.
+//! What `select` and `WSAPoll` stand on; its own interface is not documented. libuv, mio and others
+//! use it in this way since it is the only one that neither reads nor grows with the number of
+//! sockets.
 
 #![expect(unsafe_code, reason = "the driver of sockets")]
 
@@ -65,7 +67,8 @@ impl Afd {
         };
         let (mut raw, mut status) = (null_mut(), IO_STATUS_BLOCK::default());
         let share = FILE_SHARE_READ | FILE_SHARE_WRITE;
-        // SAFETY: the name, the attributes and both results outlive the call, which is over when it returns.
+        // SAFETY: the name, the attributes and both results outlive the call, which is over when it
+        // returns.
         let answer = unsafe {
             NtCreateFile(
                 &mut raw,
@@ -146,17 +149,20 @@ impl Poll {
         drop(cargo);
         let (device, size) = (self.afd.device.as_raw_handle(), size_of::<Question>() as u32);
         let (from, into) = (memory.cast_const().cast(), memory.cast());
-        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is said to have.
+        // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is
+        // said to have.
         let start = |overlapped| unsafe {
             DeviceIoControl(device, IOCTL_AFD_POLL, from, size, into, size, null_mut(), overlapped)
         };
-        // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told to skip packets.
-        // The memory is the packet's; it is touched only here and in `answer`, while the packet is at home.
+        // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told
+        // to skip packets. The memory is the packet's; it is touched only here and in `answer`,
+        // while the packet is at home.
         let flight = unsafe { self.afd.queue.fly(&self.packet, false, start) };
         flight.map(|flight| debug_assert_eq!(flight, Flight::Aloft))
     }
 
-    /// What the driver answered, once the packet has landed, as far as it still holds: nothing if it does not.
+    /// What the driver answered, once the packet has landed, as far as it still holds: nothing if
+    /// it does not.
     pub(super) fn answer(&self, token: u64) -> io::Result<Option<Ready>> {
         if self.packet.is_flying() {
             return Ok(None);
@@ -193,8 +199,8 @@ impl Poll {
         if count > 0 { asked.revents } else { 0 }
     }
 
-    /// Whether this serves for another interest, and for a socket that may have taken the number of the first: a question that
-    /// is open was put to the first.
+    /// Whether this serves for another interest, and for a socket that may have taken the number of
+    /// the first: a question that is open was put to the first.
     pub(super) fn is_still(&self, interest: Interest) -> bool {
         let asked = (self.events & RECEIVE != 0, self.events & SEND != 0);
         asked == (interest.is_readable(), interest.is_writable())

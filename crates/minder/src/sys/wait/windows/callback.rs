@@ -1,7 +1,8 @@
-//! Who is meant by a callback of the system: a number, and not a pointer, so that one that comes late finds nobody.
+//! Who is meant by a callback of the system: a number, and not a pointer, so that one that comes
+//! late finds nobody.
 //!
-//! To end a wait for good, one would have to wait for its callback. That takes time on every system, and Wine 8 lets one
-//! begin even afterwards.
+//! To end a wait for good, one would have to wait for its callback. That takes time on every
+//! system, and Wine 8 lets one begin even afterwards.
 
 use std::collections::HashMap;
 use std::ffi::c_void;

@@ -1,10 +1,11 @@
 //! Closes handles that a thread of the system's waited for until now.
 //!
-//! Who ends such a wait is told so at once. On Windows the handle may then be closed. Under Wine the thread may have copied
-//! its number already and wait for it a moment later, without a lock (`waitqueue_thread_proc` in `dlls/ntdll/threadpool.c`,
-//! Wine 8.0): for whatever has that number by then. It takes the one signal of an event, or the handle by which somebody
-//! else waits for an operation, who hears of an invalid one. So there a number is not free before the thread has looked
-//! again, which nobody can see: it is given time.
+//! Who ends such a wait is told so at once. On Windows the handle may then be closed. Under Wine
+//! the thread may have copied its number already and wait for it a moment later, without a lock
+//! (`waitqueue_thread_proc` in `dlls/ntdll/threadpool.c`, Wine 8.0): for whatever has that number
+//! by then. It takes the one signal of an event, or the handle by which somebody else waits for an
+//! operation, who hears of an invalid one. So there a number is not free before the thread has
+//! looked again, which nobody can see: it is given time.
 
 use std::collections::VecDeque;
 use std::os::windows::io::OwnedHandle;
@@ -22,8 +23,8 @@ type Late = VecDeque<(Instant, Arc<OwnedHandle>)>;
 
 static LATE: LazyLock<Mutex<Late>> = LazyLock::new(Mutex::default);
 
-/// Closes a handle that may still be looked at, and those whose time is over. What is closed late is closed by the next
-/// call, or with the process.
+/// Closes a handle that may still be looked at, and those whose time is over. What is closed late
+/// is closed by the next call, or with the process.
 pub(super) fn close(handle: Arc<OwnedHandle>) {
     if wine().is_none() {
         return drop(handle);

@@ -42,7 +42,8 @@ impl Doorbell {
         Self { bell: Bell::new(), chime: Chime::Port(post) }
     }
 
-    /// Ends the wait that goes on, or else the next one. What was written before this is seen after that wait.
+    /// Ends the wait that goes on, or else the next one. What was written before this is seen after
+    /// that wait.
     pub(crate) fn ring(&self) -> io::Result<()> {
         self.bell.ring(WOKEN, || self.signal())
     }
@@ -52,7 +53,8 @@ impl Doorbell {
         self.bell.ring(NUDGED, || self.signal())
     }
 
-    /// Makes it silent again. Call it before looking at what the ringers left; the port does so for its own bell.
+    /// Makes it silent again. Call it before looking at what the ringers left; the port does so for
+    /// its own bell.
     pub(crate) fn hush(&self) {
         self.bell.hush(|| self.empty());
     }
@@ -77,8 +79,9 @@ impl Doorbell {
         }
     }
 
-    /// The handle that is signalled from a ring until the bell is hushed, for a loop that is not ours. For the bell of a
-    /// port that is the port, of which nothing of the kind is documented: make a bell for it.
+    /// The handle that is signalled from a ring until the bell is hushed, for a loop that is not
+    /// ours. For the bell of a port that is the port, of which nothing of the kind is
+    /// documented: make a bell for it.
     pub(crate) fn news(&self) -> BorrowedHandle<'_> {
         match &self.chime {
             Chime::Port(post) => post.as_handle(),

@@ -1,11 +1,11 @@
 //! The backend `iocp`: a registered wait, whose callback only posts to the port.
 //!
-//! It holds for one signal, which is all that the end of a child takes. To arm it again would be to make it again, so other
-//! handles are left to the waits of the thread pool, which stay.
+//! It holds for one signal, which is all that the end of a child takes. To arm it again would be to
+//! make it again, so other handles are left to the waits of the thread pool, which stay.
 //!
-//! Who waits is the system: since Windows 8 by a completion port of its own, for any number of handles; before, and under
-//! Wine, by a thread for each 63. (Raymond Chen, "The thread pool wait uses a completion port", devblogs.microsoft.com,
-//! 6 April 2022.)
+//! Who waits is the system: since Windows 8 by a completion port of its own, for any number of
+//! handles; before, and under Wine, by a thread for each 63. (Raymond Chen, "The thread pool wait
+//! uses a completion port", devblogs.microsoft.com, 6 April 2022.)
 
 #![expect(unsafe_code, reason = "registered waits")]
 

@@ -1,4 +1,5 @@
-//! What travels through a port: an `OVERLAPPED`, the token to tell when it lands, and what its operation needs.
+//! What travels through a port: an `OVERLAPPED`, the token to tell when it lands, and what its
+//! operation needs.
 
 #![expect(unsafe_code, reason = "packets that the kernel holds")]
 
@@ -22,10 +23,12 @@ pub(crate) enum Flight {
     Over,
 }
 
-/// What travels through a port: an `OVERLAPPED`, the token to tell when it lands, and what the operation needs.
+/// What travels through a port: an `OVERLAPPED`, the token to tell when it lands, and what the
+/// operation needs.
 ///
-/// Who may use which part: `overlapped` belongs to the kernel while the packet flies, and to its one endpoint otherwise;
-/// everything else may be used by all at any time, with the promise of `Queue::fly` for the bytes.
+/// Who may use which part: `overlapped` belongs to the kernel while the packet flies, and to its
+/// one endpoint otherwise; everything else may be used by all at any time, with the promise of
+/// `Queue::fly` for the bytes.
 #[repr(C)]
 pub(crate) struct Packet {
     overlapped: UnsafeCell<OVERLAPPED>,
@@ -48,11 +51,12 @@ pub(crate) struct Cargo {
 
 const MUTE: u64 = NUDGE - 1;
 
-// SAFETY: of its parts only `overlapped` is not `Send`, for the pointers in it: they are null, or an offset of zero.
-// Nothing in it depends on the thread.
+// SAFETY: of its parts only `overlapped` is not `Send`, for the pointers in it: they are null, or
+// an offset of zero. Nothing in it depends on the thread.
 unsafe impl Send for Packet {}
-// SAFETY: of its parts only `overlapped` is not `Sync`. It is written by `depart` alone, whose swap of `flying` lets
-// one thread through and keeps it from running while the kernel has it; the kernel's own accesses go by a raw pointer.
+// SAFETY: of its parts only `overlapped` is not `Sync`. It is written by `depart` alone, whose swap
+// of `flying` lets one thread through and keeps it from running while the kernel has it; the
+// kernel's own accesses go by a raw pointer.
 unsafe impl Sync for Packet {}
 
 impl Debug for Packet {
@@ -76,13 +80,14 @@ impl Packet {
         })
     }
 
-    /// Turns one reference into the pointer that the kernel gets, unless it has one already: a packet flies once at a time.
+    /// Turns one reference into the pointer that the kernel gets, unless it has one already: a
+    /// packet flies once at a time.
     pub(super) fn depart(self: &Arc<Self>) -> Option<*mut OVERLAPPED> {
         if self.flying.swap(true, Ordering::AcqRel) {
             return None;
         }
-        // SAFETY: `flying` was false, so that neither the kernel nor another thread uses the structure, and we have
-        // just made it true.
+        // SAFETY: `flying` was false, so that neither the kernel nor another thread uses the structure, and
+        // we have just made it true.
         unsafe { *self.overlapped.get() = OVERLAPPED::default() };
         // The structure is the first field, so that its address is the packet's.
         Some(Arc::into_raw(Arc::clone(self)).cast_mut().cast())
@@ -114,7 +119,8 @@ impl Packet {
         Some(self.token.load(Ordering::Acquire)).filter(|&token| token != MUTE)
     }
 
-    /// Whether the kernel holds it, be it that its operation is over and the port has not handed it out yet.
+    /// Whether the kernel holds it, be it that its operation is over and the port has not handed it
+    /// out yet.
     pub(crate) fn is_flying(&self) -> bool {
         self.flying.load(Ordering::Acquire)
     }
@@ -146,8 +152,8 @@ impl Packet {
     pub(crate) fn result(&self, handle: &OwnedHandle) -> io::Result<u32> {
         assert!(!self.is_flying(), "the result is there when the packet has landed");
         let mut count = 0;
-        // SAFETY: the packet does not fly, so that nobody writes to the structure (its one endpoint would have to let
-        // it fly, and is here instead); the call does not wait and only reads.
+        // SAFETY: the packet does not fly, so that nobody writes to the structure (its one endpoint would
+        // have to let it fly, and is here instead); the call does not wait and only reads.
         let answer =
             unsafe { GetOverlappedResult(handle.as_raw_handle(), self.overlapped.get(), &mut count, 0) };
         if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(count) }

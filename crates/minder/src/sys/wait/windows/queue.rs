@@ -1,11 +1,14 @@
-//! The completion port: one queue in the kernel, into which everything that a set waits for is posted.
+//! The completion port: one queue in the kernel, into which everything that a set waits for is
+//! posted.
 //!
-//! A port tells of operations that are over, not of things that are ready. What travels through it is a [`Packet`]: an
-//! `OVERLAPPED` with a token. An endpoint lets its packet fly with an operation ([`Queue::fly`]) or posts it by hand
-//! ([`Queue::post`]); while it flies, the kernel's pointer counts as one reference to it, which the port takes back when
-//! the packet lands. So an endpoint may go away at any time, and no memory goes away under the kernel's hands.
+//! A port tells of operations that are over, not of things that are ready. What travels through it
+//! is a [`Packet`]: an `OVERLAPPED` with a token. An endpoint lets its packet fly with an operation
+//! ([`Queue::fly`]) or posts it by hand ([`Queue::post`]); while it flies, the kernel's pointer
+//! counts as one reference to it, which the port takes back when the packet lands. So an endpoint
+//! may go away at any time, and no memory goes away under the kernel's hands.
 //!
-//! Nothing is documented of waiting for a port itself; whoever has to be told of one by another loop needs an event.
+//! Nothing is documented of waiting for a port itself; whoever has to be told of one by another
+//! loop needs an event.
 
 #![expect(unsafe_code, reason = "completion port calls, and packets that the kernel holds")]
 
@@ -31,11 +34,14 @@ use super::{Doorbell, Flight, Packet};
 use crate::sys::answer::done;
 use crate::sys::wait::{NUDGE, Ready};
 
-/// How many packets one call takes. More stay in the kernel and come first next time: nobody starves.
+/// How many packets one call takes. More stay in the kernel and come first next time: nobody
+/// starves.
 pub(super) const PACKETS_MAX: usize = 128;
-/// How many threads may be busy with what they were told while another one is let through: as many as there are.
+/// How many threads may be busy with what they were told while another one is let through: as many
+/// as there are.
 const THREADS_MAX: u32 = 1 << 16;
-/// How long the last owner of a port waits for cancelled operations. What is not back by then is leaked, never freed.
+/// How long the last owner of a port waits for cancelled operations. What is not back by then is
+/// leaked, never freed.
 const LANDING_MAX: Duration = Duration::from_secs(2);
 /// How often a callback tries to post, a millisecond apart.
 const POSTS_MAX: u32 = 10_000;
@@ -62,7 +68,8 @@ pub(crate) struct Queue {
     clock: Clock,
     /// How many packets the kernel holds.
     flying: AtomicUsize,
-    /// Packets whose endpoints are closed and whose operations nevertheless go on: the last bytes of an input.
+    /// Packets whose endpoints are closed and whose operations nevertheless go on: the last bytes
+    /// of an input.
     lingering: Mutex<Vec<Weak<Packet>>>,
 }
 
@@ -88,12 +95,13 @@ impl Queue {
         Arc::clone(&self.doorbell)
     }
 
-    /// Makes the operations of `handle` complete into this port. A handle belongs to one port for good.
+    /// Makes the operations of `handle` complete into this port. A handle belongs to one port for
+    /// good.
     pub(crate) fn associate(&self, handle: BorrowedHandle<'_>) -> io::Result<()> {
         let port = self.post.port.as_raw_handle();
-        // SAFETY: both handles are borrowed, so open. `KEY_PACKET` says that every operation of this handle that
-        // queues a packet uses the `OVERLAPPED` of one: endpoints keep associated handles to themselves, and start all
-        // such operations by `fly`.
+        // SAFETY: both handles are borrowed, so open. `KEY_PACKET` says that every operation of this handle
+        // that queues a packet uses the `OVERLAPPED` of one: endpoints keep associated handles to
+        // themselves, and start all such operations by `fly`.
         let raw = unsafe { CreateIoCompletionPort(handle.as_raw_handle(), port, KEY_PACKET, 0) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
@@ -103,8 +111,9 @@ impl Queue {
         Ok(())
     }
 
-    /// Has it told with `token` when nobody of a job is left. That is a hint: delivery is not guaranteed
-    /// (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). Where a token is larger than a key, there is none.
+    /// Has it told with `token` when nobody of a job is left. That is a hint: delivery is not
+    /// guaranteed (`JOBOBJECT_ASSOCIATE_COMPLETION_PORT`). Where a token is larger than a key,
+    /// there is none.
     pub(crate) fn associate_job(&self, job: BorrowedHandle<'_>, token: u64) -> io::Result<()> {
         let key = usize::try_from(token).ok().and_then(|token| token.checked_add(KEY_JOBS));
         let key = std::ptr::without_provenance_mut(key.ok_or(io::ErrorKind::Unsupported)?);
@@ -127,8 +136,8 @@ impl Queue {
         self.post.associated.load(Ordering::SeqCst)
     }
 
-    /// Has everybody who posts set this event, too: somebody waits beside the port, for that event. It is one and the same
-    /// each time.
+    /// Has everybody who posts set this event, too: somebody waits beside the port, for that event.
+    /// It is one and the same each time.
     pub(super) fn wait_beside(&self, event: &Arc<OwnedHandle>) {
         self.post.event.get_or_init(|| Arc::clone(event));
         self.post.beside.store(true, Ordering::SeqCst);
@@ -157,9 +166,10 @@ impl Queue {
     /// Lets `packet` fly with the operation that `start` begins. It must not be flying.
     ///
     /// # Safety
-    /// `start` begins at most one operation with the pointer that it is given, as its last system call, and returns what
-    /// that call returned. The operation is one of a handle that was associated with this port (and, if `skips`, told to
-    /// queue no packet for success at once); memory that it uses lives as long as the packet does and is changed by
+    /// `start` begins at most one operation with the pointer that it is given, as its last system
+    /// call, and returns what that call returned. The operation is one of a handle that was
+    /// associated with this port (and, if `skips`, told to queue no packet for success at
+    /// once); memory that it uses lives as long as the packet does and is changed by
     /// nobody while the packet flies.
     pub(crate) unsafe fn fly(
         &self,
@@ -191,8 +201,9 @@ impl Queue {
         self.post.send(KEY_PACKET, overlapped).inspect_err(|_| drop(self.take_back(overlapped)))
     }
 
-    /// The same for a signal, from a thread that can tell nobody that it failed: when there is no memory it tries again for a
-    /// while. Signals are merged: where the packet flies already, that is enough.
+    /// The same for a signal, from a thread that can tell nobody that it failed: when there is no
+    /// memory it tries again for a while. Signals are merged: where the packet flies already,
+    /// that is enough.
     pub(super) fn post_soon(&self, packet: &Arc<Packet>) {
         let Some(overlapped) = packet.depart() else { return };
         self.flying.fetch_add(1, Ordering::AcqRel);
@@ -205,7 +216,8 @@ impl Queue {
         drop(self.take_back(overlapped));
     }
 
-    /// Has `start` promise that the kernel will queue the packet, by the key and the pointer that it is given.
+    /// Has `start` promise that the kernel will queue the packet, by the key and the pointer that
+    /// it is given.
     pub(super) fn promise(
         &self,
         packet: &Arc<Packet>,
@@ -230,8 +242,8 @@ impl Queue {
 
     /// Takes the kernel's reference back: the operation is over, or did not begin.
     fn take_back(&self, overlapped: *mut OVERLAPPED) -> Arc<Packet> {
-        // SAFETY: all pointers that come here were made by `hand_over`, and each comes back once: by the queue, which
-        // hands out every packet once, or from a call that queued none.
+        // SAFETY: all pointers that come here were made by `hand_over`, and each comes back once: by the
+        // queue, which hands out every packet once, or from a call that queued none.
         let packet = unsafe { Packet::arrive(overlapped) };
         self.flying.fetch_sub(1, Ordering::AcqRel);
         packet
@@ -242,7 +254,8 @@ impl Queue {
         self.post.send(KEY_CALL, std::ptr::null())
     }
 
-    /// Waits until there is something to tell or the deadline has come, and never ends before it otherwise.
+    /// Waits until there is something to tell or the deadline has come, and never ends before it
+    /// otherwise.
     pub(super) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         loop {
@@ -253,15 +266,16 @@ impl Queue {
                 self.strike_at(deadline, left);
             }
             let is_full = self.dequeue(ready, left)?;
-            // Without anything to tell we go on until a look *after* the deadline found nothing, and not so much that is
-            // told to nobody that it hides something.
+            // Without anything to tell we go on until a look *after* the deadline found nothing, and not so
+            // much that is told to nobody that it hides something.
             if ready.len() > before || left == Some(Duration::ZERO) && !is_full {
                 return Ok(());
             }
         }
     }
 
-    /// One call: takes what is in the queue, or waits for it. Returns whether that was as much as a call can take.
+    /// One call: takes what is in the queue, or waits for it. Returns whether that was as much as a
+    /// call can take.
     fn dequeue(&self, ready: &mut Vec<Ready>, left: Option<Duration>) -> io::Result<bool> {
         let mut entries = [OVERLAPPED_ENTRY::default(); PACKETS_MAX];
         let mut count = 0;
@@ -312,8 +326,8 @@ impl Queue {
         self.lingering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the operation of `packet` go on after its endpoint is gone; `handle` is closed when the packet lands. When
-    /// the port goes too, it is cancelled.
+    /// Lets the operation of `packet` go on after its endpoint is gone; `handle` is closed when the
+    /// packet lands. When the port goes too, it is cancelled.
     pub(crate) fn linger(&self, packet: &Arc<Packet>, handle: Arc<OwnedHandle>) {
         packet.keep(handle);
         let mut lingering = self.lingering();
@@ -323,9 +337,9 @@ impl Queue {
 }
 
 impl Drop for Queue {
-    /// Waits for the packets that still fly. The endpoints are gone, since each holds the core, and have cancelled
-    /// their operations, so that is a matter of microseconds. The queue is not closed before: its packets would be lost
-    /// and their memory with them.
+    /// Waits for the packets that still fly. The endpoints are gone, since each holds the core, and
+    /// have cancelled their operations, so that is a matter of microseconds. The queue is not
+    /// closed before: its packets would be lost and their memory with them.
     fn drop(&mut self) {
         for packet in std::mem::take(&mut *self.lingering()).iter().filter_map(Weak::upgrade) {
             packet.cancel_kept();
@@ -362,15 +376,16 @@ pub(super) struct Post {
 impl Post {
     pub(super) fn send(&self, key: usize, overlapped: *const OVERLAPPED) -> io::Result<()> {
         self.posted.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the port is open. The pointer is handed through as it is: null, or a reference that `dequeue` takes
-        // back.
+        // SAFETY: the port is open. The pointer is handed through as it is: null, or a reference that
+        // `dequeue` takes back.
         let answer = unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, key, overlapped) };
         if answer == 0 {
             let error = io::Error::last_os_error();
             self.posted.fetch_sub(1, Ordering::SeqCst);
             return Err(error);
         }
-        // Either we see who waits beside the port, or he sees what was posted: both write first, and then read.
+        // Either we see who waits beside the port, or he sees what was posted: both write first, and then
+        // read.
         self.rouse();
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! What the public poller stands on: its port, and what is registered with it.
 //!
-//! A handle is armed by the wait that follows its registration or its last telling, once that wait has looked at it: what
-//! is still signalled is told again, what was served is not, and nothing is armed while nobody waits. So arming costs
-//! what happened, not what is registered.
+//! A handle is armed by the wait that follows its registration or its last telling, once that wait
+//! has looked at it: what is still signalled is told again, what was served is not, and nothing is
+//! armed while nobody waits. So arming costs what happened, not what is registered.
 
 #![expect(unsafe_code, reason = "copies of handles, and looks at them")]
 
@@ -179,7 +179,8 @@ impl Watch {
         let result = self.look_and_wait(ready, deadline);
         let sources = self.lock();
         if sources.blocked > 0 && !sources.idle.is_empty() {
-            // Nobody waits for what is told here until somebody looks at it, and whoever is blocked is told it, too.
+            // Nobody waits for what is told here until somebody looks at it, and whoever is blocked is told
+            // it, too.
             let _ = self.queue.call();
         }
         drop(sources);
@@ -213,8 +214,8 @@ impl Watch {
                 return Ok(());
             }
             heard?;
-            // In silence, a look after the deadline found nothing. What was served since it landed may hide others from a
-            // look, if it is more than one call takes.
+            // In silence, a look after the deadline found nothing. What was served since it landed may hide
+            // others from a look, if it is more than one call takes.
             let is_last = is_silent || is_look && looks >= most;
             looks += usize::from(is_look);
             if is_last {
@@ -263,7 +264,8 @@ impl Sources {
         Some(held)
     }
 
-    /// Has a silent source looked at: by the next wait, or, since those that go on look no more, here.
+    /// Has a silent source looked at: by the next wait, or, since those that go on look no more,
+    /// here.
     fn rouse(&mut self, number: u64) -> io::Result<()> {
         let Some(held) = self.held.get_mut(&number) else { return Ok(()) };
         if self.blocked > 0 {
@@ -280,8 +282,8 @@ impl Sources {
         Ok(())
     }
 
-    /// Looks at those that nobody waits for, tells what is signalled and has the others waited for. Those that are told and
-    /// will be again go behind the others.
+    /// Looks at those that nobody waits for, tells what is signalled and has the others waited for.
+    /// Those that are told and will be again go behind the others.
     fn arm(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
         let most = ready.len() + PACKETS_MAX;
         for _ in 0..self.idle.len() {
@@ -423,7 +425,8 @@ fn of_an_end(interest: Interest) -> Interest {
     if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
 }
 
-/// Whether it is a file or a pipe, which is signalled by whatever ends on it, and not when there is something to read.
+/// Whether it is a file or a pipe, which is signalled by whatever ends on it, and not when there is
+/// something to read.
 fn is_file(handle: BorrowedHandle<'_>) -> bool {
     // SAFETY: the handle is open.
     matches!(unsafe { GetFileType(handle.as_raw_handle()) }, FILE_TYPE_DISK | FILE_TYPE_PIPE)

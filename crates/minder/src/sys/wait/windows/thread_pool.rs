@@ -1,8 +1,10 @@
-//! The backend `thread_pool`: waits of the system's thread pool, whose callbacks only post to the port.
+//! The backend `thread_pool`: waits of the system's thread pool, whose callbacks only post to the
+//! port.
 //!
-//! Since Windows 8 the pool waits for any number of handles by one completion port; Wine does so by a thread for each 63.
-//! Unlike a registered wait, one is armed again without being made again; in exchange its callback runs on a worker of the
-//! pool that the whole process shares, and is late when others keep all workers busy.
+//! Since Windows 8 the pool waits for any number of handles by one completion port; Wine does so by
+//! a thread for each 63. Unlike a registered wait, one is armed again without being made again; in
+//! exchange its callback runs on a worker of the pool that the whole process shares, and is late
+//! when others keep all workers busy.
 
 #![expect(unsafe_code, reason = "waits of the thread pool")]
 
@@ -57,7 +59,8 @@ struct Pooled {
 
 impl Watched for Pooled {
     fn arm(&mut self) -> io::Result<()> {
-        // SAFETY: the wait object is open; the handle stays open until `drop` has taken it out again. No time-out.
+        // SAFETY: the wait object is open; the handle stays open until `drop` has taken it out again. No
+        // time-out.
         unsafe { SetThreadpoolWait(self.wait, self.handle.as_raw_handle(), null()) };
         self.callback.expect();
         Ok(())

@@ -1,9 +1,10 @@
 //! The clock of a port: a high-resolution waitable timer that posts to it when a deadline has come.
 //!
-//! The time-out of a wait itself ends with a tick of the system, up to 15.6 ms late. A timer made with
-//! `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803; learn.microsoft.com, `CreateWaitableTimerExW`) does
-//! not depend on the tick, and asks for no faster one. Where there is none, the time-out alone has to do. It is a help and
-//! not the truth: whoever waits looks at the clock, and waits on when it was early or another's.
+//! The time-out of a wait itself ends with a tick of the system, up to 15.6 ms late. A timer made
+//! with `CREATE_WAITABLE_TIMER_HIGH_RESOLUTION` (Windows 10, version 1803; learn.microsoft.com,
+//! `CreateWaitableTimerExW`) does not depend on the tick, and asks for no faster one. Where there
+//! is none, the time-out alone has to do. It is a help and not the truth: whoever waits looks at
+//! the clock, and waits on when it was early or another's.
 
 #![expect(unsafe_code, reason = "waitable timers")]
 
@@ -46,8 +47,8 @@ struct Timer {
 }
 
 impl Clock {
-    /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the earliest is helped; when
-    /// another thread is here just now, that one is.
+    /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the
+    /// earliest is helped; when another thread is here just now, that one is.
     pub(super) fn set(&self, post: &Arc<Post>, deadline: Instant, left: Duration) {
         let Ok(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
@@ -62,7 +63,8 @@ impl Clock {
 impl Timer {
     fn open(post: &Arc<Post>) -> io::Result<Self> {
         let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
-        // SAFETY: no attributes, no name. Without the flag for manual reset, so that one wait takes its signal.
+        // SAFETY: no attributes, no name. Without the flag for manual reset, so that one wait takes its
+        // signal.
         let raw = unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
@@ -96,7 +98,8 @@ impl Timer {
         }
         // Negative: from now on, in units of 100 ns.
         let due = -i64::try_from(left.as_nanos().div_ceil(100)).unwrap_or(i64::MAX);
-        // SAFETY: the timer is open, and `due` outlives the call; no routine, no argument, no waking from sleep.
+        // SAFETY: the timer is open, and `due` outlives the call; no routine, no argument, no waking from
+        // sleep.
         let answer = unsafe { SetWaitableTimer(self.timer.as_raw_handle(), &due, 0, None, null(), 0) };
         self.next = (answer != 0).then_some(deadline);
     }

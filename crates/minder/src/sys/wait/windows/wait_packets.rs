@@ -1,7 +1,7 @@
 //! The backend `wait_packets`: the kernel itself queues a packet when a handle is signalled.
 //!
-//! Windows 8 and later have it in `ntdll`, undocumented; newer language runtimes use it. It is looked up at run time, is
-//! never chosen by itself, and was never run: Wine does not have it.
+//! Windows 8 and later have it in `ntdll`, undocumented; newer language runtimes use it. It is
+//! looked up at run time, is never chosen by itself, and was never run: Wine does not have it.
 
 #![expect(unsafe_code, reason = "three calls of ntdll that are not declared anywhere")]
 

@@ -1,12 +1,14 @@
-//! The backend `wait_pool`: threads of ours, each of which waits for 63 handles and an event, and posts to the port.
+//! The backend `wait_pool`: threads of ours, each of which waits for 63 handles and an event, and
+//! posts to the port.
 //!
-//! `WaitForMultipleObjects` takes 64 handles. A thread is started when those that there are have no room, with a small
-//! stack, and stays. It is woken to wait for other handles than before, and never by a wait of the caller's: what a wait
-//! costs does not grow with the number of threads.
+//! `WaitForMultipleObjects` takes 64 handles. A thread is started when those that there are have no
+//! room, with a small stack, and stays. It is woken to wait for other handles than before, and
+//! never by a wait of the caller's: what a wait costs does not grow with the number of threads.
 //!
-//! While one call suffices there is no thread at all: whoever waits does so for the handles and the event, which is then set
-//! by everybody who posts. That ends for good with the 64th handle, with the second thread that waits at the same time,
-//! and with the first pipe or socket, which the kernel tells to the port alone.
+//! While one call suffices there is no thread at all: whoever waits does so for the handles and the
+//! event, which is then set by everybody who posts. That ends for good with the 64th handle, with
+//! the second thread that waits at the same time, and with the first pipe or socket, which the
+//! kernel tells to the port alone.
 
 #![expect(unsafe_code, reason = "waiting for many handles, and events")]
 
@@ -222,8 +224,8 @@ impl Station {
         !closed
     }
 
-    /// Waits for the handles in the place of a thread, and for the port, until there is something to tell, the deadline has
-    /// come, or a thread takes over.
+    /// Waits for the handles in the place of a thread, and for the port, until there is something
+    /// to tell, the deadline has come, or a thread takes over.
     fn attend_beside(
         &self,
         queue: &Queue,
@@ -328,7 +330,8 @@ enum Heard {
 impl Waits {
     fn next(&self, left: Option<Duration>) -> io::Result<Heard> {
         let (handles, count) = (self.handles.as_ptr(), self.handles.len() as u32);
-        // SAFETY: the event is open, and so are the handles: whoever takes one away waits until it is known here.
+        // SAFETY: the event is open, and so are the handles: whoever takes one away waits until it is known
+        // here.
         let answer = unsafe { WaitForMultipleObjects(count, handles, 0, millis(left)) };
         let index = match answer {
             WAIT_TIMEOUT => return Ok(Heard::Nothing),
@@ -424,8 +427,8 @@ impl Drop for Seated {
         let seat = state.seats[self.place].as_mut();
         let was_armed = seat.is_some_and(|seat| std::mem::replace(&mut seat.armed, false));
         drop(state);
-        // Its handle may be closed, and its place be another's, when the thread does not wait for it any longer: a signal
-        // that it is just about to tell would be told of whoever sits there.
+        // Its handle may be closed, and its place be another's, when the thread does not wait for it any
+        // longer: a signal that it is just about to tell would be told of whoever sits there.
         if was_armed {
             self.station.change(true, |_| ());
         }

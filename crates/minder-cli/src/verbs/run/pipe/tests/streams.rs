@@ -76,7 +76,8 @@ fn columns_are_separated_by_an_expression() {
     assert_eq!(texts(spread(&plan, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
 }
 
-/// Starts three streams; the first gives up after its first piece, and the last never takes anything and gives up then.
+/// Starts three streams; the first gives up after its first piece, and the last never takes
+/// anything and gives up then.
 fn with_quitters(spread: Spread) {
     let pipe = Pipe::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
     let input = seq(400_000);
