@@ -18,7 +18,7 @@ const SEAL_LEN: usize = MARK.len() + 8 + 2;
 /// How nearly all lines begin.
 const ENDED: &[u8] = b"{\"event\":\"ended\",";
 
-/// DecodeError a line gives no row.
+/// Why a line cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// It has no checksum, or another one: it is damaged.

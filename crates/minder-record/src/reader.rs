@@ -62,7 +62,7 @@ pub struct Attempt {
     pub over: Option<AttemptFinished>,
     /// What was wrong with its journal.
     pub damage: Corruption,
-    /// DecodeError it could not be read to its end.
+    /// Why the journal could not be read to its end.
     pub error: Option<io::Error>,
 }
 
@@ -77,7 +77,7 @@ pub struct Run {
     pub jobs: BTreeMap<u64, JobFinished>,
     /// Output that was kept and not shown.
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
-    /// Whether somebody works on it at this moment.
+    /// Whether a process works on the run at this moment.
     pub alive: bool,
 }
 

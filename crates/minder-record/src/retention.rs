@@ -15,9 +15,9 @@ use super::store::{self, FileKind, RunEntry, kind};
 
 /// Its age says when records were last pruned.
 const STAMP: &str = "pruned";
-/// A run that is being removed is called so first: nobody finds half of it.
+/// The prefix of the name of a run that is being removed: no other process finds a part of it.
 const GONE: &str = "gone-";
-/// PruneReason a run that somebody works on stays.
+/// Why a run that a process works on is not removed.
 const RUNNING: &str = "it is running";
 /// The daily clean-up goes by ages only if the newest of the other runs is younger than this: else
 /// the clock may be wrong.
@@ -232,10 +232,10 @@ fn check(run: &RunEntry, size: &Size, why: PruneReason) -> Result<()> {
 }
 
 fn remove(root: &Path, run: &RunEntry) -> Result<()> {
-    // Somebody may have taken it up since it was looked at.
+    // Another process may have resumed it since it was inspected.
     let Some(lock) = store::lock(&run.folder)? else { bail!(RUNNING) };
     let gone = store::runs(root).join(format!("{GONE}{}", run.id));
-    // Whoever opened the lock before finds no folder to write to then.
+    // A process that opened the lock before then finds no directory to write to.
     let renamed = fs::rename(&run.folder, &gone);
     // Windows renames no folder while a file in it is open (which protects it from the next one who
     // works on it, too), and empties none: a file that is open keeps its place until it is closed.

@@ -17,7 +17,7 @@ use minder_os::files::{
 use super::event::since_1970;
 use super::manifest::{ARGUMENTS, MANIFEST, Manifest, UNFINISHED};
 
-/// Held by whoever works on the run.
+/// Locked by the process that works on the run.
 const LOCK: &str = "lock";
 /// Digits of an id.
 const ID_LEN: usize = 8;
@@ -348,13 +348,13 @@ pub fn none(root: &Path) -> String {
     format!("no run is recorded in `{}`", runs(root).display())
 }
 
-/// Whether somebody works on the run at this moment.
+/// Returns whether a process works on the run at this moment.
 pub fn is_alive(folder: &Path) -> bool {
     let Ok(file) = super::manifest::open_file(&folder.join(LOCK)) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes the lock of a run, and makes it if there is none. None: somebody else has it.
+/// Takes the lock of a run. Returns `None` if another process has it. The file is created if it is missing.
 pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(LOCK);
     let file = match create_private_file(&path) {
@@ -371,7 +371,7 @@ pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::WouldBlock) => (),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Somebody who only looks (`is_alive`) holds it shared, and not for long.
+        // `is_alive` holds a shared lock for a moment.
         match file.try_lock_shared() {
             // Where that fails, the next try fails, too. (Wine says so of a lock that it has given back.)
             Ok(()) => drop(file.unlock()),

@@ -184,7 +184,7 @@ fn what_must_not_be_removed() {
     let alive = run(root.path(), "aaaa0000", 99);
     let record = JournalWriter::resume(&alive, false).unwrap();
     grow_old(&alive, DAY * 99);
-    // With output that nobody has seen.
+    // With output that was not shown.
     let unshown = run(root.path(), "bbbb0000", 29);
     fs::write(unshown.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(kept(1))])).unwrap();
     fs::write(unshown.join("out-1-0"), "x").unwrap();
