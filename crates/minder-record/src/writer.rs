@@ -193,9 +193,8 @@ fn remove_outputs_of(folder: &Path, attempt: Option<u32>) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut left = false;
     for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
-        let its = || name.split('-').nth(1).and_then(|number| number.parse().ok());
         if let Ok(path) = output_path(folder, &name)
-            && attempt.is_none_or(|attempt| its() == Some(attempt))
+            && attempt.is_none_or(|attempt| store::attempt_of(&name) == Some(attempt))
         {
             // What is left is found when the record is pruned.
             left |= fs::remove_file(path).is_err();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::placeholder::expression::Placeholder;
 use crate::posix::scan::PlaceholderSite;
-use crate::size::CommandLength;
+use crate::size::{CommandLength, Size};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -25,6 +25,20 @@ pub(crate) enum Part<'a> {
 impl TemplateLine {
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         self.seen.iter().map(|seen| seen.placeholder)
+    }
+
+    /// Adds the bytes of the line without any argument. A reference to an argument takes at most
+    /// `reference_max` bytes.
+    pub(crate) fn measure(&self, reference_max: usize, size: &mut Size) {
+        size.once += self.text.len() + 1;
+        size.each += self.spans.iter().map(|span| span.len() + 1).sum::<usize>();
+        for seen in &self.seen {
+            let repeated =
+                seen.placeholder.repeats() || self.spans.iter().any(|span| span.contains(&seen.at));
+            size.constant(repeated, reference_max);
+            // Without any argument, the reference becomes a pair of quotes.
+            size.once += 2;
+        }
     }
 
     /// See [`crate::template::Template::lengths`].

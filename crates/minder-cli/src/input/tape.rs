@@ -75,7 +75,10 @@ impl Tape {
         self.records += 1;
         if self.tail.len() >= MEMORY {
             self.spill().with_context(|| {
-                format!("cannot keep the input in a file for temporary files ({TEMP_DIR_VARIABLE} names another folder)")
+                format!(
+                    "cannot keep the input in a file for temporary files \
+                     ({TEMP_DIR_VARIABLE} names another folder)"
+                )
             })?;
         }
         Ok(())

@@ -281,15 +281,8 @@ impl Line {
             return;
         }
         size.once += self.head.iter().map(|word| word.len() + 1).sum::<usize>();
-        size.once += self.shell.len() + 1 + self.written.text.len() + 1 + self.one.parameters.len();
-        size.each += self.written.spans.iter().map(|span| span.len() + 1).sum::<usize>();
-        for seen in &self.written.seen {
-            let repeated =
-                seen.placeholder.repeats() || self.written.spans.iter().any(|span| span.contains(&seen.at));
-            size.constant(repeated, REFERENCE_MAX);
-            // Without any argument, quotes stand there.
-            size.once += 2;
-        }
+        size.once += self.shell.len() + 1 + self.one.parameters.len();
+        self.written.measure(REFERENCE_MAX, size);
     }
 }
 

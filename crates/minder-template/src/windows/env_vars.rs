@@ -315,14 +315,7 @@ impl Line {
             return;
         }
         size.once += self.shell.head().iter().map(|word| word.len() + 1).sum::<usize>();
-        size.once += self.written.text.len() + 1;
-        size.each += self.written.spans.iter().map(|span| span.len() + 1).sum::<usize>();
-        for seen in &self.written.seen {
-            let repeated =
-                seen.placeholder.repeats() || self.written.spans.iter().any(|span| span.contains(&seen.at));
-            size.constant(repeated, REFERENCE_MAX);
-            size.once += 2;
-        }
+        self.written.measure(REFERENCE_MAX, size);
     }
 }
 

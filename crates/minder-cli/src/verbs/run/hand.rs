@@ -369,7 +369,8 @@ impl Worker for Hand<'_> {
             // The only files that the library writes.
             _ if error.to_string().contains("spill") => {
                 format!(
-                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit into memory)"
+                    "{error} (--tmpdir or {TEMP_DIR_VARIABLE} name another folder for output that does not fit \
+                     into memory)"
                 )
             }
             _ => error.to_string(),
