@@ -124,7 +124,7 @@ mod runner {
     use std::io::{self, Write as _};
     use std::time::Duration;
 
-    use minder::{Ending, Guard, GuardOptions, Signal};
+    use minder::{ExitMode, GuardOptions, ProcessGuard, Signal};
     use rustix::event::{PollFd, PollFlags, poll};
 
     use crate::system;
@@ -148,9 +148,9 @@ mod runner {
             // What the guard's cost is compared with.
             system::exit(0);
         }
-        let mut guard = Guard::enter(&options)?;
+        let mut guard = ProcessGuard::install(&options)?;
         if setting("unarmed").is_none() {
-            guard.armed()?;
+            guard.wait_ready()?;
         }
         for job in rest.iter().filter(|word| !word.contains('=')) {
             system::fork(|| {
@@ -172,30 +172,30 @@ mod runner {
         match setting("end").map(|pair| pair.1) {
             None => {}
             Some("return") => std::process::exit(101),
-            Some("die") => guard.die(Ending::Status(130)),
+            Some("die") => guard.terminate(ExitMode::Status(130)),
             Some("adopted") => {
-                while guard.adopted().is_empty() {
+                while guard.orphans().is_empty() {
                     system::nap(Duration::from_millis(1));
                 }
-                let names: Vec<String> = guard.adopted().into_iter().map(|found| found.1).collect();
+                let names: Vec<String> = guard.orphans().into_iter().map(|found| found.1).collect();
                 system::report(report, &format!("adopted {}", names.join(" ")));
-                guard.leave(3)
+                guard.exit(3)
             }
-            Some(status) => guard.leave(status.parse().expect("a status")),
+            Some(status) => guard.exit(status.parse().expect("a status")),
         }
         hear(&mut guard, report, setting("unstopped").is_none());
-        guard.die(Ending::Signal(Signal::Interrupt))
+        guard.terminate(ExitMode::Signal(Signal::Interrupt))
     }
 
     /// Writes down each signal, and stops where it `follows` a stop; returns at a termination.
-    fn hear(guard: &mut Guard, report: &str, follows: bool) {
+    fn hear(guard: &mut ProcessGuard, report: &str, follows: bool) {
         loop {
             let _ = poll(&mut [PollFd::from_borrowed_fd(guard.signals(), PollFlags::IN)], None);
             while let Some(signal) = guard.next_signal() {
                 system::report(report, &format!("signal {signal:?}"));
                 match signal {
                     Signal::Stop if follows => {
-                        guard.stop_self();
+                        guard.suspend_self();
                         system::report(report, "went on");
                     }
                     Signal::Terminate => return,

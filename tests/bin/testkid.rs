@@ -207,7 +207,7 @@ fn descend(args: &[&str]) -> io::Result<()> {
 fn herd(many: usize, args: &[std::ffi::OsString]) -> io::Result<()> {
     let mut command = minder::Command::new(std::env::current_exe()?);
     command.args(args).stdin(minder::Stdio::Null).stdout(minder::Stdio::Piped);
-    let mut set = minder::ChildSet::new(minder::Limits::default())?;
+    let mut set = minder::ChildSet::new(minder::ChildSetConfig::default())?;
     for _ in 0..many {
         set.spawn(&command, minder::SpawnOptions::default())?;
     }
@@ -356,8 +356,8 @@ mod system {
         use std::io::Read;
         let maximum = getrlimit(Resource::Nofile).maximum;
         setrlimit(Resource::Nofile, Rlimit { current: Some(soft as u64), maximum })?;
-        let guard = minder::Guard::enter(&minder::GuardOptions::new().guardians(false))?;
-        guard.raise_descriptors()?;
+        let guard = minder::ProcessGuard::install(&minder::GuardOptions::new().guardians(false))?;
+        guard.raise_fd_limit()?;
         let held = (0..open).map(|_| fs::File::open("/dev/null")).collect::<io::Result<Vec<_>>>()?;
         let find = |verb: &str| -> io::Result<String> {
             let mut command = minder::Command::new(std::env::current_exe()?);
@@ -374,7 +374,7 @@ mod system {
         println!("{soft} {again}, {} descriptors", find("fds")?.lines().count());
         io::stdout().flush()?;
         drop(held);
-        guard.leave(0)
+        guard.exit(0)
     }
 
     fn raw(pid: Pid) -> i32 {

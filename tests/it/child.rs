@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use minder::{Kill, Status, Stdio};
+use minder::{ExitStatus, Stdio, Termination};
 
 #[cfg(any(target_os = "linux", windows))]
 use crate::kit::lives;
@@ -16,7 +16,7 @@ fn wait_tells_the_status_once_and_again() {
     for code in [0, 1, 127, 255] {
         let mut child = silent(&format!("exit {code}")).spawn().expect("a child");
         let exit = child.wait().expect("its end");
-        assert_eq!((exit.status, exit.status.success()), (Status::Exited(code), code == 0));
+        assert_eq!((exit.status, exit.status.success()), (ExitStatus::Exited(code), code == 0));
         assert!(exit.usage.is_some());
         assert_eq!(child.wait().expect("its end, again"), exit);
         assert_eq!(child.try_wait().expect("its end, again"), Some(exit));
@@ -38,7 +38,7 @@ fn a_wait_with_a_bound_never_ends_early() {
     }
     assert_eq!(child.wait_timeout(Duration::ZERO).expect("no error"), None);
     assert_eq!(child.wait_deadline(Instant::now() - Duration::from_secs(1)).expect("no error"), None);
-    child.kill(Kill::NOW).expect("a child");
+    child.kill(Termination::IMMEDIATE).expect("a child");
     // Longer than any clock can count.
     let exit = child.wait_timeout(Duration::MAX).expect("no error").expect("its end");
     assert!(killed(exit.status, 9));
@@ -83,13 +83,13 @@ fn after_asks_once() {
     let mut line = [0; 6];
     let mut output = child.take_stdout().expect("a pipe");
     std::io::Read::read_exact(&mut output, &mut line).expect("a line");
-    child.kill(Kill::after(Duration::from_millis(1))).expect("a child");
+    child.kill(Termination::graceful(Duration::from_millis(1))).expect("a child");
     assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None, "nobody insists");
-    child.kill(Kill::NOW).expect("a child");
+    child.kill(Termination::IMMEDIATE).expect("a child");
     assert!(killed(child.wait().expect("its end").status, 9));
-    child.kill(Kill::NOW).expect("nothing happens to a child that is gone");
+    child.kill(Termination::IMMEDIATE).expect("nothing happens to a child that is gone");
     let mut child = silent("sleep-ms 600000").spawn().expect("a child");
-    child.kill(Kill::after(Duration::ZERO)).expect("a child");
+    child.kill(Termination::graceful(Duration::ZERO)).expect("a child");
     assert!(killed(child.wait().expect("its end").status, 15));
 }
 
@@ -102,7 +102,7 @@ fn now_kills_the_tree() {
     std::io::BufRead::read_line(&mut reader, &mut line).expect("a line");
     let numbers: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     assert_eq!((numbers.len(), numbers[0]), (3, child.id()));
-    child.kill(Kill::NOW).expect("a tree");
+    child.kill(Termination::IMMEDIATE).expect("a tree");
     child.wait().expect("its end");
     let until = patience();
     while numbers.iter().any(|pid| lives(*pid)) {
@@ -118,13 +118,13 @@ fn now_kills_the_tree() {
 fn a_status_that_was_stolen_is_no_hang() {
     alone("child::a_status_that_was_stolen_is_no_hang", || {
         use rustix::process::{Pid, WaitOptions, waitpid};
-        let known = |status| matches!(status, Status::Exited(7) | Status::Unknown);
+        let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         // Stolen before we look.
         let mut child = silent("exit 7").spawn().expect("a child");
         let pid = Pid::from_raw(child.id().cast_signed());
         waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
         assert!(known(child.wait().expect("its end").status));
-        child.kill(Kill::NOW).expect("nothing happens");
+        child.kill(Termination::IMMEDIATE).expect("nothing happens");
         // Stolen while we wait.
         for _ in 0..20 {
             let mut child = silent("script 0 0 5 7").spawn().expect("a child");
@@ -154,12 +154,12 @@ fn a_status_that_was_stolen_is_no_hang() {
 fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {
     alone("child::a_host_that_ignores_the_ends_of_its_children_hears_of_them", || {
         crate::spawn::ignore(libc::SIGCHLD);
-        let known = |status| matches!(status, Status::Exited(7) | Status::Unknown);
+        let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         let mut child = silent("exit 7").spawn().expect("a child");
         assert!(known(child.wait().expect("its end").status));
         let error = minder::Command::new("/no/such/program").spawn().expect_err("no such program");
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
-        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let token = set.spawn(&kid("script 10 10 1 7"), minder::SpawnOptions::default()).expect("a child");
         let mut ledger = crate::kit::Ledger::default();
         ledger.finish(&mut set);
@@ -215,7 +215,7 @@ fn signals_for_the_host_end_no_wait() {
                 assert!(set.next(Some(deadline)).expect("no error").is_none() && Instant::now() >= deadline);
             });
             stop.store(true, std::sync::atomic::Ordering::SeqCst);
-            child.kill(Kill::NOW).expect("a child");
+            child.kill(Termination::IMMEDIATE).expect("a child");
             child.wait().expect("its end");
         });
     });

@@ -41,7 +41,9 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Command, Delivery, Kill, Limits, SpawnOptions, Status, Stdio, Token};
+use minder::{
+    ChildSet, ChildSetConfig, Command, ExitStatus, OutputMode, SpawnOptions, Stdio, Termination, Token,
+};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -174,13 +176,14 @@ struct Live {
 
 impl Live {
     fn start(command: &Command) -> Self {
-        let mut limits = Limits::default();
+        let mut limits = ChildSetConfig::default();
         // On a busy machine a child of another test holds copies of the pipes for a while before its exec.
-        limits.leak_after = Some(Duration::from_secs(2));
+        limits.leak_timeout = Some(Duration::from_secs(2));
         let mut set = ChildSet::new(limits).expect("a set");
         let begun = Instant::now();
-        let token =
-            set.spawn(command, SpawnOptions::default().delivery(Delivery::Live)).expect("the command starts");
+        let token = set
+            .spawn(command, SpawnOptions::default().output_mode(OutputMode::Stream))
+            .expect("the command starts");
         Self { set, token, ledger: Ledger::default(), begun }
     }
 
@@ -258,7 +261,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if !self.set.is_empty() && self.set.kill_all(Kill::NOW).is_ok() {
+        if !self.set.is_empty() && self.set.kill_all(Termination::IMMEDIATE).is_ok() {
             self.ledger.hear_until(&mut self.set, Instant::now() + Duration::from_secs(5), |ledger| {
                 ledger.records.values().all(|record| record.done.is_some())
             });
@@ -269,7 +272,7 @@ impl Drop for Live {
 /// A run that is over.
 #[derive(Debug)]
 struct Ended {
-    status: Status,
+    status: ExitStatus,
     out: Vec<u8>,
     err: String,
     errors: Vec<u8>,
@@ -293,7 +296,7 @@ impl Ended {
     fn code(self, code: i32) -> Self {
         let (out, err) = (self.text(), &self.err);
         let out = out.get(..200).unwrap_or(&out);
-        assert_eq!(self.status, Status::Exited(code), "\nstdout: {out}\nstderr: {err}");
+        assert_eq!(self.status, ExitStatus::Exited(code), "\nstdout: {out}\nstderr: {err}");
         self
     }
 
@@ -301,7 +304,7 @@ impl Ended {
     #[cfg(unix)]
     #[track_caller]
     fn by(self, signal: Signal) -> Self {
-        let by = matches!(self.status, Status::Signaled { signal: by, .. } if by == signal.as_raw());
+        let by = matches!(self.status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
         assert!(by, "{:?} instead of {signal:?}\nstderr: {}", self.status, self.err);
         self
     }

@@ -32,5 +32,5 @@ fn without_utf8_the_report_is_ascii() {
 fn the_report_for_programs_is_one_list() {
     let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("text");
     assert!(text.starts_with("[\n") && text.ends_with("]\n"), "{text}");
-    assert_eq!(text.matches("\"state\":").count(), minder::mechanisms().len());
+    assert_eq!(text.matches("\"state\":").count(), minder::capabilities().len());
 }

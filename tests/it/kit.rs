@@ -8,7 +8,7 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Command, Event, Limits, Outcome, Status, Stdio, Stream, Token};
+use minder::{ChildSet, ChildSetConfig, Command, Event, ExitStatus, Outcome, Stdio, Stream, Token};
 
 #[cfg(unix)]
 mod unix;
@@ -94,10 +94,10 @@ pub(crate) fn has_backend(name: &str) -> bool {
     static MISSING: std::sync::OnceLock<HashMap<&str, String>> = std::sync::OnceLock::new();
     let missing = MISSING.get_or_init(|| {
         let asked =
-            minder::mechanisms().into_iter().filter(|it| ["io_uring", "wait_packets"].contains(&it.name));
+            minder::capabilities().into_iter().filter(|it| ["io_uring", "wait_packets"].contains(&it.name));
         let missing = asked.filter_map(|it| match it.state {
-            minder::Presence::There => None,
-            minder::Presence::Refused(why) => Some((it.name, why)),
+            minder::Availability::Available => None,
+            minder::Availability::Refused(why) => Some((it.name, why)),
             _ => Some((it.name, "this system does not have it".to_owned())),
         });
         let missing: HashMap<&str, String> = missing.collect();
@@ -131,8 +131,8 @@ pub(crate) fn each_backend(test: impl Fn(&'static str)) {
 }
 
 /// Default limits, with this backend.
-pub(crate) fn limits(backend: &'static str) -> Limits {
-    let mut limits = Limits::default();
+pub(crate) fn limits(backend: &'static str) -> ChildSetConfig {
+    let mut limits = ChildSetConfig::default();
     limits.backend = Some(backend);
     limits
 }
@@ -210,7 +210,7 @@ pub(crate) struct Record {
     pub(crate) eofs: [usize; 2],
     pub(crate) writables: usize,
     pub(crate) stops: Vec<i32>,
-    pub(crate) exit: Option<Status>,
+    pub(crate) exit: Option<ExitStatus>,
     pub(crate) done: Option<Outcome>,
 }
 
@@ -291,7 +291,7 @@ impl Ledger {
         true
     }
 
-    fn unfinished(&self) -> Vec<(Token, usize, usize, Option<Status>)> {
+    fn unfinished(&self) -> Vec<(Token, usize, usize, Option<ExitStatus>)> {
         let open = self.records.iter().filter(|(_, record)| record.done.is_none());
         open.map(|(token, record)| (*token, record.outs[0].len(), record.outs[1].len(), record.exit))
             .take(10)

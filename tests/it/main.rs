@@ -21,7 +21,7 @@ mod strangers;
 mod pump;
 #[cfg(windows)]
 mod handles;
-mod exec;
+mod jobs;
 #[cfg(windows)]
 mod cmd_lines;
 #[cfg(windows)]

@@ -4,8 +4,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use minder::{
-    Command, Delivery, ErrorKind, Event, Kill, Limits, Poller, Pump, PumpOptions, SpawnOptions, Status,
-    Stdio, Token, WhenFull,
+    BackgroundSet, BackgroundSetConfig, ChildSetConfig, Command, ErrorKind, Event, ExitStatus, OutputMode,
+    OverflowPolicy, Poller, SpawnOptions, Stdio, Termination, Token,
 };
 
 use crate::kit::{Ledger, each_backend, kid, limits, patience, patterned, readable};
@@ -16,18 +16,18 @@ fn hold() -> SpawnOptions {
 
 /// A host with a loop of its own, which knows nothing but the descriptor.
 struct Host {
-    pump: Pump,
+    pump: BackgroundSet,
     ledger: Ledger,
     /// What one call takes.
     max: usize,
 }
 
 impl Host {
-    fn new(limits: Limits) -> Self {
-        Self::of(Pump::start(limits).expect("a pump"))
+    fn new(limits: ChildSetConfig) -> Self {
+        Self::of(BackgroundSet::start(limits).expect("a pump"))
     }
 
-    fn of(pump: Pump) -> Self {
+    fn of(pump: BackgroundSet) -> Self {
         Self { pump, ledger: Ledger::default(), max: usize::MAX }
     }
 
@@ -37,12 +37,12 @@ impl Host {
 
     /// Whether there is news before `deadline`, as the system sees it.
     fn news(&self, deadline: Instant) -> bool {
-        readable(self.pump.news(), deadline.saturating_duration_since(Instant::now()))
+        readable(self.pump.poll_handle(), deadline.saturating_duration_since(Instant::now()))
     }
 
     fn take(&mut self) -> usize {
         let mut events = Vec::new();
-        let count = self.pump.take(&mut events, self.max);
+        let count = self.pump.drain_events(&mut events, self.max);
         assert_eq!(count, events.len());
         events.into_iter().for_each(|event| self.ledger.take(event));
         count
@@ -74,7 +74,7 @@ impl Host {
             assert!(self.take() > 0, "news of nothing");
         }
         assert!(!self.news(Instant::now()) && self.take() == 0, "news after the end");
-        assert!(self.pump.trouble().is_none());
+        assert!(self.pump.take_error().is_none());
     }
 }
 
@@ -101,7 +101,7 @@ fn a_hundred_children_arrive_byte_for_byte() {
                 "{size} bytes became {:?}",
                 record.outs.each_ref().map(Vec::len)
             );
-            assert_eq!((record.eofs, record.exit), ([1, 1], Some(Status::Exited(0))));
+            assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
         }
     });
 }
@@ -110,16 +110,16 @@ fn a_hundred_children_arrive_byte_for_byte() {
 fn a_silent_host_blocks_a_loud_child_and_loses_nothing() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        (limits.bytes_max, limits.child_bytes_max) = (1 << 20, 256 << 10);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
         let mut host = Host::new(limits);
         let loud = host.spawn(&kid("spew 8000000"), hold());
         let quiet = host.spawn(&kid("spew 5000"), hold());
         let until = patience();
-        while host.pump.bytes_waiting() < 192 << 10 && Instant::now() < until {
+        while host.pump.queued_bytes() < 192 << 10 && Instant::now() < until {
             meanwhile(Duration::from_millis(1));
         }
         meanwhile(Duration::from_millis(50));
-        let waiting = host.pump.bytes_waiting();
+        let waiting = host.pump.queued_bytes();
         assert!((192 << 10..=(256 << 10) + 5000).contains(&waiting), "{waiting} bytes wait");
         host.finish();
         assert_eq!(host.ledger.of(loud).outs[0], patterned(8_000_000));
@@ -129,14 +129,14 @@ fn a_silent_host_blocks_a_loud_child_and_loses_nothing() {
 
 #[test]
 fn chunks_in_the_hosts_hands_hold_the_child() {
-    let mut limits = Limits::default();
-    (limits.bytes_max, limits.child_bytes_max) = (512 << 10, 512 << 10);
-    let pump = Pump::start(limits).expect("a pump");
+    let mut limits = ChildSetConfig::default();
+    (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
+    let pump = BackgroundSet::start(limits).expect("a pump");
     let _loud = pump.spawn(&kid("spew 4000000"), hold()).expect("a child");
     let mut kept = Vec::new();
     let until = Instant::now() + Duration::from_millis(200);
     while Instant::now() < until {
-        pump.take(&mut kept, usize::MAX);
+        pump.drain_events(&mut kept, usize::MAX);
         meanwhile(Duration::from_millis(1));
     }
     let bytes = |events: &[Event]| -> usize {
@@ -157,15 +157,15 @@ fn chunks_in_the_hosts_hands_hold_the_child() {
 fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        (limits.bytes_max, limits.child_bytes_max) = (4 << 20, 700_000);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (4 << 20, 700_000);
         let mut host = Host::new(limits);
         // Small enough for a child that is slow under Wine.
         let size = if cfg!(windows) { 2_000_000 } else { 6_000_000 };
-        let token = host.spawn(&kid(&format!("spew {size}")), hold().when_full(WhenFull::DropOldest));
+        let token = host.spawn(&kid(&format!("spew {size}")), hold().overflow(OverflowPolicy::DropOldest));
         let pid = host.pump.id(token).expect("its number");
         let until = patience();
         while crate::kit::lives(pid) && Instant::now() < until {
-            assert!(host.pump.bytes_waiting() <= 700_000, "{} bytes wait", host.pump.bytes_waiting());
+            assert!(host.pump.queued_bytes() <= 700_000, "{} bytes wait", host.pump.queued_bytes());
             meanwhile(Duration::from_millis(1));
         }
         host.finish();
@@ -186,13 +186,13 @@ fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
 fn what_was_spilled_comes_back_within_the_bound() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        (limits.bytes_max, limits.child_bytes_max) = (1 << 20, 256 << 10);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
         let mut host = Host::new(limits);
-        let options = hold().when_full(WhenFull::Spill).delivery(Delivery::AtEnd);
+        let options = hold().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let token = host.spawn(&kid("spew 9000000"), options);
         assert!(host.news(patience()));
         meanwhile(Duration::from_millis(50));
-        let waiting = host.pump.bytes_waiting();
+        let waiting = host.pump.queued_bytes();
         assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
         host.max = 300_000;
         host.finish();
@@ -204,9 +204,9 @@ fn what_was_spilled_comes_back_within_the_bound() {
 fn news_is_there_exactly_while_there_is_something_to_take() {
     each_backend(|backend| {
         for gather in [Duration::ZERO, Duration::from_millis(1)] {
-            let mut options = PumpOptions::default();
-            (options.limits, options.gather) = (limits(backend), gather);
-            let mut host = Host::of(Pump::with_options(options).expect("a pump"));
+            let mut options = BackgroundSetConfig::default();
+            (options.set, options.coalesce_delay) = (limits(backend), gather);
+            let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
             assert!(!host.news(Instant::now()));
             let kids: Vec<Token> = (0..20).map(|_| host.spawn(&kid("lines 30 1"), hold())).collect();
             host.max = 50;
@@ -219,7 +219,7 @@ fn news_is_there_exactly_while_there_is_something_to_take() {
 
 #[test]
 fn small_pieces_are_joined() {
-    let mut host = Host::new(Limits::default());
+    let mut host = Host::new(ChildSetConfig::default());
     let token = host.spawn(&kid("spew 20000 10"), hold());
     let pid = host.pump.id(token).expect("its number");
     let until = patience();
@@ -236,15 +236,15 @@ fn small_pieces_are_joined() {
 fn the_exit_comes_after_the_last_byte_or_at_once() {
     each_backend(|backend| {
         for at_once in [false, true] {
-            let mut options = PumpOptions::default();
-            (options.limits, options.exit_at_once) = (limits(backend), at_once);
-            options.limits.leak_after = None;
-            let pump = Pump::with_options(options).expect("a pump");
+            let mut options = BackgroundSetConfig::default();
+            (options.set, options.eager_exit) = (limits(backend), at_once);
+            options.set.leak_timeout = None;
+            let pump = BackgroundSet::with_options(options).expect("a pump");
             let token = pump.spawn(&kid("leave-lines 30 10"), hold()).expect("a child");
             let (mut events, until) = (Vec::new(), patience());
             while !matches!(events.last(), Some(Event::Done(..))) {
                 assert!(Host::of(pump.clone()).news(until));
-                pump.take(&mut events, usize::MAX);
+                pump.drain_events(&mut events, usize::MAX);
             }
             let exited = events.iter().position(|event| matches!(event, Event::Exited(..))).expect("an exit");
             let last = events.iter().rposition(|event| matches!(event, Event::Output(..))).expect("output");
@@ -260,9 +260,9 @@ fn the_exit_comes_after_the_last_byte_or_at_once() {
 #[test]
 fn input_is_queued_within_a_bound_and_closed_after_the_last_byte() {
     each_backend(|backend| {
-        let mut options = PumpOptions::default();
-        (options.limits, options.input_bytes_max) = (limits(backend), 100_000);
-        let mut host = Host::of(Pump::with_options(options).expect("a pump"));
+        let mut options = BackgroundSetConfig::default();
+        (options.set, options.max_input_bytes) = (limits(backend), 100_000);
+        let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
         let mut command = kid("cat");
         let token = host.spawn(command.stdin(Stdio::Piped), hold());
         let (bytes, mut written, mut refused) = (patterned(3_000_000), 0, 0);
@@ -286,7 +286,7 @@ fn input_is_queued_within_a_bound_and_closed_after_the_last_byte() {
 
 #[test]
 fn a_child_that_reads_no_more_is_an_error_of_a_later_write() {
-    let mut host = Host::new(Limits::default());
+    let mut host = Host::new(ChildSetConfig::default());
     let mut command = kid("close-stdin 60000");
     let token = host.spawn(command.stdin(Stdio::Piped), hold());
     host.until(|ledger| ledger.text(token) == "closed\n");
@@ -298,7 +298,7 @@ fn a_child_that_reads_no_more_is_an_error_of_a_later_write() {
         }
         meanwhile(Duration::from_millis(1));
     };
-    assert_eq!(error.io().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(error.io_error().kind(), io::ErrorKind::BrokenPipe);
     host.pump.stop(Duration::ZERO).expect("an end");
 }
 
@@ -308,20 +308,23 @@ fn a_child_is_killed_and_an_unknown_one_is_not() {
         let mut host = Host::new(limits(backend));
         let token = host.spawn(&kid("tree 3"), hold());
         host.until(|ledger| ledger.text(token).lines().count() == 3);
-        host.pump.kill(token, Kill::NOW).expect("a child");
+        host.pump.kill(token, Termination::IMMEDIATE).expect("a child");
         host.finish();
         assert!(host.ledger.of(token).exit.is_some_and(|status| crate::kit::killed(status, 9)));
         for pid in host.ledger.text(token).lines() {
             assert!(!crate::kit::lives(pid.parse().expect("a number")), "{pid} lives");
         }
-        assert_eq!(host.pump.kill(token, Kill::NOW).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+        assert_eq!(
+            host.pump.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
+            Err(ErrorKind::Unknown)
+        );
         assert_eq!(host.pump.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
     });
 }
 
 #[test]
 fn a_program_that_is_not_there_is_an_error_of_the_call() {
-    let pump = Pump::start(Limits::default()).expect("a pump");
+    let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
     let error = pump.spawn(&Command::new("no-such-program-anywhere"), hold()).expect_err("no program");
     assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
     assert_eq!(pump.children(), 0);
@@ -329,8 +332,8 @@ fn a_program_that_is_not_there_is_an_error_of_the_call() {
 
 #[test]
 fn a_child_that_was_not_taken_still_counts() {
-    let mut limits = Limits::default();
-    limits.children_max = 2;
+    let mut limits = ChildSetConfig::default();
+    limits.max_children = 2;
     let mut host = Host::new(limits);
     for _ in 0..2 {
         host.spawn(&kid("exit 3"), hold());
@@ -362,7 +365,7 @@ fn a_stop_insists_and_ends_the_pump_for_everybody() {
         assert!(pids.iter().all(|pid| !crate::kit::lives(*pid)));
         let error = other.spawn(&kid("exit 0"), hold()).expect_err("a pump that was stopped");
         assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
-        assert_eq!((other.take(&mut Vec::new(), 1), other.children()), (0, 0));
+        assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
         assert!(!Host::of(other.clone()).news(Instant::now()));
         other.stop(Duration::ZERO).expect("stopped is stopped");
     });
@@ -370,13 +373,13 @@ fn a_stop_insists_and_ends_the_pump_for_everybody() {
 
 #[test]
 fn a_stop_ends_a_child_for_whose_output_there_is_no_room() {
-    let mut limits = Limits::default();
-    limits.bytes_max = 128 << 10;
+    let mut limits = ChildSetConfig::default();
+    limits.max_buffered_bytes = 128 << 10;
     let host = Host::new(limits);
     for _ in 0..4 {
         host.spawn(&kid("spew 100000000"), hold());
     }
-    while host.pump.bytes_waiting() == 0 {
+    while host.pump.queued_bytes() == 0 {
         meanwhile(Duration::from_millis(1));
     }
     host.pump.stop(Duration::from_millis(10)).expect("an end");
@@ -393,7 +396,7 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_nobody() {
             names.filter(|name| name.trim() == "minder-pump").count()
         };
         let before = crate::kit::open_descriptors();
-        let pump = Pump::start(Limits::default()).expect("a pump");
+        let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
         let second = pump.clone();
         let token = pump.spawn(&kid("sleep-ms 600000"), hold()).expect("a child");
         let pid = pump.id(token).expect("its number");
@@ -435,7 +438,7 @@ fn many_threads_use_one_pump() {
         host.finish();
         for (token, bytes) in all {
             assert_eq!(host.ledger.of(token).outs[0], patterned(bytes));
-            assert_eq!(host.ledger.of(token).exit, Some(Status::Exited((bytes % 7) as i32)));
+            assert_eq!(host.ledger.of(token).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
         }
     });
 }
@@ -443,7 +446,7 @@ fn many_threads_use_one_pump() {
 #[test]
 #[cfg(target_os = "linux")]
 fn no_signal_of_the_host_arrives_at_the_pumps_thread() {
-    let pump = Pump::start(Limits::default()).expect("a pump");
+    let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
     pump.spawn(&kid("exit 0"), hold()).expect("a child");
     let mut seen = 0;
     for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Event, Kill, Limits, SpawnOptions, WhenFull};
+use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
 
 use crate::kit::{Ledger, end_rest_of, kid, lives, nameless_files, patience, patterned};
 
@@ -11,28 +11,28 @@ use crate::kit::{Ledger, end_rest_of, kid, lives, nameless_files, patience, patt
 #[cfg(unix)]
 #[test]
 fn grace_without_end_was_cut_short() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
     let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
     assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
-    set.kill(token, Kill::after(Duration::MAX)).expect("a child");
+    set.kill(token, Termination::graceful(Duration::MAX)).expect("a child");
     let later = Instant::now() + Duration::from_millis(5300);
     assert!(!ledger.hear_until(&mut set, later, |ledger| ledger.of(token).exit.is_some()), "it was killed");
-    set.kill(token, Kill::NOW).expect("a child");
+    set.kill(token, Termination::IMMEDIATE).expect("a child");
     ledger.finish(&mut set);
 }
 
 /// Once the leader's exit was told it was reaped, and nothing could end what it had left behind.
 #[test]
 fn the_rest_of_a_tree_could_not_be_killed_once_its_leader_was_told() {
-    let mut limits = Limits::default();
-    limits.leak_after = None;
+    let mut limits = ChildSetConfig::default();
+    limits.leak_timeout = None;
     let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
     let token = set.spawn(&kid("hold-stdout 600000"), SpawnOptions::default()).expect("a child");
     assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).exit.is_some()));
     assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
         ledger.of(token).done.is_some()
     }));
-    set.kill(token, Kill::NOW).expect("a group");
+    set.kill(token, Termination::IMMEDIATE).expect("a group");
     ledger.finish(&mut set);
     assert!(!ledger.outcome(token).left_running);
 }
@@ -40,12 +40,12 @@ fn the_rest_of_a_tree_could_not_be_killed_once_its_leader_was_told() {
 /// A deadline was for the leader alone: what it left behind held the outputs for ever.
 #[test]
 fn a_deadline_was_forgotten_when_the_leader_had_ended() {
-    let mut limits = Limits::default();
-    limits.leak_after = None;
+    let mut limits = ChildSetConfig::default();
+    limits.leak_timeout = None;
     let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
     // Under Wine, on a busy machine, a child needs long to start.
     let time = Duration::from_millis(if cfg!(windows) { 3000 } else { 300 });
-    let options = SpawnOptions::default().deadline(Instant::now() + time, Kill::NOW);
+    let options = SpawnOptions::default().deadline(Instant::now() + time, Termination::IMMEDIATE);
     let token = set.spawn(&kid("hold-stdout 600000"), options).expect("a child");
     ledger.finish(&mut set);
     assert!(ledger.outcome(token).exit.status.success(), "the leader ended by itself");
@@ -54,8 +54,8 @@ fn a_deadline_was_forgotten_when_the_leader_had_ended() {
 /// A read into no room is no end of file.
 #[test]
 fn a_buffer_of_no_bytes_ended_every_output() {
-    let mut limits = Limits::default();
-    (limits.buffer_bytes, limits.bytes_max, limits.child_bytes_max) = (0, 0, 0);
+    let mut limits = ChildSetConfig::default();
+    (limits.read_buffer_bytes, limits.max_buffered_bytes, limits.max_child_bytes) = (0, 0, 0);
     let mut set = ChildSet::new(limits).expect("a set");
     let token = set.spawn(&kid("both 3000"), SpawnOptions::default()).expect("a child");
     let mut ledger = Ledger::default();
@@ -71,10 +71,10 @@ fn spilled_bytes_were_lost_when_the_disk_was_full() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;
-        let mut limits = Limits::default();
-        (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 16 << 10);
+        let mut limits = ChildSetConfig::default();
+        (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 16 << 10);
         let mut set = ChildSet::new(limits).expect("a set");
-        let options = SpawnOptions::default().when_full(WhenFull::Spill);
+        let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&kid("both 500000"), options).expect("a child");
         // A file takes 100,000 bytes and half a piece, and then no more.
         setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard }).expect("a limit");
@@ -89,7 +89,7 @@ fn spilled_bytes_were_lost_when_the_disk_was_full() {
             }
         }
         assert!(errors > 0, "nobody was told");
-        assert!(set.bytes_held() <= 64 << 10, "{} bytes are held", set.bytes_held());
+        assert!(set.buffered_bytes() <= 64 << 10, "{} bytes are held", set.buffered_bytes());
         setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("the old limit");
         let mut ledger = Ledger::default();
         kept.into_iter().for_each(|event| ledger.take(event));
@@ -103,13 +103,14 @@ fn spilled_bytes_were_lost_when_the_disk_was_full() {
 #[test]
 fn a_spill_file_grew_although_it_was_empty() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut limits = Limits::default();
-    (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 8 << 10);
+    let mut limits = ChildSetConfig::default();
+    (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
     limits.spill_dir = Some(folder.path().to_owned());
     let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
     let mut command = kid("cat");
     command.stdin(minder::Stdio::Piped);
-    let token = set.spawn(&command, SpawnOptions::default().when_full(WhenFull::Spill)).expect("a child");
+    let token =
+        set.spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill)).expect("a child");
     let (piece, mut largest) = (patterned(50_000), 0);
     for round in 1..=40 {
         let (mut kept, mut heard, mut written) = (Vec::new(), 0, 0);
@@ -125,9 +126,10 @@ fn a_spill_file_grew_although_it_was_empty() {
         kept.into_iter().for_each(|event| ledger.take(event));
         while heard < piece.len() * round {
             let event = set.next(Some(patience())).expect("an event");
-            ledger.take(
-                event.unwrap_or_else(|| panic!("round {round}: {heard} bytes; {} held", set.bytes_held())),
-            );
+            ledger
+                .take(event.unwrap_or_else(|| {
+                    panic!("round {round}: {heard} bytes; {} held", set.buffered_bytes())
+                }));
             heard = ledger.of(token).outs[0].len();
         }
         largest = nameless_files(folder.path()).into_iter().max().unwrap_or(0).max(largest);
@@ -143,8 +145,8 @@ fn a_spill_file_grew_although_it_was_empty() {
 /// late, their outputs counted as silent before they were read.
 #[test]
 fn an_output_that_was_not_read_yet_counted_as_silent() {
-    let mut limits = Limits::default();
-    limits.buffer_bytes = 4 << 10;
+    let mut limits = ChildSetConfig::default();
+    limits.read_buffer_bytes = 4 << 10;
     let mut set = ChildSet::new(limits).expect("a set");
     let mut tokens = Vec::new();
     // Where a start is slow, there are fewer, so that the first grandchild is there when the last child

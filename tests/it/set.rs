@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use minder::Event;
-use minder::{ChildSet, Command, ErrorKind, Kill, Limits, SpawnOptions, Status, Stdio, Stream, Token};
+use minder::{
+    ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream, Termination, Token,
+};
 
 use crate::kit::{Ledger, TESTKID, alone, each_backend, kid, killed, limits, patience, patterned, silent};
 #[cfg(any(target_os = "linux", windows))]
@@ -51,14 +53,14 @@ fn crowd(backend: &'static str, count: usize) {
         let record = ledger.of(*token);
         let bytes = number % 97;
         assert_eq!(record.outs[0], patterned(bytes), "child {number} of {count}");
-        assert_eq!((record.eofs, record.exit), ([1, 0], Some(Status::Exited((bytes % 7) as i32))));
+        assert_eq!((record.eofs, record.exit), ([1, 0], Some(ExitStatus::Exited((bytes % 7) as i32))));
         let outcome = ledger.outcome(*token);
         assert!(
             !outcome.leaked && !outcome.left_running && outcome.dropped == 0,
             "child {number}: {outcome:?}"
         );
     }
-    assert_eq!((set.len(), set.bytes_held()), (0, 0));
+    assert_eq!((set.len(), set.buffered_bytes()), (0, 0));
 }
 
 #[cfg(unix)]
@@ -68,7 +70,7 @@ fn children_for_which_the_system_has_no_watch_are_heard() {
     each_backend(|backend| {
         for room in [0, 1, 4, 9] {
             let mut own = limits(backend);
-            own.fault_room = Some(room);
+            own.fault_capacity = Some(room);
             let mut set = ChildSet::new(own).expect("a set");
             let mut tokens = Vec::new();
             for _ in 0..4 {
@@ -80,7 +82,7 @@ fn children_for_which_the_system_has_no_watch_are_heard() {
             for token in tokens {
                 let record = ledger.of(token);
                 let place = format!("{backend}, room for {room}, {token:?}");
-                assert_eq!(record.exit, Some(Status::Exited(0)), "{place}");
+                assert_eq!(record.exit, Some(ExitStatus::Exited(0)), "{place}");
                 assert!(record.outs.iter().all(|out| *out == patterned(BYTES)), "{place}");
                 assert_eq!(record.eofs, [1, 1], "{place}");
             }
@@ -127,7 +129,7 @@ fn tells_both_streams_byte_for_byte() {
             let record = ledger.of(token);
             assert!(record.outs[0] == patterned(size), "{size}: {} bytes of stdout", record.outs[0].len());
             assert!(record.outs[1] == patterned(size), "{size}: {} bytes of stderr", record.outs[1].len());
-            assert_eq!((record.eofs, record.exit), ([1, 1], Some(Status::Exited(0))));
+            assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
         }
     });
 }
@@ -142,7 +144,7 @@ fn tells_every_end_with_its_status() {
         let signal = set.spawn(&signal, SpawnOptions::default()).expect("a child");
         let mut ledger = Ledger::default();
         ledger.finish(&mut set);
-        assert_eq!(ledger.outcome(code).exit.status, Status::Exited(200));
+        assert_eq!(ledger.outcome(code).exit.status, ExitStatus::Exited(200));
         assert!(killed(ledger.outcome(signal).exit.status, 10));
         assert!(ledger.outcome(code).exit.usage.is_some());
     });
@@ -190,11 +192,11 @@ fn a_reader_that_is_gone_is_an_error_and_no_signal() {
             let mut ledger = Ledger::default();
             assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "closed\n"));
             let error = set.write(token, b"x").expect_err("nobody reads");
-            assert_eq!(error.io().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
+            assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
             let error = set.write(token, b"x").expect_err("the pipe is closed");
             assert_eq!(error.kind(), ErrorKind::Unknown);
             set.close_stdin(token).expect("closing twice is nothing");
-            set.kill(token, Kill::NOW).expect("a child");
+            set.kill(token, Termination::IMMEDIATE).expect("a child");
             ledger.finish(&mut set);
         });
     });
@@ -211,14 +213,14 @@ fn a_full_pipe_whose_reader_goes_is_told_as_writable() {
         let mut ledger = Ledger::default();
         assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).writables == 1));
         assert!(set.write(token, b"x").is_err());
-        set.kill(token, Kill::NOW).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
         ledger.finish(&mut set);
     });
 }
 
 #[test]
 fn a_token_names_one_child_for_ever() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
         let token = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("a child");
@@ -226,7 +228,10 @@ fn a_token_names_one_child_for_ever() {
         assert_eq!(token.index(), 0, "a small number is used again");
         Ledger::default().finish(&mut set);
         assert_eq!(set.id(token).expect_err("it is done").kind(), ErrorKind::Unknown);
-        assert_eq!(set.kill(token, Kill::NOW).expect_err("it is done").kind(), ErrorKind::Unknown);
+        assert_eq!(
+            set.kill(token, Termination::IMMEDIATE).expect_err("it is done").kind(),
+            ErrorKind::Unknown
+        );
         assert_eq!(set.write(token, b"").expect_err("it is done").kind(), ErrorKind::Unknown);
         assert_eq!(set.close_stdin(token).expect_err("it is done").kind(), ErrorKind::Unknown);
     }
@@ -237,17 +242,17 @@ fn a_token_names_one_child_for_ever() {
 fn refuses_more_children_than_it_may_have() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        limits.children_max = 2;
+        limits.max_children = 2;
         let mut set = ChildSet::new(limits).expect("a set");
         let first = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
         set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
         let error = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect_err("too many");
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-        set.kill(first, Kill::NOW).expect("a child");
+        set.kill(first, Termination::IMMEDIATE).expect("a child");
         let mut ledger = Ledger::default();
         assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(first).done.is_some()));
         set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("there is room again");
-        set.kill_all(Kill::NOW).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("children");
         ledger.finish(&mut set);
     });
 }
@@ -267,7 +272,7 @@ fn moves_to_another_thread_with_its_children() {
         });
         let (ledger, token, mut set) = thread.join().expect("the thread");
         assert_eq!(ledger.of(token).outs[0], patterned(10));
-        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status == Status::Exited(3)));
+        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status == ExitStatus::Exited(3)));
         set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child, here again");
         Ledger::default().finish(&mut set);
     });
@@ -284,7 +289,7 @@ fn a_wait_never_ends_early_and_ends_at_once_without_children() {
             assert!(set.next(Some(deadline)).expect("no error").is_none());
             assert!(Instant::now() >= deadline, "early, of {micros} us");
         }
-        set.kill_all(Kill::NOW).expect("a child");
+        set.kill_all(Termination::IMMEDIATE).expect("a child");
         Ledger::default().finish(&mut set);
     });
 }
@@ -295,7 +300,7 @@ fn a_wait_never_ends_early_and_ends_at_once_without_children() {
 fn notices_children_that_stop() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        limits.notice_stops = Some(Duration::from_millis(5));
+        limits.stop_poll_interval = Some(Duration::from_millis(5));
         let mut set = ChildSet::new(limits).expect("a set");
         let token = set.spawn(&kid("stop-self"), SpawnOptions::default()).expect("a child");
         let mut ledger = Ledger::default();
@@ -458,7 +463,7 @@ fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
                 .expect("a limit");
             set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("two are free");
-            set.kill(waiting, Kill::NOW).expect("a child");
+            set.kill(waiting, Termination::IMMEDIATE).expect("a child");
             let mut ledger = Ledger::default();
             ledger.finish(&mut set);
             set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("what the child had is free now");
@@ -469,11 +474,11 @@ fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
 
 #[test]
 fn options_that_contradict_each_other_are_refused() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
-    let options = SpawnOptions::default().delivery(minder::Delivery::AtEnd);
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+    let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&kid("exit 0"), options).expect_err("held until the end, which never comes");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
-    let mut limits = Limits::default();
+    let mut limits = ChildSetConfig::default();
     limits.backend = Some("no-such-backend");
     assert_eq!(ChildSet::new(limits).expect_err("no such backend").kind(), ErrorKind::Unsupported);
 }
@@ -508,7 +513,7 @@ fn a_stream_is_told_by_its_name() {
 
 #[test]
 fn an_output_may_go_to_an_open_file() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(b"before ").expect("a file");
     let mut command = kid("spew 20");

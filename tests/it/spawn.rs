@@ -12,7 +12,7 @@ mod windows;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use minder::{Command, ErrorKind, Status, Stdio};
+use minder::{Command, ErrorKind, ExitStatus, Stdio};
 
 use crate::kit::{TESTKID, alone, kid, read_all, said, silent};
 #[cfg(unix)]
@@ -106,7 +106,7 @@ fn a_program_that_moved_is_found_again() {
         let mover = program("mover");
         std::fs::copy(TESTKID, first.path().join(&mover)).expect("a copy");
         set_path(listed(&[first.path(), second.path()]));
-        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let mut command = Command::new("mover");
         command.args(["exit", "0"]).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         let start = |set: &mut minder::ChildSet| {
@@ -167,9 +167,9 @@ fn a_command_is_plain_data_and_can_be_started_again() {
     let copy = command.clone();
     let other = std::thread::spawn(move || copy.spawn().expect("a child").wait().expect("its end").status);
     for _ in 0..3 {
-        assert_eq!(command.spawn().expect("a child").wait().expect("its end").status, Status::Exited(3));
+        assert_eq!(command.spawn().expect("a child").wait().expect("its end").status, ExitStatus::Exited(3));
     }
-    assert_eq!(other.join().expect("the thread"), Status::Exited(3));
+    assert_eq!(other.join().expect("the thread"), ExitStatus::Exited(3));
     assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TESTKID), 2));
 }
 

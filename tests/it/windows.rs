@@ -9,7 +9,9 @@
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Command, ErrorKind, Group, Kill, Limits, SpawnOptions, Status, Stdio, Token};
+use minder::{
+    ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio, Termination, Token,
+};
 
 use crate::kit::{
     Ledger, TESTKID, alone, each_backend, end, kid, killed, limits, lives, nap, patience, patterned, silent,
@@ -87,11 +89,11 @@ fn crowd(backend: &'static str, count: usize) -> usize {
         let record = ledger.of(*token);
         assert!(record.outs[0] == [patterned(OUT), words_for(number)].concat(), "child {number} of {count}");
         assert!(record.outs[1] == patterned(ERR), "child {number} of {count}");
-        assert_eq!((record.eofs, record.exit), ([1, 1], Some(Status::Exited(number as i32))));
+        assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(number as i32))));
         let outcome = ledger.outcome(*token);
         assert!(!outcome.leaked && !outcome.left_running && outcome.dropped == 0, "{number}: {outcome:?}");
     }
-    assert_eq!((set.len(), set.bytes_held()), (0, 0));
+    assert_eq!((set.len(), set.buffered_bytes()), (0, 0));
     threads
 }
 
@@ -125,7 +127,7 @@ fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) 
     ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
     let more = threads().saturating_sub(before);
     assert!(more <= 2 + COUNT.div_ceil(63), "{more} threads more for {COUNT} children, on {backend}");
-    set.kill_all(Kill::NOW).expect("children");
+    set.kill_all(Termination::IMMEDIATE).expect("children");
     finish(&mut set, &mut ledger, long_patience());
     more
 }
@@ -153,7 +155,7 @@ fn threads_do_not_grow_with_pipes_and_hardly_with_children() {
 fn one_that_talks_is_heard_at_once_beside_300_that_are_silent() {
     alone("windows::one_that_talks_is_heard_at_once_beside_300_that_are_silent", || {
         // Every backend hears outputs through the same port.
-        let mut set = ChildSet::new(Limits::default()).expect("a set");
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
         let (mut ledger, mut best) = (Ledger::default(), Duration::MAX);
@@ -167,7 +169,7 @@ fn one_that_talks_is_heard_at_once_beside_300_that_are_silent() {
             best = best.min(begun.elapsed());
         }
         assert!(best < Duration::from_millis(500), "heard after {best:?}");
-        set.kill_all(Kill::NOW).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("children");
         finish(&mut set, &mut ledger, long_patience());
     });
 }
@@ -193,7 +195,7 @@ fn children_of_3600_have_every_code_right() {
 /// Children that share one input, and end with it.
 fn many_that_end_at_once(count: usize, pipes: bool) {
     let begun = Instant::now();
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let (gate, opener) = std::io::pipe().expect("a pipe");
     let gate = Stdio::File(std::sync::Arc::new(crate::kit::file(gate)));
     let tokens = start(&mut set, count, |number| {
@@ -216,7 +218,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     let opened = Instant::now();
     finish(&mut set, &mut ledger, long_patience());
     for (number, token) in tokens.iter().enumerate() {
-        assert_eq!(ledger.of(*token).exit, Some(Status::Exited(number as i32)));
+        assert_eq!(ledger.of(*token).exit, Some(ExitStatus::Exited(number as i32)));
         assert!(!pipes || ledger.of(*token).outs[0] == patterned(OUT), "child {number}");
     }
     eprintln!(
@@ -253,7 +255,11 @@ fn all_32_bits_of_an_exit_code_are_told() {
         ledger.finish(&mut set);
         for (code, tokens) in codes.into_iter().zip(tokens) {
             for token in tokens {
-                assert_eq!(ledger.outcome(token).exit.status, Status::Exited(code.cast_signed()), "{code:x}");
+                assert_eq!(
+                    ledger.outcome(token).exit.status,
+                    ExitStatus::Exited(code.cast_signed()),
+                    "{code:x}"
+                );
             }
         }
     });
@@ -271,14 +277,14 @@ fn a_kill_ends_every_tree() {
         let of = |ledger: &Ledger, token| -> Vec<u32> {
             ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect()
         };
-        set.kill(tokens[0], Kill::NOW).expect("a tree");
+        set.kill(tokens[0], Termination::IMMEDIATE).expect("a tree");
         assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(tokens[0]).done.is_some()));
         assert!(!of(&ledger, tokens[0]).into_iter().any(lives), "somebody lives after Done");
         assert!(
             tokens[1..].iter().all(|token| of(&ledger, *token).into_iter().all(lives)),
             "others were killed"
         );
-        set.kill_all(Kill::NOW).expect("trees");
+        set.kill_all(Termination::IMMEDIATE).expect("trees");
         ledger.finish(&mut set);
         for token in tokens {
             assert!(!of(&ledger, token).into_iter().any(lives), "somebody lives after Done");
@@ -289,10 +295,10 @@ fn a_kill_ends_every_tree() {
 
 #[test]
 fn nobody_stands_still_here() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let token = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
     assert_eq!(set.suspend(token).expect_err("no word for it").kind(), ErrorKind::Unsupported);
-    set.kill_all(Kill::NOW).expect("a child");
+    set.kill_all(Termination::IMMEDIATE).expect("a child");
     Ledger::default().finish(&mut set);
 }
 

@@ -193,7 +193,7 @@ fn loom() -> Result<LeftOut> {
     let mut cmd = run::cargo();
     cmd.args(["test", "-p", "minder", "--lib", "--release", "--target-dir"])
         .arg(tree::target_dir().join("loom"));
-    cmd.arg("sys::wait::bell").env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "4");
+    cmd.arg("sys::wait::wake_flag").env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "4");
     cmd.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     run::run(&mut cmd).map(|()| Vec::new())
 }

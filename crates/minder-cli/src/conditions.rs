@@ -5,7 +5,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::slots::{Amount, processors};
+use crate::slots::{JobsSpec, processors};
 
 /// Stands for a load of 0: a machine on which nothing runs is below it.
 const NEXT_TO_NONE: f64 = 0.01;
@@ -59,8 +59,8 @@ fn load_on(text: &str, processors: usize) -> Result<f64> {
         plain.then(|| text.parse::<f64>().ok()).flatten()
     };
     // Counts of processes are small enough to be exact.
-    let load = match Amount::parse(text) {
-        Some(Amount::Percent(percent)) => Some(processors as f64 * percent as f64 / 100.0),
+    let load = match JobsSpec::parse(text) {
+        Some(JobsSpec::Percent(percent)) => Some(processors as f64 * percent as f64 / 100.0),
         Some(amount) => Some(amount.of(processors) as f64),
         None => fraction(),
     };

@@ -21,21 +21,21 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use self::getopt::Given;
+use self::getopt::ParsedOption;
 pub(crate) use self::sem::Sem;
-use self::table::{Does, Takes, Wish};
-use crate::report::say;
+use self::table::{Mapping, OptionKey, ValueKind};
+use crate::report::message;
 
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Called {
+pub(crate) enum InvokedAs {
     Parallel,
     Sem,
 }
 
 /// What a command line comes to.
 #[derive(Debug)]
-pub(crate) enum Face {
+pub(crate) enum Translation {
     /// A run: the words behind `minder run`, flags first.
     Run(Vec<OsString>),
     /// Another verb of ours, with its words.
@@ -48,10 +48,10 @@ pub(crate) enum Face {
 
 /// Whether these arguments of minder, its name first, are GNU parallel's; and how many words to
 /// pass over.
-pub(crate) fn called(args: &[OsString]) -> Option<(Called, usize)> {
+pub(crate) fn called(args: &[OsString]) -> Option<(InvokedAs, usize)> {
     let known = |name: &OsStr| match name.as_encoded_bytes() {
-        b"parallel" => Some(Called::Parallel),
-        b"sem" => Some(Called::Sem),
+        b"parallel" => Some(InvokedAs::Parallel),
+        b"sem" => Some(InvokedAs::Sem),
         _ => None,
     };
     let own = args.first().and_then(|name| Path::new(name).file_stem()).and_then(known);
@@ -63,16 +63,16 @@ pub(crate) fn called(args: &[OsString]) -> Option<(Called, usize)> {
 ///
 /// # Errors
 /// One line that names the flag.
-pub(crate) fn take(called: Called, args: &[OsString]) -> Result<Face> {
-    let wishes = Wishes::read(called, args)?;
+pub(crate) fn take(called: InvokedAs, args: &[OsString]) -> Result<Translation> {
+    let wishes = ParallelArgs::read(called, args)?;
     if let Some(face) = about::said(&wishes)? {
         return Ok(face);
     }
-    if wishes.has(Wish::ShellQuote) {
-        return quote::print(&wishes).map(Face::Said);
+    if wishes.has(OptionKey::ShellQuote) {
+        return quote::print(&wishes).map(Translation::Said);
     }
     if wishes.is_sem() {
-        return wishes.sem().map(Face::Sem);
+        return wishes.sem().map(Translation::Sem);
     }
     if std::env::var_os("PARALLEL_ENV").is_some_and(|code| !code.is_empty()) {
         note(
@@ -80,35 +80,35 @@ pub(crate) fn take(called: Called, args: &[OsString]) -> Result<Face> {
              do not reach jobs; exported ones do",
         );
     }
-    words::run(&wishes).map(Face::Run)
+    words::run(&wishes).map(Translation::Run)
 }
 
 /// What is wanted, from everywhere that options come from.
 #[derive(Debug, Default)]
-struct Wishes {
+struct ParallelArgs {
     /// Flags of `minder run`, in their order.
     passed: Vec<OsString>,
     /// The names of those.
     names: Vec<&'static str>,
     /// What is looked at together, with every value that was given.
-    here: BTreeMap<Wish, Vec<OsString>>,
+    here: BTreeMap<OptionKey, Vec<OsString>>,
     /// The command and what stands behind it.
     words: Vec<OsString>,
 }
 
-impl Wishes {
-    fn read(called: Called, args: &[OsString]) -> Result<Self> {
+impl ParallelArgs {
+    fn read(called: InvokedAs, args: &[OsString]) -> Result<Self> {
         let script = profile::of_script(args);
         let args = script.as_deref().unwrap_or(args);
         let mut typed = Self::default();
         typed.add(args)?;
         let mut all = Self::default();
-        if called == Called::Sem {
-            all.here.insert(Wish::Semaphore, vec![OsString::new()]);
+        if called == InvokedAs::Sem {
+            all.here.insert(OptionKey::Semaphore, vec![OsString::new()]);
         }
-        if !typed.has(Wish::Plain) {
+        if !typed.has(OptionKey::Plain) {
             // Each is read to its first other word; those words stand before the command.
-            all.add(&profile::words(typed.values(Wish::Profile))?)?;
+            all.add(&profile::words(typed.values(OptionKey::Profile))?)?;
             all.add(&profile::environment()?)?;
         }
         all.add(args)?;
@@ -121,30 +121,30 @@ impl Wishes {
         let (given, rest) = getopt::parse(words)?;
         for given in given {
             let (known, value) = match given {
-                Given::Known(known, value) => (known, value),
-                Given::Own(word) => {
+                ParsedOption::Known(known, value) => (known, value),
+                ParsedOption::Own(word) => {
                     self.passed.push(word);
                     continue;
                 }
             };
             let name = known.names[0];
             let value = value.or(match known.takes {
-                Takes::Maybe(default) | Takes::MaybeNumber(default) => default.map(OsString::from),
-                Takes::Nothing | Takes::Value => None,
+                ValueKind::Maybe(default) | ValueKind::MaybeNumber(default) => default.map(OsString::from),
+                ValueKind::Nothing | ValueKind::Value => None,
             });
             match (known.does, value) {
-                (Does::Nothing, _) => (),
-                (Does::Refuse(why), _) => bail!("`{}` is not supported: {why}", dashed(name)),
-                (Does::Here(wish), value) => {
+                (Mapping::Nothing, _) => (),
+                (Mapping::Refuse(why), _) => bail!("`{}` is not supported: {why}", dashed(name)),
+                (Mapping::Here(wish), value) => {
                     self.here.entry(wish).or_default().push(value.unwrap_or_default());
                 }
-                (Does::Pass(flag), Some(value)) => self.pass(flag, &value),
-                (Does::Pass(flag), None) if known.takes == Takes::Nothing => {
+                (Mapping::Pass(flag), Some(value)) => self.pass(flag, &value),
+                (Mapping::Pass(flag), None) if known.takes == ValueKind::Nothing => {
                     self.passed.push(flag.into());
                     self.names.push(flag);
                 }
                 // An end of input that is not given is none.
-                (Does::Pass(_), None) => (),
+                (Mapping::Pass(_), None) => (),
             }
         }
         self.words.extend(rest);
@@ -159,7 +159,7 @@ impl Wishes {
         self.names.push(flag);
     }
 
-    fn has(&self, wish: Wish) -> bool {
+    fn has(&self, wish: OptionKey) -> bool {
         self.here.contains_key(&wish)
     }
 
@@ -168,37 +168,37 @@ impl Wishes {
     }
 
     /// Every value that was given, in their order.
-    fn values(&self, wish: Wish) -> &[OsString] {
+    fn values(&self, wish: OptionKey) -> &[OsString] {
         self.here.get(&wish).map_or(&[], Vec::as_slice)
     }
 
     /// The last value that was given.
-    fn value(&self, wish: Wish) -> Option<&OsString> {
+    fn value(&self, wish: OptionKey) -> Option<&OsString> {
         self.values(wish).last()
     }
 
     /// The shell for the jobs.
     fn shell(&self) -> OsString {
-        self.value(Wish::Shell).cloned().unwrap_or_else(profile::shell)
+        self.value(OptionKey::Shell).cloned().unwrap_or_else(profile::shell)
     }
 
     /// What is neither a run nor a semaphore of ours, whatever else is wanted.
     fn check(&mut self) -> Result<()> {
-        for login in self.values(Wish::Login).to_vec() {
+        for login in self.values(OptionKey::Login).to_vec() {
             // This machine, with so many jobs on it if nothing else says how many.
             let here = login.to_str().and_then(|login| login.strip_suffix(':'));
             let jobs = here.map(|here| here.strip_suffix('/').unwrap_or(here));
             match jobs {
                 Some("") => (),
                 Some(jobs) if jobs.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    self.here.entry(Wish::Jobs).or_insert_with(|| vec![jobs.into()]);
+                    self.here.entry(OptionKey::Jobs).or_insert_with(|| vec![jobs.into()]);
                 }
                 _ => {
                     bail!("`--sshlogin {}` is not supported: jobs run on this machine only", login.display())
                 }
             }
         }
-        for text in self.values(Wish::Placeholder) {
+        for text in self.values(OptionKey::Placeholder) {
             if is_perl(text.as_encoded_bytes()) {
                 bail!(
                     "`--rpl {}` is not supported: it is Perl, which is not run here; a name and placeholders are \
@@ -207,7 +207,7 @@ impl Wishes {
                 );
             }
         }
-        let texts = [Wish::TagString, Wish::ColourTagString, Wish::Results];
+        let texts = [OptionKey::TagString, OptionKey::ColourTagString, OptionKey::Results];
         let mut texts = texts.iter().flat_map(|wish| self.values(*wish)).chain(&self.passed);
         texts.try_for_each(without_perl)
     }
@@ -245,5 +245,5 @@ fn is_perl(text: &[u8]) -> bool {
 
 /// Says that something is done otherwise than asked.
 fn note(line: &str) {
-    say(&crate::report::table::escape(line.as_bytes()));
+    message(&crate::report::table::escape(line.as_bytes()));
 }

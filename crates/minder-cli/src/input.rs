@@ -22,11 +22,11 @@ use minder_os::stdio::{StdStream, std_file};
 
 pub(crate) use self::columns::Columns;
 use self::combine::Combined;
-use self::gather::Gathered;
-pub(crate) use self::gather::{Arity, BYTES_MAX, Fill, Line};
-pub(crate) use self::order::{Order, Ordered, mark};
+use self::gather::ArgBatcher;
+pub(crate) use self::gather::{ArgsPerJob, BYTES_MAX, Fill, LineLimit};
+pub(crate) use self::order::{Order, Ordered, fingerprint};
 use self::records::Records;
-use crate::report::say;
+use crate::report::message;
 
 /// Where records come from, and how they are cut.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct InputPlan {
     pub(crate) empty_counts: bool,
     /// Whether all sources are read side by side, the shorter ones again and again.
     pub(crate) link: bool,
-    pub(crate) arity: Arity,
+    pub(crate) arity: ArgsPerJob,
 }
 
 /// One source of records.
@@ -93,19 +93,19 @@ pub(crate) struct Trim {
 pub(crate) enum Record {
     Columns(Vec<OsString>),
     /// A record that cannot be an argument.
-    Unfit(Unfit),
+    Unfit(InvalidArgument),
 }
 
 /// Why a record cannot be an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Unfit {
+pub(crate) enum InvalidArgument {
     /// It has so many bytes.
     TooLong(usize),
     /// It has this byte, which is not UTF-8, where arguments have to be.
     NoText(u8),
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for InvalidArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(len) => write!(f, "a line of {len} bytes; an argument has at most 131,071"),
@@ -120,22 +120,22 @@ impl fmt::Display for Unfit {
 }
 
 /// The arguments of one job.
-pub(crate) type Arguments = Record;
+pub(crate) type JobArgs = Record;
 
 /// An input that was opened: its headers are read, and nothing else.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct ArgumentReader {
     /// The names of the columns, if the input has such.
     pub(crate) names: Vec<OsString>,
     /// Whether reading may block.
     pub(crate) blocks: bool,
-    gathered: Gathered,
+    gathered: ArgBatcher,
     total: Option<u64>,
     /// A regular file of which one record makes a job: its jobs can be counted beforehand.
     countable: Option<(File, u8)>,
 }
 
-impl Opened {
+impl ArgumentReader {
     /// Opens the sources and reads their headers. `slots` share what is shared out among them.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Opened {
             readers.push((records, source.linked));
         }
         let combined = Combined::new(readers, plan.link, plan.empty_counts);
-        let gathered = Gathered::new(combined, plan.arity, slots);
+        let gathered = ArgBatcher::new(combined, plan.arity, slots);
         Ok(Self { names, blocks, gathered, total: lone.flatten(), countable })
     }
 
@@ -175,7 +175,7 @@ impl Opened {
     ///
     /// # Errors
     /// When a source cannot be read any more.
-    pub(crate) fn next(&mut self) -> Result<Option<Arguments>> {
+    pub(crate) fn next(&mut self) -> Result<Option<JobArgs>> {
         self.gathered.next()
     }
 
@@ -185,10 +185,10 @@ impl Opened {
     pub(crate) fn costs(
         &mut self,
         base: usize,
-        cost: gather::Cost,
+        cost: gather::CostFn,
         bytes_max: Option<usize>,
         most: impl FnOnce() -> usize,
-        line: impl FnOnce() -> Option<gather::Line>,
+        line: impl FnOnce() -> Option<gather::LineLimit>,
     ) {
         if self.gathered.counts() {
             self.gathered.costs(base, cost, bytes_max, most(), line());
@@ -273,7 +273,7 @@ fn open_file(path: &Path) -> Result<File> {
 /// StdStream input as a source.
 fn open_stdin() -> Result<File> {
     if std::io::stdin().is_terminal() {
-        say("reading arguments from the terminal, one a line; Ctrl-D ends them");
+        message("reading arguments from the terminal, one a line; Ctrl-D ends them");
     }
     std_file(StdStream::Input).context("cannot read standard input")
 }

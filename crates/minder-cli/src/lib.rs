@@ -25,10 +25,10 @@ use anyhow::anyhow;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use crate::face::Face;
-use crate::flags::habits::{self, Loose};
+use crate::face::Translation;
+use crate::flags::habits::{self, ValueStyle};
 use crate::flags::{Flags, Verb, mistake};
-use crate::plan::Manner;
+use crate::plan::CompatMode;
 use crate::report::table::escape;
 
 /// The smallest stack of the main thread, in bytes. The parser of flags needs 64 KiB of it, and six
@@ -44,22 +44,22 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         )));
     }
     let mut args: Vec<OsString> = args.into_iter().collect();
-    let mut manner = Manner::Own;
+    let mut manner = CompatMode::Own;
     if let Some((called, skipped)) = face::called(&args) {
         match face::take(called, &args[skipped..]) {
-            Ok(Face::Run(words)) => {
-                manner = Manner::Parallel;
+            Ok(Translation::Run(words)) => {
+                manner = CompatMode::Parallel;
                 args = ["minder", "run"].into_iter().map(OsString::from).chain(words).collect();
             }
-            Ok(Face::Verb(words)) => {
+            Ok(Translation::Verb(words)) => {
                 args = std::iter::once("minder".into()).chain(words).collect();
             }
-            Ok(Face::Sem(sem)) => return ended(verbs::sem::run(sem)),
-            Ok(Face::Said(code)) => return code,
+            Ok(Translation::Sem(sem)) => return ended(verbs::sem::run(sem)),
+            Ok(Translation::Said(code)) => return code,
             Err(error) => return ended(Err(error)),
         }
     } else if args.get(1).is_some_and(|verb| verb == "run") {
-        rewrite(&mut args, Loose::Attached);
+        rewrite(&mut args, ValueStyle::Attached);
     }
     let flags = match Flags::try_parse_from(&args) {
         Ok(flags) => flags,
@@ -69,15 +69,15 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Run(flags) => {
             // Before anything is opened: some descriptors are known by their numbers only.
             let inherited = verbs::run::Inherited::find();
-            plan::Plan::new(*flags, &args, manner)
+            plan::RunConfig::new(*flags, &args, manner)
                 .and_then(|(plan, input)| verbs::run::run(plan, input, inherited))
         }
-        Verb::Log(flags) => report::data(|out| verbs::log::run(out, &flags)),
-        Verb::Doctor(flags) => report::data(|out| verbs::doctor::run(out, flags.json)),
+        Verb::Log(flags) => report::with_stdout(|out| verbs::log::run(out, &flags)),
+        Verb::Doctor(flags) => report::with_stdout(|out| verbs::doctor::run(out, flags.json)),
         Verb::Bench(flags) => verbs::bench::run(&flags),
-        Verb::Help(flags) => report::data(|out| verbs::help::run(out, &flags)),
-        Verb::Man(flags) => report::data(|out| verbs::man::run(out, &flags)),
-        Verb::Completions(flags) => report::data(|out| verbs::completions::run(out, &flags)),
+        Verb::Help(flags) => report::with_stdout(|out| verbs::help::run(out, &flags)),
+        Verb::Man(flags) => report::with_stdout(|out| verbs::man::run(out, &flags)),
+        Verb::Completions(flags) => report::with_stdout(|out| verbs::completions::run(out, &flags)),
     })
 }
 
@@ -87,14 +87,14 @@ fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // It may quote what was typed.
-            report::say(&escape(report::explain(&error).as_bytes()));
+            report::message(&escape(report::format_error(&error).as_bytes()));
             ExitCode::from(exit::OTHER)
         }
     }
 }
 
 /// Rewrites the flags of `minder run` so that clap knows them.
-fn rewrite(args: &mut Vec<OsString>, loose: Loose) {
+fn rewrite(args: &mut Vec<OsString>, loose: ValueStyle) {
     if !habits::is_needed(args.get(2..).unwrap_or_default()) {
         return;
     }
@@ -124,7 +124,7 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
         whose = format!("{whose} {}", verb.get_name());
         command = verb;
     }
-    report::say(&format!("{} (see `{whose} --help`)", escape(mistake(error).as_bytes())));
+    report::message(&format!("{} (see `{whose} --help`)", escape(mistake(error).as_bytes())));
     ExitCode::from(exit::OTHER)
 }
 

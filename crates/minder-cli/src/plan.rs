@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use minder::{Command, Descriptors, Kill};
+use minder::{Command, Descriptors, Termination};
 
 mod beside;
 mod control;
@@ -16,15 +16,15 @@ mod input;
 mod pipe;
 mod together;
 
-pub(crate) use self::beside::{Beside, Results, TableForm, place};
+pub(crate) use self::beside::{OutputFiles, Results, TableForm, place};
 pub(crate) use self::control::{Control, Timeout};
-pub(crate) use self::input::{Manner, OrderPlan};
-pub(crate) use self::pipe::{PipePlan, Way};
+pub(crate) use self::input::{CompatMode, OrderConfig};
+pub(crate) use self::pipe::{InputDelivery, PipeConfig};
 use crate::flags::{Colour, Flags, Leak, OutputFlags, RecordFlags, RunFlags, Verb, mistake};
-use crate::input::{Line, Opened};
-use crate::report::Wish;
+use crate::input::{ArgumentReader, LineLimit};
+use crate::report::ProgressOptions;
 use crate::report::colours::When;
-use crate::slots::Slots;
+use crate::slots::JobsSetting;
 use crate::spawn_command::spawn_command;
 use minder_record::event::OsBytes;
 use minder_record::manifest::{InputSource, Manifest};
@@ -41,18 +41,18 @@ const OF_ONE_ATTEMPT: [&str; 5] =
 
 /// Everything that `minder run` has to know.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunConfig {
     pub(crate) template: Template,
     /// How many jobs at once.
-    pub(crate) slots: Slots,
-    pub(crate) order: OrderPlan,
+    pub(crate) slots: JobsSetting,
+    pub(crate) order: OrderConfig,
     /// How many jobs there will be, as the user says.
     pub(crate) total: Option<u64>,
     /// How the input is given out, if jobs read parts of it.
-    pub(crate) pipe: Option<PipePlan>,
+    pub(crate) pipe: Option<PipeConfig>,
     pub(crate) control: Control,
     /// Whether jobs have several records each.
-    pub(crate) gathers: bool,
+    pub(crate) batches_arguments: bool,
     /// Variables that jobs get otherwise than we got them.
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// What jobs get beside their streams; added when they start.
@@ -69,7 +69,7 @@ pub(crate) struct Plan {
     pub(crate) backend: Option<&'static str>,
     pub(crate) guardians: bool,
     /// What a person sees while it runs.
-    pub(crate) wish: Wish,
+    pub(crate) progress: ProgressOptions,
     pub(crate) colours: When,
     /// Whether each job's output has a colour of its own.
     pub(crate) colour_jobs: bool,
@@ -83,22 +83,22 @@ pub(crate) struct Plan {
     /// Whether each command is printed before its output.
     pub(crate) print: bool,
     pub(crate) dry_run: bool,
-    pub(crate) view: View,
+    pub(crate) view: OutputView,
     /// What each line begins with.
     pub(crate) tag: Option<Template>,
     /// Files beside the screen.
-    pub(crate) beside: Beside,
+    pub(crate) files: OutputFiles,
     pub(crate) pty: bool,
     pub(crate) spool: bool,
     /// The most bytes of output in memory.
     pub(crate) buffer: usize,
     pub(crate) tmpdir: Option<PathBuf>,
-    pub(crate) record: RecordPlan,
+    pub(crate) record: RecordConfig,
 }
 
 /// How output is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum OutputView {
     /// Each job when it ends.
     Grouped,
     /// Each job in the order of the input.
@@ -111,7 +111,7 @@ pub(crate) enum View {
 
 /// What to run of a run that was begun before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ResumeMode {
     /// What had not ended.
     Rest,
     /// What had not ended, and what had failed.
@@ -122,7 +122,7 @@ pub(crate) enum Mode {
 
 /// What is recorded, and what an earlier record is for.
 #[derive(Debug)]
-pub(crate) struct RecordPlan {
+pub(crate) struct RecordConfig {
     /// Whether there is to be one.
     pub(crate) keep: bool,
     pub(crate) sync: bool,
@@ -131,7 +131,7 @@ pub(crate) struct RecordPlan {
     /// Whether a joblog that is there is gone on with in any case.
     pub(crate) joblog_append: bool,
     /// What to run, if not all.
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ResumeMode>,
     /// Whether jobs whose kept output is lost count as shown.
     pub(crate) skip_lost: bool,
     /// The folder of the run that is taken up again.
@@ -143,15 +143,15 @@ pub(crate) struct RecordPlan {
     pub(crate) cwd: PathBuf,
     pub(crate) words: Vec<OsString>,
     /// What stands behind the command: separators and arguments.
-    pub(crate) behind: Vec<OsString>,
+    pub(crate) trailing: Vec<OsString>,
     /// Files of arguments, and whether standard input is read.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) stdin: bool,
     pub(crate) typed: Vec<OsString>,
 }
 
-impl RecordPlan {
-    fn new(flags: RecordFlags, mode: Option<Mode>) -> Result<Self> {
+impl RecordConfig {
+    fn new(flags: RecordFlags, mode: Option<ResumeMode>) -> Result<Self> {
         if flags.joblog.as_ref().is_some_and(|path| path.as_os_str() == "-") {
             bail!("--joblog `-`: a joblog is a file, not standard output (./- is a file of that name)");
         }
@@ -167,7 +167,7 @@ impl RecordPlan {
             by_joblog: mode.is_some(),
             cwd: std::env::current_dir().context("this folder is gone")?,
             words: Vec::new(),
-            behind: Vec::new(),
+            trailing: Vec::new(),
             files: Vec::new(),
             stdin: false,
             typed: Vec::new(),
@@ -175,10 +175,14 @@ impl RecordPlan {
     }
 }
 
-impl Plan {
+impl RunConfig {
     /// Makes the plan, and opens the input, whose first lines may name its columns. `args` are the
     /// arguments of minder itself, of which the flags were read.
-    pub(crate) fn new(flags: RunFlags, args: &[OsString], manner: Manner) -> Result<(Self, Opened)> {
+    pub(crate) fn new(
+        flags: RunFlags,
+        args: &[OsString],
+        manner: CompatMode,
+    ) -> Result<(Self, ArgumentReader)> {
         let typed = typed_flags(args, flags.words.len());
         match mode(&flags) {
             Some(mode) if flags.record.joblog.is_none() => Self::take_up(&flags, &typed, mode, manner),
@@ -207,7 +211,12 @@ impl Plan {
 
     /// Plans a run that is known by its id alone: its flags come from its record, and those that
     /// were typed now after them.
-    fn take_up(flags: &RunFlags, typed: &[OsString], mode: Mode, manner: Manner) -> Result<(Self, Opened)> {
+    fn take_up(
+        flags: &RunFlags,
+        typed: &[OsString],
+        mode: ResumeMode,
+        manner: CompatMode,
+    ) -> Result<(Self, ArgumentReader)> {
         let Some(id) = flags.words.first().filter(|_| flags.words.len() == 1).and_then(|word| word.to_str())
         else {
             bail!(
@@ -248,7 +257,7 @@ impl Plan {
         })?;
         let Verb::Run(all) = all.verb else { bail!("the manifest of run {id} is damaged") };
         // It goes on in the manner in which it was begun.
-        let manner = if all.parallel_env { Manner::Parallel } else { manner };
+        let manner = if all.parallel_env { CompatMode::Parallel } else { manner };
         let cwd = PathBuf::from(manifest.cwd.to_os());
         std::env::set_current_dir(&cwd)
             .with_context(|| format!("cannot enter the folder of run {id}, `{}`", cwd.display()))?;
@@ -265,29 +274,30 @@ impl Plan {
     fn build(
         flags: RunFlags,
         typed: Vec<OsString>,
-        mode: Option<Mode>,
-        manner: Manner,
+        mode: Option<ResumeMode>,
+        manner: CompatMode,
         stdin: Option<PathBuf>,
-    ) -> Result<(Self, Opened)> {
+    ) -> Result<(Self, ArgumentReader)> {
         together::check(&flags)?;
         // One job has the terminal at a time.
         let usual = OsStr::new(if flags.control.tty { "1" } else { "100%" });
-        let slots = Slots::parse(flags.jobs.as_deref().unwrap_or(usual))?;
-        let read = input::Read::new(&flags, manner, stdin)?;
+        let slots = JobsSetting::parse(flags.jobs.as_deref().unwrap_or(usual))?;
+        let read = input::ParsedCommandLine::new(&flags, manner, stdin)?;
         let has_values = !read.plan.sources.is_empty();
         let runs_values = flags.script || read.words.is_empty();
-        let pipe = PipePlan::new(&flags, read.parts, has_values, runs_values, mode.is_some())?;
-        let order = OrderPlan::new(&flags.input, new_seed);
+        let pipe = PipeConfig::new(&flags, read.parts, has_values, runs_values, mode.is_some())?;
+        let order = OrderConfig::new(&flags.input, new_seed);
         let typed = with_seed(typed, order, flags.input.seed);
-        let mut opened = Opened::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
+        let mut opened = ArgumentReader::open(read.plan, slots.now()?.unwrap_or(usize::MAX))?;
         let options = input::options(&flags, manner, &opened.names, &read.words)?;
-        let lines = flags.script || (manner == Manner::Parallel && read.words.is_empty() && pipe.is_none());
+        let lines =
+            flags.script || (manner == CompatMode::Parallel && read.words.is_empty() && pipe.is_none());
         let template = match lines {
             true => Template::script(options.shell.as_deref()),
             false => Template::parse(&read.words, &options)?,
         };
         let control = Control::new(&flags, &options)?;
-        let beside = Beside::new(&flags, &options, manner, read.width, &opened.names)?;
+        let beside = OutputFiles::new(&flags, &options, manner, read.width, &opened.names)?;
         let lengths = template.lengths();
         let cost = Box::new(move |argument: &OsStr| lengths.cost(argument));
         let line = || line(&template, control.folder.as_ref());
@@ -300,7 +310,7 @@ impl Plan {
             slots,
             order,
             total: input.total_jobs,
-            gathers,
+            batches_arguments: gathers,
             pipe,
             control,
             environment: Vec::new(),
@@ -313,7 +323,7 @@ impl Plan {
             // An empty variable is one that is not set.
             backend: backend.filter(|name| !name.is_empty()).map(known_backend).transpose()?,
             guardians: !no_guard,
-            wish: Wish { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
+            progress: ProgressOptions { bar: eyes.bar, eta: eyes.eta, jobs: eyes.progress },
             colours: colours(eyes.color),
             colour_jobs: eyes.color == Some(Colour::Jobs) && !beside.is_shown(),
             colour_lines: output.line_buffer || eyes.color_lines,
@@ -322,20 +332,20 @@ impl Plan {
             verbose: eyes.verbose,
             print: eyes.print,
             dry_run: record.dry_run,
-            view: if flags_tty { View::Straight } else { view(&output, &beside) },
+            view: if flags_tty { OutputView::Straight } else { view(&output, &beside) },
             tag: tag(&output, &beside, &options),
-            beside,
+            files: beside,
             pty: output.pty,
             spool: output.spool,
             buffer: output.buffer,
             tmpdir: output.tmpdir.map(std::path::absolute).transpose()?,
-            record: RecordPlan {
+            record: RecordConfig {
                 words: read.words,
-                behind: read.behind,
+                trailing: read.behind,
                 files: read.files,
                 stdin: read.stdin,
                 typed,
-                ..RecordPlan::new(record, mode)?
+                ..RecordConfig::new(record, mode)?
             },
         };
         Ok((plan, opened))
@@ -343,7 +353,7 @@ impl Plan {
 }
 
 /// What the system takes of this command's line, if programs get one.
-fn line(template: &Template, folder: Option<&Template>) -> Option<Line> {
+fn line(template: &Template, folder: Option<&Template>) -> Option<LineLimit> {
     // Where each job has its own, the line has the bounds of a program.
     let mut command =
         Command::new(template.program().unwrap_or_else(|| minder_os::system_paths::system_shell().into()));
@@ -353,17 +363,17 @@ fn line(template: &Template, folder: Option<&Template>) -> Option<Line> {
     {
         command.current_dir(folder);
     }
-    let line = minder::os::Line::of(&command)?;
+    let line = minder::os::CommandLineLimit::of(&command)?;
     let template = template.clone();
-    let units_max = line.units_max();
+    let units_max = line.max_units();
     let takes = move |columns: &[OsString]| {
         let number = u64::from(LONG_NUMBER);
         let (slot, total, slots) = (LONG_NUMBER, Some(number), Some(LONG_NUMBER));
         let job = Job { columns, number, slot, total, slots };
         // What is wrong with it otherwise is told when the job is to start.
-        template.invocation(&job).map_or(true, |invocation| line.takes(&spawn_command(&invocation)))
+        template.invocation(&job).map_or(true, |invocation| line.fits(&spawn_command(&invocation)))
     };
-    Some(Line { units_max, takes: Box::new(takes) })
+    Some(LineLimit { units_max, takes: Box::new(takes) })
 }
 
 /// A number of a job that is as long as any.
@@ -394,7 +404,7 @@ fn stdin_of(manifest: &Manifest, id: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-impl Plan {
+impl RunConfig {
     /// Whether a job that runs may be ended to run again later.
     pub(crate) fn may_put_back(&self) -> bool {
         self.control.conditions.memfree.is_some() || self.control.conditions.limit.is_some()
@@ -418,12 +428,12 @@ impl Plan {
 
     /// Whether a job may be seen as it writes.
     pub(crate) fn may_be_live(&self) -> bool {
-        !self.spool && self.beside.table().is_none()
+        !self.spool && self.files.table().is_none()
     }
 
     /// How a job is ended.
-    pub(crate) fn kill(&self) -> Kill {
-        self.control.kill.unwrap_or(Kill::after(self.grace))
+    pub(crate) fn kill(&self) -> Termination {
+        self.control.kill.unwrap_or(Termination::graceful(self.grace))
     }
 }
 
@@ -435,30 +445,30 @@ fn colours(flag: Option<Colour>) -> When {
     }
 }
 
-fn view(output: &OutputFlags, beside: &Beside) -> View {
+fn view(output: &OutputFlags, beside: &OutputFiles) -> OutputView {
     match output {
-        OutputFlags { keep_order: true, .. } => View::Ordered,
+        OutputFlags { keep_order: true, .. } => OutputView::Ordered,
         // A row of a table is whole.
-        OutputFlags { line_buffer: true, .. } if beside.table().is_none() => View::Lines,
-        OutputFlags { ungroup: true, .. } => View::Straight,
-        _ => View::Grouped,
+        OutputFlags { line_buffer: true, .. } if beside.table().is_none() => OutputView::Lines,
+        OutputFlags { ungroup: true, .. } => OutputView::Straight,
+        _ => OutputView::Grouped,
     }
 }
 
 /// What each line begins with. Lines of a table are no lines of a job.
-fn tag(output: &OutputFlags, beside: &Beside, options: &Options) -> Option<Template> {
+fn tag(output: &OutputFlags, beside: &OutputFiles, options: &Options) -> Option<Template> {
     // An empty text is none, without the tab.
     let text = output.tagstring.clone().filter(|text| !text.is_empty());
     let text = text.or_else(|| output.tag.then(|| "{}".into()));
     text.filter(|_| beside.table().is_none()).map(|text| Template::text(&text, options))
 }
 
-fn mode(flags: &RunFlags) -> Option<Mode> {
+fn mode(flags: &RunFlags) -> Option<ResumeMode> {
     let record = &flags.record;
     match (record.resume, record.resume_failed, record.retry_failed) {
-        (true, ..) => Some(Mode::Rest),
-        (_, true, _) => Some(Mode::RestAndFailed),
-        (.., true) => Some(Mode::Failed),
+        (true, ..) => Some(ResumeMode::Rest),
+        (_, true, _) => Some(ResumeMode::RestAndFailed),
+        (.., true) => Some(ResumeMode::Failed),
         _ => None,
     }
 }
@@ -475,8 +485,8 @@ fn typed_flags(args: &[OsString], words: usize) -> Vec<OsString> {
 
 /// The flags of the record, with what a random order is drawn from: a run that is taken up again
 /// has the same.
-fn with_seed(mut typed: Vec<OsString>, order: OrderPlan, given: Option<u64>) -> Vec<OsString> {
-    if let (OrderPlan::Random(seed), None) = (order, given) {
+fn with_seed(mut typed: Vec<OsString>, order: OrderConfig, given: Option<u64>) -> Vec<OsString> {
+    if let (OrderConfig::Random(seed), None) = (order, given) {
         typed.push(format!("--seed={seed}").into());
     }
     typed

@@ -4,8 +4,8 @@
 //! (as many as possible), or the path of a file that holds one of these and may change while the
 //! run goes on.
 //!
-//! A run asks [`Slots::now`] at its start, and again when a job has ended. The file is read at most
-//! once a second.
+//! A run asks [`JobsSetting::now`] at its start, and again when a job has ended. The file is read
+//! at most once a second.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::report::{count, reason};
+use crate::report::{count, os_error_text};
 
 /// How often the file is read at most.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 4096;
 
 /// A number, by itself or by the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Amount {
+pub(crate) enum JobsSpec {
     /// This many; 0 for as many as possible.
     Count(usize),
     /// Hundredths of the processors.
@@ -35,7 +35,7 @@ pub(crate) enum Amount {
     Fewer(usize),
 }
 
-impl Amount {
+impl JobsSpec {
     /// Reads it; `None` for what is none.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let number = |digits: &str| {
@@ -70,7 +70,7 @@ pub(crate) fn processors() -> usize {
 
 /// What `-j` asks for.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct JobsSetting {
     processors: usize,
     file: Option<File>,
     state: Mutex<State>,
@@ -85,13 +85,13 @@ struct File {
 
 #[derive(Debug)]
 struct State {
-    amount: Amount,
+    amount: JobsSpec,
     looked: Instant,
     /// Whether the file could not be used, and somebody was told.
     odd: bool,
 }
 
-impl Slots {
+impl JobsSetting {
     /// Reads what stands behind `-j`, and the file that it may name.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Slots {
 
     fn parse_on(text: &OsStr, processors: usize, now: Instant) -> Result<Self> {
         // What a command wrote may end with a newline.
-        if let Some(amount) = text.to_str().and_then(|text| Amount::parse(text.trim_ascii())) {
+        if let Some(amount) = text.to_str().and_then(|text| JobsSpec::parse(text.trim_ascii())) {
             return Ok(Self {
                 processors,
                 file: None,
@@ -118,7 +118,7 @@ impl Slots {
                     path.display()
                 )
             }
-            Err(error) => bail!("-j: cannot read `{}`: {}", path.display(), reason(&error)),
+            Err(error) => bail!("-j: cannot read `{}`: {}", path.display(), os_error_text(&error)),
         };
         let file = File { again: path.is_file(), path };
         Ok(Self { processors, file: Some(file), state: State { amount, looked: now, odd: false }.into() })
@@ -146,7 +146,7 @@ impl Slots {
         {
             state.looked = now;
             let content = read(path).map_err(|error| {
-                anyhow!("-j: cannot read `{}` any more: {}", path.display(), reason(&error))
+                anyhow!("-j: cannot read `{}` any more: {}", path.display(), os_error_text(&error))
             });
             match content.and_then(|content| amount_in(path, &content)) {
                 Ok(amount) => (state.amount, state.odd) = (amount, false),
@@ -167,10 +167,10 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-fn amount_in(path: &Path, content: &[u8]) -> Result<Amount> {
+fn amount_in(path: &Path, content: &[u8]) -> Result<JobsSpec> {
     let text = String::from_utf8_lossy(content);
     let text = text.trim();
-    Amount::parse(text).ok_or_else(|| {
+    JobsSpec::parse(text).ok_or_else(|| {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(20).collect();
         anyhow!("-j: `{}` holds `{shown}`, which is no number of jobs (8, 150%, +2, -1 or 0)", path.display())
     })
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn on_four(text: &str) -> Option<usize> {
-        Amount::parse(text).map(|amount| amount.of(4))
+        JobsSpec::parse(text).map(|amount| amount.of(4))
     }
 
     #[test]
@@ -224,16 +224,16 @@ mod tests {
 
     #[test]
     fn what_is_neither_number_nor_file_is_one_line() {
-        let error = Slots::parse(OsStr::new("procs")).expect_err("no such file");
+        let error = JobsSetting::parse(OsStr::new("procs")).expect_err("no such file");
         assert_eq!(
             error.to_string(),
             "-j: `procs` is no number (8, 150%, +2, -1 or 0) and no file that holds one"
         );
         let folder = tempfile::tempdir().expect("a folder");
-        assert!(Slots::parse(folder.path().as_os_str()).is_err());
+        assert!(JobsSetting::parse(folder.path().as_os_str()).is_err());
         let path = folder.path().join("procs");
         std::fs::write(&path, "many\n").expect("a file");
-        let error = Slots::parse(path.as_os_str()).expect_err("no number").to_string();
+        let error = JobsSetting::parse(path.as_os_str()).expect_err("no number").to_string();
         assert!(error.contains("holds `many`"), "{error}");
     }
 
@@ -244,7 +244,7 @@ mod tests {
         let write = |text: &str| std::fs::write(&path, text).expect("a file");
         write(" 3\n");
         let start = Instant::now();
-        let slots = Slots::parse_on(path.as_os_str(), 4, start).expect("a number");
+        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");
         let at = |ms| slots.at(start + Duration::from_millis(ms));
         assert!(slots.may_change());
         assert_eq!(at(0).expect("a number"), Some(3));
@@ -262,7 +262,7 @@ mod tests {
         let path = folder.path().join("procs");
         std::fs::write(&path, "3").expect("a file");
         let start = Instant::now();
-        let slots = Slots::parse_on(path.as_os_str(), 4, start).expect("a number");
+        let slots = JobsSetting::parse_on(path.as_os_str(), 4, start).expect("a number");
         let at = |seconds| slots.at(start + Duration::from_secs(seconds));
         std::fs::write(&path, "").expect("a file");
         assert!(at(1).is_err());

@@ -109,7 +109,8 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest under another name and renames it, so that a reader never sees a part of it.
+    /// Writes the manifest under another name and renames it, so that a reader never sees a part of
+    /// it.
     pub(crate) fn write(&self, folder: &Path, sync: bool) -> io::Result<()> {
         let unfinished = folder.join(UNFINISHED);
         let mut file = minder_os::files::create_private_file(&unfinished)?;

@@ -354,7 +354,8 @@ pub fn is_alive(folder: &Path) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes the lock of a run. Returns `None` if another process has it. The file is created if it is missing.
+/// Takes the lock of a run. Returns `None` if another process has it. The file is created if it is
+/// missing.
 pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(LOCK);
     let file = match create_private_file(&path) {

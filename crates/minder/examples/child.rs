@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{Command, Kill, Stdio};
+use minder::{Command, Stdio, Termination};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("kid") {
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(waited >= patience);
 
     // The whole group of processes dies, not only the one that we know.
-    child.kill(Kill::NOW)?;
+    child.kill(Termination::IMMEDIATE)?;
     let exit = child.wait()?;
     assert!(!exit.status.success(), "it was killed, and says {}", exit.status);
     drop(input);

@@ -5,35 +5,37 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use minder::exec::{Crew, Launch, Outputs, Rules, Start, Supply, Verdict, Worker};
-use minder::{ChildSet, Command, Error, Event, Kill, Limits, Outcome, SpawnOptions, Stdio};
+use minder::jobs::{
+    Attempt, ChildControl, JobHandler, JobPool, JobResult, NextJob, SchedulerConfig, SpawnRequest,
+};
+use minder::{ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination};
 
 const JOBS: u64 = 30;
 
 /// One loop's view: where jobs come from, what a job is, and what becomes of it.
 struct Numbers<'a>(&'a AtomicU64);
 
-impl Worker for Numbers<'_> {
+impl JobHandler for Numbers<'_> {
     type Job = u64;
 
-    fn supply(&mut self) -> Supply<u64> {
+    fn next_job(&mut self) -> NextJob<u64> {
         let job = self.0.fetch_add(1, Ordering::Relaxed);
-        if job < JOBS { Supply::Job(job) } else { Supply::End }
+        if job < JOBS { NextJob::Ready(job) } else { NextJob::Exhausted }
     }
-    fn launch(&mut self, _start: Start, job: &u64) -> Result<Launch, Verdict> {
-        let mut command = Command::new(std::env::current_exe().map_err(|_| Verdict::FailedForGood)?);
+    fn prepare(&mut self, _start: Attempt, job: &u64) -> Result<SpawnRequest, JobResult> {
+        let mut command = Command::new(std::env::current_exe().map_err(|_| JobResult::PermanentFailure)?);
         command.arg(job.to_string()).stdin(Stdio::Null);
-        Ok(Launch { command, options: SpawnOptions::default() })
+        Ok(SpawnRequest { command, options: SpawnOptions::default() })
     }
-    fn event(&mut self, _: Start, _: &u64, _: Event, _: &mut Outputs<'_>) -> Option<Kill> {
+    fn event(&mut self, _: Attempt, _: &u64, _: Event, _: &mut ChildControl<'_>) -> Option<Termination> {
         None
     }
-    fn done(&mut self, _start: Start, job: &u64, outcome: Outcome) -> Verdict {
+    fn finished(&mut self, _start: Attempt, job: &u64, outcome: Outcome) -> JobResult {
         let right = outcome.exit.status.code() == Some((job % 3) as i32);
-        if right { Verdict::Succeeded } else { Verdict::Failed }
+        if right { JobResult::Success } else { JobResult::Failure }
     }
-    fn refused(&mut self, _start: Start, _job: &u64, _error: Error) -> Verdict {
-        Verdict::Failed
+    fn spawn_failed(&mut self, _start: Attempt, _job: &u64, _error: Error) -> JobResult {
+        JobResult::Failure
     }
 }
 
@@ -41,10 +43,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(number) = std::env::args().nth(1) {
         std::process::exit((number.parse::<u64>()? % 3) as i32);
     }
-    let mut rules = Rules::default();
-    rules.degree = 6;
-    let (crew, next) = (Crew::new(rules, Duration::from_secs(5)), AtomicU64::new(0));
-    let drive = |place| crew.drive(&mut ChildSet::new(Limits::default())?, place, 2, &mut Numbers(&next));
+    let mut rules = SchedulerConfig::default();
+    rules.max_running = 6;
+    let (crew, next) = (JobPool::new(rules, Duration::from_secs(5)), AtomicU64::new(0));
+    let drive = |place| {
+        crew.run_worker(&mut ChildSet::new(ChildSetConfig::default())?, place, 2, &mut Numbers(&next))
+    };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| drive(1));
         drive(0).and(other.join().expect("a loop that does not panic"))

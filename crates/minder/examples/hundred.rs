@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, io::Write, process::ExitCode};
 
-use minder::{ChildSet, Command, Event, Limits, SpawnOptions, Stdio, Stream};
+use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Stream};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -29,7 +29,7 @@ fn child(number: u32) -> Result<ExitCode, Failure> {
 
 fn parent(count: u32) -> Result<ExitCode, Failure> {
     let (mut numbers, mut heard) = (HashMap::new(), HashMap::new());
-    let mut set = ChildSet::new(Limits::default())?;
+    let mut set = ChildSet::new(ChildSetConfig::default())?;
     for number in 0..count {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["child", &number.to_string()]);

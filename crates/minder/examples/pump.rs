@@ -5,7 +5,9 @@
 
 use std::io::{BufRead, Write};
 
-use minder::{Command, Event, Events, Interest, Limits, Poller, Pump, SpawnOptions, Stdio, Token};
+use minder::{
+    BackgroundSet, ChildSetConfig, Command, Event, Events, Interest, Poller, SpawnOptions, Stdio, Token,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("kid") {
@@ -14,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let pump = Pump::start(Limits::default())?;
+    let pump = BackgroundSet::start(ChildSetConfig::default())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("kid").stdin(Stdio::Piped).stdout(Stdio::Piped);
     let child = pump.spawn(&command, SpawnOptions::default())?;
@@ -25,13 +27,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A host has a loop of its own, and watches the pump's descriptor there. This poller stands for it.
     let (host, mut events, mut text) = (Poller::new()?, Vec::new(), Vec::new());
-    if host.add(&pump.news(), Token(0), Interest::READABLE).is_err() {
+    if host.add(&pump.poll_handle(), Token(0), Interest::READABLE).is_err() {
         println!("pump: the poller watches no handles of others here; this example needs Unix");
         return Ok(());
     }
     while pump.children() > 0 {
         host.wait(&mut Events::new(), None)?;
-        pump.take(&mut events, 1 << 20);
+        pump.drain_events(&mut events, 1 << 20);
         for event in events.drain(..) {
             match event {
                 Event::Output(_, _, bytes) => text.extend_from_slice(&bytes),
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    host.delete(&pump.news())?;
+    host.delete(&pump.poll_handle())?;
     pump.stop(std::time::Duration::ZERO)?;
     assert_eq!(text, b"LOUD\nAND CLEAR\n");
 

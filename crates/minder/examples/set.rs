@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use minder::{ChildSet, Command, Event, Limits, SpawnOptions, Stdio, Token};
+use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio, Token};
 
 const CHILDREN: usize = 20;
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("I am number {number}");
         return Ok(());
     }
-    let mut set = ChildSet::new(Limits::default())?;
+    let mut set = ChildSet::new(ChildSetConfig::default())?;
     let mut texts: HashMap<Token, Vec<u8>> = HashMap::new();
     for number in 0..CHILDREN {
         let mut command = Command::new(std::env::current_exe()?);

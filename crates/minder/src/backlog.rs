@@ -16,17 +16,20 @@ const CROWDED: u64 = 4;
 /// [`SpawnOptions::rank`](crate::SpawnOptions::rank), until they end. The others block when their
 /// pipes are full. So no more waits in files than has to:
 ///
-/// - How many are read is at least [`Limits::readers_min`](crate::Limits::readers_min), and more
-///   where that brings more bytes. While one is silent for 50 ms, the next is read as well.
+/// - How many are read is at least
+///   [`ChildSetConfig::min_readers`](crate::ChildSetConfig::min_readers), and more where that
+///   brings more bytes. While one is silent for 50 ms, the next is read as well.
 /// - A child whose output fits into memory is never held. Nor is one that writes less than 64 KiB a
 ///   second, that exited, that is being killed, or whose output is handed over as it comes.
 /// - Children that are held are read a little all the time, each in turn, so that none waits for
 ///   ever: a sixteenth of what the others are, and a piece of 64 KiB every 50 ms.
 /// - Above four times the bound, while output of a live child
-///   ([`Delivery::Live`](crate::Delivery::Live)) moves, no other child is read more than this.
+///   ([`OutputMode::Stream`](crate::OutputMode::Stream)) moves, no other child is read more than
+///   this.
 ///
 /// Sets whose output goes to one place share one backlog. Bytes count from when they are written to
-/// a file until the file, or the [`Spilled`](crate::Spilled) that the caller was given, is dropped.
+/// a file until the file, or the [`Spilled`](crate::SpillFile) that the caller was given, is
+/// dropped.
 #[derive(Debug)]
 pub struct Backlog {
     even_max: u64,

@@ -4,11 +4,11 @@ use std::fmt;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use crate::event::Exit;
+use crate::event::ExitInfo;
+use crate::poller::Source;
+use crate::sys::process_tree::{SIGNAL_MAX, Tree, TreeSignal};
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
-use crate::sys::tree::{Blow, SIGNAL_MAX, Tree};
-use crate::wait::Source;
 use crate::{Error, ErrorKind, Result};
 
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
@@ -54,9 +54,9 @@ pub struct Child {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub struct Kill {
+pub struct Termination {
     /// The first `len` of them are to be taken; the others are alike.
-    steps: [Step; Kill::STEPS_MAX],
+    steps: [Step; Termination::STEPS_MAX],
     len: usize,
 }
 
@@ -72,11 +72,11 @@ const TERM: i32 = 15;
 /// No step.
 const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
 
-impl Kill {
+impl Termination {
     /// At once: `SIGSTOP`, then `SIGKILL`; on Windows the end of the job object, with code 1.
-    pub const NOW: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
+    pub const IMMEDIATE: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
 
-    /// The most signals of a [`sequence`](Self::sequence).
+    /// The most signals of a [`sequence`](Self::signals).
     pub const STEPS_MAX: usize = 8;
 
     /// Asks first (`SIGTERM`, then `SIGCONT` for those that are stopped) and insists after `grace`.
@@ -86,35 +86,35 @@ impl Kill {
     /// asked, and the caller insists.
     ///
     /// - Windows: there is nothing to ask a process with; it is killed at once.
-    pub const fn after(grace: Duration) -> Self {
-        let mut how = Self::NOW;
+    pub const fn graceful(grace: Duration) -> Self {
+        let mut how = Self::IMMEDIATE;
         how.steps[0] = Step { signal: TERM, pause: grace };
         how.len = 1;
         how
     }
 
     /// Sends each of these signals, by its number, and waits so long for the tree to end; then
-    /// insists as [`NOW`](Self::NOW) does, whatever the last signal was. Without signals it is
-    /// `NOW`.
+    /// insists as [`NOW`](Self::IMMEDIATE) does, whatever the last signal was. Without signals it
+    /// is `NOW`.
     ///
     /// `SIGCONT` follows each signal, so that those that are stopped take it, but for a signal that
     /// stops. A pause may last some milliseconds longer, and is never shorter. A lone [`Child`]
     /// is sent the first signal only.
     ///
-    /// - Windows: as [`after`](Self::after), killed at once.
+    /// - Windows: as [`after`](Self::graceful), killed at once.
     ///
     /// # Errors
     /// `InvalidInput` for more than [`STEPS_MAX`](Self::STEPS_MAX) signals, and for a number that
     /// is no signal here.
-    pub fn sequence(signals: &[(i32, Duration)]) -> Result<Self> {
-        let invalid = |why| Err(Error::own(ErrorKind::InvalidInput, "make a sequence of signals", why));
+    pub fn signals(signals: &[(i32, Duration)]) -> Result<Self> {
+        let invalid = |why| Err(Error::of_kind(ErrorKind::InvalidInput, "make a sequence of signals", why));
         if signals.len() > Self::STEPS_MAX {
             return invalid("it has more than 8");
         }
         if signals.iter().any(|(signal, _)| !(1..=SIGNAL_MAX).contains(signal)) {
             return invalid("one of the numbers is no signal of this system");
         }
-        let mut how = Self::NOW;
+        let mut how = Self::IMMEDIATE;
         for (step, &(signal, pause)) in how.steps.iter_mut().zip(signals) {
             *step = Step { signal, pause };
         }
@@ -128,12 +128,12 @@ impl Kill {
     }
 
     /// What comes first.
-    pub(crate) fn first(&self) -> Blow {
-        self.steps().first().map_or(Blow::Insist, |step| Blow::Signal(step.signal))
+    pub(crate) fn first(&self) -> TreeSignal {
+        self.steps().first().map_or(TreeSignal::Kill, |step| TreeSignal::Signal(step.signal))
     }
 }
 
-impl fmt::Debug for Kill {
+impl fmt::Debug for Termination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kill").field("steps", &self.steps()).finish()
     }
@@ -185,9 +185,11 @@ impl Child {
     ///
     /// # Errors
     /// Only those of a system call that should not fail.
-    pub fn try_wait(&mut self) -> Result<Option<Exit>> {
-        let exit =
-            self.process.peek().map_err(|error| Error::new("wait for", error).on(self.id().to_string()))?;
+    pub fn try_wait(&mut self) -> Result<Option<ExitInfo>> {
+        let exit = self
+            .process
+            .peek()
+            .map_err(|error| Error::new("wait for", error).with_subject(self.id().to_string()))?;
         if exit.is_some() {
             self.process.reap();
         }
@@ -199,12 +201,12 @@ impl Child {
     ///
     /// # Errors
     /// Only those of a system call that should not fail. A child that somebody else reaped has
-    /// [`Status::Unknown`](crate::Status::Unknown), where the system did not keep its status.
-    pub fn wait(&mut self) -> Result<Exit> {
+    /// [`Status::Unknown`](crate::ExitStatus::Unknown), where the system did not keep its status.
+    pub fn wait(&mut self) -> Result<ExitInfo> {
         drop(self.stdin.take());
         match self.wait_until(None)? {
             Some(exit) => Ok(exit),
-            None => Err(Error::own(ErrorKind::Other, "wait for", "the wait ended without a deadline")),
+            None => Err(Error::of_kind(ErrorKind::Other, "wait for", "the wait ended without a deadline")),
         }
     }
 
@@ -212,7 +214,7 @@ impl Child {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Option<Exit>> {
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Option<ExitInfo>> {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
@@ -220,35 +222,35 @@ impl Child {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn wait_deadline(&mut self, deadline: Instant) -> Result<Option<Exit>> {
+    pub fn wait_deadline(&mut self, deadline: Instant) -> Result<Option<ExitInfo>> {
         self.wait_until(Some(deadline))
     }
 
-    fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Option<Exit>> {
+    fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Option<ExitInfo>> {
         let exit = self
             .process
             .wait(deadline)
-            .map_err(|error| Error::new("wait for", error).on(self.id().to_string()))?;
+            .map_err(|error| Error::new("wait for", error).with_subject(self.id().to_string()))?;
         if exit.is_some() {
             self.process.reap();
         }
         Ok(exit)
     }
 
-    /// Kills the child and what it started, or asks it to end: see [`Kill`]. Without effect once it
-    /// was reaped.
+    /// Kills the child and what it started, or asks it to end: see [`Termination`]. Without effect
+    /// once it was reaped.
     ///
     /// # Errors
     /// `PermissionDenied` for a child that became another user's.
-    pub fn kill(&mut self, how: Kill) -> Result<()> {
+    pub fn kill(&mut self, how: Termination) -> Result<()> {
         self.process.check();
         if self.process.reaped() {
             return Ok(());
         }
         let id = self.id();
         self.tree
-            .strike(&self.process, how.first())
-            .map_err(|error| Error::new("kill", error).on(id.to_string()))
+            .signal_all(&self.process, how.first())
+            .map_err(|error| Error::new("kill", error).with_subject(id.to_string()))
     }
 }
 

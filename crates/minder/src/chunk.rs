@@ -10,19 +10,20 @@ const POOL_MAX: usize = 16;
 
 /// Bytes that a child wrote, owned by whoever holds the chunk.
 ///
-/// The memory counts against [`Limits::bytes_max`](crate::Limits::bytes_max) until the chunk is
-/// dropped: a caller that keeps chunks keeps the room that children wait for.
+/// The memory counts against
+/// [`ChildSetConfig::max_buffered_bytes`](crate::ChildSetConfig::max_buffered_bytes) until the
+/// chunk is dropped: a caller that keeps chunks keeps the room that children wait for.
 pub struct Chunk {
     bytes: Vec<u8>,
     charged: usize,
     /// Whether it counts in its child's share; it counts in the whole anyway.
     in_share: bool,
-    account: Option<Arc<Account>>,
+    account: Option<Arc<MemoryQuota>>,
 }
 
 impl Chunk {
     /// Wraps bytes and charges them to `account`, for as long as the chunk lives.
-    pub(crate) fn new(bytes: Vec<u8>, account: &Arc<Account>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, account: &Arc<MemoryQuota>) -> Self {
         let charged = bytes.capacity();
         account.charge(charged, true);
         Self { bytes, charged, in_share: true, account: Some(Arc::clone(account)) }
@@ -40,7 +41,7 @@ impl Chunk {
     /// Appends the bytes of `other`: in the memory that is there, else in more of it, up to `max`
     /// bytes, as far as the account has room. Gives `other` back when it must stay a chunk of
     /// its own.
-    pub(crate) fn absorb(&mut self, other: Chunk, max: usize) -> Option<Chunk> {
+    pub(crate) fn try_append(&mut self, other: Chunk, max: usize) -> Option<Chunk> {
         if self.extend_within(&other) {
             return None;
         }
@@ -62,7 +63,7 @@ impl Chunk {
 
     /// Counts the chunk in its child's share, or no longer: whoever takes it off bounds that
     /// child's chunks himself.
-    pub(crate) fn count_in_share(&mut self, yes: bool) {
+    pub(crate) fn set_counted(&mut self, yes: bool) {
         if let Some(account) = self.account.as_ref().filter(|_| self.in_share != yes) {
             match yes {
                 true => account.used.fetch_add(self.charged, Ordering::SeqCst),
@@ -107,7 +108,7 @@ impl Drop for Chunk {
 }
 
 /// The memory of one set: what all chunks together may hold.
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     used: AtomicUsize,
     max: usize,
     buffer_size: usize,
@@ -117,13 +118,13 @@ pub(crate) struct Budget {
     on_room: Box<dyn Fn() + Send + Sync>,
 }
 
-impl fmt::Debug for Budget {
+impl fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget").field("used", &self.used).field("max", &self.max).finish_non_exhaustive()
     }
 }
 
-impl Budget {
+impl MemoryBudget {
     pub(crate) fn new(max: usize, buffer_size: usize, on_room: Box<dyn Fn() + Send + Sync>) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -148,21 +149,21 @@ impl Budget {
 
     /// Asks to be rung when there is room. Look once more *after* this: room that came before is
     /// not announced.
-    pub(crate) fn ask_for_room(&self) {
+    pub(crate) fn request_wakeup(&self) {
         self.starved.store(true, Ordering::SeqCst);
     }
 }
 
 /// One child's share of the budget.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct MemoryQuota {
     used: AtomicUsize,
     max: usize,
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
 }
 
-impl Account {
-    pub(crate) fn new(budget: &Arc<Budget>, max: usize) -> Arc<Self> {
+impl MemoryQuota {
+    pub(crate) fn new(budget: &Arc<MemoryBudget>, max: usize) -> Arc<Self> {
         Arc::new(Self { used: AtomicUsize::new(0), max, budget: Arc::clone(budget) })
     }
 
@@ -212,12 +213,12 @@ mod tests {
     fn dropping_a_chunk_gives_back_its_room_and_rings_once() {
         let rings = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&rings);
-        let budget = Budget::new(100, 64, Box::new(move || _ = seen.fetch_add(1, Ordering::SeqCst)));
-        let account = Account::new(&budget, 80);
+        let budget = MemoryBudget::new(100, 64, Box::new(move || _ = seen.fetch_add(1, Ordering::SeqCst)));
+        let account = MemoryQuota::new(&budget, 80);
         let chunk = Chunk::new(Vec::with_capacity(64), &account);
         assert_eq!(budget.used(), 64);
         assert!(!account.has_room(64));
-        budget.ask_for_room();
+        budget.request_wakeup();
         drop(chunk);
         assert!(account.has_room(64));
         assert_eq!((budget.used(), rings.load(Ordering::SeqCst)), (0, 1));
@@ -226,14 +227,14 @@ mod tests {
 
     #[test]
     fn small_chunks_become_one_and_are_charged_for_what_they_hold() {
-        let budget = Budget::new(1000, 64, Box::new(|| ()));
-        let account = Account::new(&budget, 1000);
+        let budget = MemoryBudget::new(1000, 64, Box::new(|| ()));
+        let account = MemoryQuota::new(&budget, 1000);
         let mut first = Chunk::new(b"ab".to_vec(), &account);
         for _ in 0..15 {
-            assert!(first.absorb(Chunk::new(b"cd".to_vec(), &account), 64).is_none());
+            assert!(first.try_append(Chunk::new(b"cd".to_vec(), &account), 64).is_none());
         }
         assert_eq!((first.len(), budget.used()), (32, 32));
-        let big = first.absorb(Chunk::new(vec![0; 40], &account), 64);
+        let big = first.try_append(Chunk::new(vec![0; 40], &account), 64);
         assert_eq!(big.map(|big| big.len()), Some(40));
         drop(first);
         assert_eq!(budget.used(), 0);
@@ -241,16 +242,16 @@ mod tests {
 
     #[test]
     fn a_chunk_outside_of_its_share_counts_in_the_whole() {
-        let budget = Budget::new(1000, 64, Box::new(|| ()));
-        let account = Account::new(&budget, 100);
+        let budget = MemoryBudget::new(1000, 64, Box::new(|| ()));
+        let account = MemoryQuota::new(&budget, 100);
         let mut chunk = Chunk::new(vec![0; 90], &account);
         assert!(!account.has_strict_room(20));
-        chunk.count_in_share(false);
+        chunk.set_counted(false);
         assert!(account.has_strict_room(20));
         assert_eq!((account.used.load(Ordering::SeqCst), budget.used()), (0, 90));
         let mut other = Chunk::new(vec![0; 10], &account);
-        other.count_in_share(false);
-        other.count_in_share(true);
+        other.set_counted(false);
+        other.set_counted(true);
         drop(chunk);
         assert_eq!((account.used.load(Ordering::SeqCst), budget.used()), (10, 10));
         drop(other);
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_empty_share_takes_one_piece_of_any_size() {
-        let budget = Budget::new(10, 64, Box::new(|| ()));
-        assert!(Account::new(&budget, 10).has_room(1000));
+        let budget = MemoryBudget::new(10, 64, Box::new(|| ()));
+        assert!(MemoryQuota::new(&budget, 10).has_room(1000));
     }
 }

@@ -76,7 +76,7 @@ pub enum Stdio {
     /// Ours.
     #[default]
     Inherit,
-    /// A pipe, whose other end a [`ChildSet`](crate::ChildSet), [`Pump`](crate::Pump) or
+    /// A pipe, whose other end a [`ChildSet`](crate::ChildSet), [`Pump`](crate::BackgroundSet) or
     /// [`Child`](crate::Child) holds.
     Piped,
     /// An open file. It is used as it is, with its position; it stays open here.

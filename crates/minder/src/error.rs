@@ -9,8 +9,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// What went wrong, with the operation and the thing it was tried on.
 ///
-/// A child that fails is no error: its [`Status`](crate::Status) says so. Printed, an error is one
-/// line in lower case that names the thing, followed by the cure where one is known.
+/// A child that fails is no error: its [`Status`](crate::ExitStatus) says so. Printed, an error is
+/// one line in lower case that names the thing, followed by the cure where one is known.
 ///
 /// ```
 /// let error = minder::Command::new("no-such-program-anywhere").spawn().unwrap_err();
@@ -50,9 +50,9 @@ pub enum ErrorKind {
     /// This system, or this machine's policy, has no such mechanism.
     Unsupported,
     /// A limit that the caller set is reached, such as
-    /// [`Limits::children_max`](crate::Limits::children_max).
+    /// [`ChildSetConfig::max_children`](crate::ChildSetConfig::max_children).
     Limit,
-    /// Anything else: see [`Error::io`].
+    /// Anything else: see [`Error::io_error`].
     Other,
 }
 
@@ -64,19 +64,19 @@ impl Error {
     }
 
     /// Makes an error of our own, without the system's word.
-    pub(crate) fn own(kind: ErrorKind, operation: &'static str, cause: &'static str) -> Self {
+    pub(crate) fn of_kind(kind: ErrorKind, operation: &'static str, cause: &'static str) -> Self {
         let source = io::Error::from(io_kind(kind));
         Self { inner: Box::new(Inner { kind, operation, subject: None, cause: Some(cause), source }) }
     }
 
     /// Names the thing that the operation was tried on.
-    pub(crate) fn on(mut self, subject: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn with_subject(mut self, subject: impl AsRef<OsStr>) -> Self {
         self.inner.subject = Some(shown(&subject.as_ref().to_string_lossy()));
         self
     }
 
     /// Replaces the system's words by better ones, and the class with them.
-    pub(crate) fn because(mut self, kind: ErrorKind, cause: &'static str) -> Self {
+    pub(crate) fn with_kind(mut self, kind: ErrorKind, cause: &'static str) -> Self {
         self.inner.kind = kind;
         self.inner.cause = Some(cause);
         self
@@ -88,7 +88,7 @@ impl Error {
     }
 
     /// What the system said.
-    pub fn io(&self) -> &io::Error {
+    pub fn io_error(&self) -> &io::Error {
         &self.inner.source
     }
 
@@ -165,7 +165,7 @@ fn classify(error: &io::Error) -> ErrorKind {
     if crate::sys::is_exhausted(error) {
         return ErrorKind::Exhausted;
     }
-    if crate::sys::is_nobody(error) {
+    if crate::sys::is_no_such_process(error) {
         return ErrorKind::Unknown;
     }
     match error.kind() {
@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn text_is_one_lower_case_line_that_names_the_thing() {
-        let error = Error::new("start", io::Error::from(io::ErrorKind::PermissionDenied)).on("a\nb");
+        let error =
+            Error::new("start", io::Error::from(io::ErrorKind::PermissionDenied)).with_subject("a\nb");
         assert_eq!(error.to_string(), "failed to start `a\\nb`: permission denied");
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     }

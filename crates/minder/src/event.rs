@@ -97,7 +97,7 @@ pub enum Stream {
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Status {
+pub enum ExitStatus {
     /// It ended by itself with this code: 0 to 255 on Unix; the 32 bits of the code on Windows.
     Exited(i32),
     /// A signal ended it (Unix).
@@ -112,7 +112,7 @@ pub enum Status {
     Unknown,
 }
 
-impl Status {
+impl ExitStatus {
     /// Whether the child said that all went well: it exited, with code 0.
     pub fn success(self) -> bool {
         self == Self::Exited(0)
@@ -127,7 +127,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for ExitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) if *code < 0 => write!(f, "exit {code:#010x}"),
@@ -141,7 +141,7 @@ impl fmt::Display for Status {
 
 /// What a child used, with the descendants that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// Processor time in user mode.
     pub user: Duration,
     /// Processor time in the kernel.
@@ -156,11 +156,11 @@ pub struct Usage {
 
 /// The end of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct ExitInfo {
     /// How it ended.
-    pub status: Status,
+    pub status: ExitStatus,
     /// What it used; `None` where somebody else reaped it.
-    pub usage: Option<Usage>,
+    pub usage: Option<ResourceUsage>,
 }
 
 /// Everything that is known of a child when all of it is over.
@@ -168,7 +168,7 @@ pub struct Exit {
 #[non_exhaustive]
 pub struct Outcome {
     /// Its end.
-    pub exit: Exit,
+    pub exit: ExitInfo,
     /// Whether its pipes were closed by us, since something that it left behind still held them,
     /// silently.
     pub leaked: bool,
@@ -187,7 +187,7 @@ pub struct Outcome {
 
 /// Output that found no room in memory: a part of a file, which is the caller's from here on.
 #[derive(Debug)]
-pub struct Spilled {
+pub struct SpillFile {
     /// The file, open for reading and writing.
     pub file: File,
     /// Its path, if it has a name: whoever takes it removes it. Without a name it goes with the
@@ -201,7 +201,7 @@ pub struct Spilled {
     pub charge: Charge,
 }
 
-/// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::Pump).
+/// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::BackgroundSet).
 ///
 /// For one child they come in this order: `Output` and `Eof` of each stream, in the order of the
 /// bytes; `Exited` whenever it exits, be it before its last bytes were read; `Done` last, after
@@ -212,8 +212,9 @@ pub enum Event {
     /// Bytes that a child wrote.
     Output(Token, Stream, Chunk),
     /// The file that holds the bytes of a stream that come next, for a child with
-    /// [`SpawnOptions::files`](crate::SpawnOptions::files). Nothing more is written to it.
-    Spilled(Token, Stream, Spilled),
+    /// [`SpawnOptions::spill_as_file`](crate::SpawnOptions::spill_as_file). Nothing more is written
+    /// to it.
+    Spilled(Token, Stream, SpillFile),
     /// So many bytes went to the file that [`ChildSet::forward`](crate::ChildSet::forward) named.
     Forwarded(Token, Stream, u64),
     /// The child's standard input takes bytes again.
@@ -224,7 +225,7 @@ pub enum Event {
     /// the terminal.
     Stopped(Token, i32),
     /// The child's process ended. What it started may live on, and its output may not be over.
-    Exited(Token, Exit),
+    Exited(Token, ExitInfo),
     /// The child is over: it exited, and its outputs ended or were given up. The token is void now.
     Done(Token, Outcome),
     /// A [`Waker`](crate::Waker) was used.

@@ -1,7 +1,7 @@
 //! The one object that changes the process itself: its signals, its descriptor limit, and who dies
 //! with it.
 //!
-//! The long documentation is at [`Guard`]; the mechanism is in `sys/guard`.
+//! The long documentation is at [`ProcessGuard`]; the mechanism is in `sys/guard`.
 
 use std::fmt;
 use std::io;
@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 use crate::sys::guard as sys;
 use crate::sys::jobserver::Debt;
 
-pub use crate::sys::guard::{Ending, Signal, SignalSource};
+pub use crate::sys::guard::{ExitMode, Signal, SignalSource};
 
-/// How to guard; see [`Guard::enter`].
+/// How to guard; see [`ProcessGuard::install`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct GuardOptions {
-    setup: sys::Setup,
+    setup: sys::GuardConfig,
 }
 
 impl Default for GuardOptions {
@@ -31,7 +31,9 @@ impl Default for GuardOptions {
 impl GuardOptions {
     /// Asks for guardians where the system has them.
     pub fn new() -> Self {
-        GuardOptions { setup: sys::Setup { guardians: true, faults: sys::Faults::default(), debt: None } }
+        GuardOptions {
+            setup: sys::GuardConfig { guardians: true, faults: sys::FaultInjection::default(), debt: None },
+        }
     }
 
     /// Gives this back when the run is killed.
@@ -73,7 +75,7 @@ impl GuardOptions {
 /// The two processes round the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Guardians {
+pub struct GuardianPids {
     /// What the user started.
     pub outer: u32,
     /// The runner's parent.
@@ -83,14 +85,14 @@ pub struct Guardians {
 /// Holds the process's signals and ties its tree to its life.
 ///
 /// Everything else in this crate leaves the process as its host made it. A command that *is* the
-/// process takes a [`Guard`] first thing, and gets from it what a library must not take: the
+/// process takes a [`ProcessGuard`] first thing, and gets from it what a library must not take: the
 /// signals as a stream that a loop can wait on, and the promise that nothing of its tree outlives
 /// it, even when it is killed by `kill -9`.
 ///
 /// # How it works
 ///
 /// On Linux the process that was started becomes the *outer guardian*, forks the *inner guardian*,
-/// and that one forks the *runner*, which alone returns from [`Guard::enter`]:
+/// and that one forks the *runner*, which alone returns from [`ProcessGuard::install`]:
 ///
 /// ```text
 /// outer guardian   what the user started and the shell waits for; relays signals, repeats the runner's end
@@ -110,8 +112,8 @@ pub struct Guardians {
 /// runner, of the process group, of the session, or of all processes of the program's name or path,
 /// also while others of the three are stopped, or the run is by Ctrl-Z: nothing that descends from
 /// the run lives one second later. The caller sees an end by `SIGKILL` (137 in a shell). After a
-/// normal end ([`Guard::leave`]) daemons that jobs left behind live on; [`Guard::adopted`] names
-/// them. After every other end they die.
+/// normal end ([`ProcessGuard::exit`]) daemons that jobs left behind live on;
+/// [`ProcessGuard::orphans`] names them. After every other end they die.
 ///
 /// What is *not* promised:
 ///
@@ -171,11 +173,11 @@ pub struct Guardians {
 /// }
 /// ```
 #[must_use = "a dropped guard can no longer end the run in order: daemons of its jobs would die"]
-pub struct Guard {
+pub struct ProcessGuard {
     sys: sys::Guard,
 }
 
-impl Guard {
+impl ProcessGuard {
     /// Takes the signals and puts the guardians in place. Call it first thing, before any thread
     /// exists and before anything is written to a buffer or opened that the guardians should
     /// not hold for a moment.
@@ -186,17 +188,17 @@ impl Guard {
     /// `SIGCHLD` is given back its default action. `SIGXFSZ` is ignored, so that a write beyond
     /// `ulimit -f` is an error; children get its default action back.
     ///
-    /// A program that returns from `main` instead of calling [`Guard::leave`] keeps its exit
+    /// A program that returns from `main` instead of calling [`ProcessGuard::exit`] keeps its exit
     /// status, but the tree is swept.
     ///
     /// # Errors
     ///
     /// When the process has a guard already, has more than one thread, or the system lacks the
     /// memory, processes or descriptors. That there are no guardians is no error; see
-    /// [`Guard::guardians`].
-    pub fn enter(options: &GuardOptions) -> Result<Guard> {
+    /// [`ProcessGuard::guardians`].
+    pub fn install(options: &GuardOptions) -> Result<ProcessGuard> {
         let sys = sys::Guard::enter(&options.setup).map_err(|e| failed("guard the run", e))?;
-        Ok(Guard { sys })
+        Ok(ProcessGuard { sys })
     }
 
     /// The guardians' pids, or why there are none.
@@ -204,8 +206,8 @@ impl Guard {
     /// # Errors
     ///
     /// The reason, as a lower-case fragment.
-    pub fn guardians(&self) -> std::result::Result<Guardians, &'static str> {
-        self.sys.guardians().map(|(outer, inner)| Guardians { outer, inner })
+    pub fn guardians(&self) -> std::result::Result<GuardianPids, &'static str> {
+        self.sys.guardians().map(|(outer, inner)| GuardianPids { outer, inner })
     }
 
     /// Whether what descends from the run ends with it, even when it is killed: there are
@@ -213,7 +215,7 @@ impl Guard {
     ///
     /// - Windows: always; the system ends the job objects that hold the children.
     #[must_use]
-    pub fn holds_tree(&self) -> bool {
+    pub fn kills_descendants(&self) -> bool {
         self.sys.holds_tree()
     }
 
@@ -224,12 +226,12 @@ impl Guard {
     /// # Errors
     ///
     /// After 5 s without an answer.
-    pub fn armed(&self) -> Result<()> {
+    pub fn wait_ready(&self) -> Result<()> {
         self.sys.armed().map_err(|e| failed("guard the run", e))
     }
 
-    /// What to wait on beside the children: readable while [`Guard::next_signal`] has something to
-    /// say, or the guardians are gone, which it notices. Level-triggered.
+    /// What to wait on beside the children: readable while [`ProcessGuard::next_signal`] has
+    /// something to say, or the guardians are gone, which it notices. Level-triggered.
     #[must_use]
     pub fn signals(&self) -> SignalSource<'_> {
         self.sys.source()
@@ -245,9 +247,9 @@ impl Guard {
     }
 
     /// Sets `flag` before this process kills its tree because both guardians are dead: see
-    /// [`Guard::next_signal`]. From then on other threads know that children do not end by
+    /// [`ProcessGuard::next_signal`]. From then on other threads know that children do not end by
     /// themselves. Never set without guardians.
-    pub fn tell_orphaned(&mut self, flag: Arc<AtomicBool>) {
+    pub fn set_orphaned_flag(&mut self, flag: Arc<AtomicBool>) {
         self.sys.tell_orphaned(flag);
     }
 
@@ -256,7 +258,7 @@ impl Guard {
     ///
     /// In a process group that no shell watches (`ssh -t`, `script`, a container's terminal) the
     /// system ignores Ctrl-Z, and this returns at once. Does nothing on Windows.
-    pub fn stop_self(&self) {
+    pub fn suspend_self(&self) {
         self.sys.stop_self();
     }
 
@@ -266,29 +268,29 @@ impl Guard {
     /// # Errors
     ///
     /// When the system refuses.
-    pub fn raise_descriptors(&self) -> Result<(u64, u64)> {
+    pub fn raise_fd_limit(&self) -> Result<(u64, u64)> {
         sys::raise_descriptors().map_err(|e| failed("raise the limit of descriptors", e))
     }
 
     /// What ended jobs have left running, by pid and name; always empty without guardians.
     #[must_use]
-    pub fn adopted(&self) -> Vec<(u32, String)> {
+    pub fn orphans(&self) -> Vec<(u32, String)> {
         self.sys.adopted()
     }
 
     /// Ends the run in order, with this exit status. What jobs left running lives on.
-    pub fn leave(self, status: u8) -> ! {
+    pub fn exit(self, status: u8) -> ! {
         self.sys.leave(status)
     }
 
     /// Ends a run that was cancelled: this process at once, without flushing buffers or running
     /// destructors, then everything that descends from it; then the caller sees the ending.
-    pub fn die(self, ending: Ending) -> ! {
+    pub fn terminate(self, ending: ExitMode) -> ! {
         self.sys.die(ending)
     }
 }
 
-impl fmt::Debug for Guard {
+impl fmt::Debug for ProcessGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").field("guardians", &self.guardians()).finish_non_exhaustive()
     }

@@ -27,12 +27,12 @@
 //! ```
 //!
 //! The library changes nothing that belongs to the whole process (signals, limits, who adopts
-//! orphans, the tick of the clock), but for [`Guard`] and [`TickPeriod`], which a program takes on
-//! purpose.
+//! orphans, the tick of the clock), but for [`ProcessGuard`] and [`TimerResolution`], which a
+//! program takes on purpose.
 //!
 //! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`]
-//! is many, with one wait; [`Pump`] is a set on a thread of its own; [`exec`] decides what runs
-//! when; [`Poller`] waits for anything else. [`lab`] holds what they are measured against.
+//! is many, with one wait; [`BackgroundSet`] is a set on a thread of its own; [`jobs`] decides what
+//! runs when; [`Poller`] waits for anything else. [`lab`] holds what they are measured against.
 
 mod command;
 mod backlog;
@@ -43,27 +43,27 @@ mod random;
 mod sys;
 mod spawn;
 mod child;
-mod wait;
-mod clock;
+mod poller;
+mod timer_resolution;
 mod set;
-mod pump;
-pub mod exec;
+mod background;
+pub mod jobs;
 mod guard;
-mod probe;
+mod capabilities;
 pub mod os;
 pub mod lab;
 
 pub use crate::{
+    background::{BackgroundSet, BackgroundSetConfig},
     backlog::{Backlog, Charge},
-    child::{Child, Kill},
+    capabilities::{Availability, Capability, capabilities},
+    child::{Child, Termination},
     chunk::Chunk,
-    clock::TickPeriod,
     command::{Command, Descriptors, Group, Size, Stdio},
     error::{Error, ErrorKind, Result},
-    event::{Event, Exit, Interest, Outcome, Spilled, Status, Stream, Token, Usage},
-    guard::{Ending, Guard, GuardOptions, Guardians, Signal, SignalSource},
-    probe::{Mechanism, Presence, mechanisms},
-    pump::{Pump, PumpOptions},
-    set::{ChildSet, Delivery, Limits, SpawnOptions, WhenFull},
-    wait::{Events, Poller, Readiness, Source, Waker, backends},
+    event::{Event, ExitInfo, ExitStatus, Interest, Outcome, ResourceUsage, SpillFile, Stream, Token},
+    guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
+    poller::{Events, Poller, Readiness, Source, Waker, backends},
+    set::{ChildSet, ChildSetConfig, OutputMode, OverflowPolicy, SpawnOptions},
+    timer_resolution::TimerResolution,
 };

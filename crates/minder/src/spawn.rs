@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::command::Command;
-use crate::sys::spawn::{Failure, NO_FILE, NO_PROGRAM, Spawner, Step, is_no_program};
+use crate::sys::spawn::{NO_FILE, NO_PROGRAM, SpawnError, SpawnStep, Spawner, is_no_program};
 use crate::{Child, Error, ErrorKind, Result};
 
 impl Command {
@@ -21,45 +21,47 @@ impl Command {
 }
 
 /// Says what failed, on which thing, and what can be done.
-pub(crate) fn explain(command: &Command, failure: Failure) -> Error {
-    let Failure { step, error } = failure;
+pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
+    let SpawnError { step, error } = failure;
     let kind = error.kind();
-    let general = |error| Error::new("start", error).on(&command.program);
+    let general = |error| Error::new("start", error).with_subject(&command.program);
     match (step, kind) {
-        (Step::Lookup, io::ErrorKind::NotFound) => {
-            general(error).because(ErrorKind::NotFound, "not found in PATH")
+        (SpawnStep::Lookup, io::ErrorKind::NotFound) => {
+            general(error).with_kind(ErrorKind::NotFound, "not found in PATH")
         }
         // The system's half has words of its own for it.
-        (Step::Exec | Step::Process, _) if error.get_ref().is_some() => general(error),
-        (Step::Exec, io::ErrorKind::NotFound) => general(error).because(ErrorKind::NotFound, NO_FILE),
-        (Step::Exec, io::ErrorKind::ArgumentListTooLong) => {
-            general(error).because(ErrorKind::TooLong, too_long(command))
+        (SpawnStep::Exec | SpawnStep::Process, _) if error.get_ref().is_some() => general(error),
+        (SpawnStep::Exec, io::ErrorKind::NotFound) => general(error).with_kind(ErrorKind::NotFound, NO_FILE),
+        (SpawnStep::Exec, io::ErrorKind::ArgumentListTooLong) => {
+            general(error).with_kind(ErrorKind::TooLong, too_long(command))
         }
-        (Step::Exec, _) if is_no_program(&error) => general(error).because(ErrorKind::Other, NO_PROGRAM),
-        (Step::Arguments, _) => {
+        (SpawnStep::Exec, _) if is_no_program(&error) => {
+            general(error).with_kind(ErrorKind::Other, NO_PROGRAM)
+        }
+        (SpawnStep::Arguments, _) => {
             let text = "an argument or variable holds a NUL byte, which no program can be given";
-            general(error).because(ErrorKind::InvalidInput, text)
+            general(error).with_kind(ErrorKind::InvalidInput, text)
         }
-        (Step::Tail, _) => {
+        (SpawnStep::Tail, _) => {
             let text = "a raw command line is for Windows: here programs get words";
-            general(error).because(ErrorKind::Unsupported, text)
+            general(error).with_kind(ErrorKind::Unsupported, text)
         }
-        (Step::Variable, _) => {
-            general(error).because(ErrorKind::InvalidInput, "the name of a variable is empty or holds `=`")
+        (SpawnStep::Variable, _) => {
+            general(error).with_kind(ErrorKind::InvalidInput, "the name of a variable is empty or holds `=`")
         }
-        (Step::Folder, _) => {
+        (SpawnStep::Directory, _) => {
             let folder = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
-            Error::new("enter the folder", error).on(folder)
+            Error::new("enter the folder", error).with_subject(folder)
         }
-        (Step::Niceness, io::ErrorKind::PermissionDenied) => general(error).because(
+        (SpawnStep::Niceness, io::ErrorKind::PermissionDenied) => general(error).with_kind(
             ErrorKind::PermissionDenied,
             "a niceness that low needs a privilege (CAP_SYS_NICE, or a higher `ulimit -e`)",
         ),
-        (Step::Niceness, _) => general(error).because(
+        (SpawnStep::Niceness, _) => general(error).with_kind(
             ErrorKind::Unsupported,
             "no niceness can be set without clone3, which is not to be had here",
         ),
-        (Step::Streams | Step::Process, _) if crate::sys::is_exhausted(&error) => general(error),
+        (SpawnStep::Streams | SpawnStep::Process, _) if crate::sys::is_exhausted(&error) => general(error),
         _ => general(error),
     }
 }

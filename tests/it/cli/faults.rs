@@ -107,7 +107,7 @@ fn two_at_once_where_only_one_can_be_first() {
         for ended in both {
             // The second was refused, or came when all was done.
             assert!(
-                ended.status == minder::Status::Exited(0) || ended.err.contains("another minder"),
+                ended.status == minder::ExitStatus::Exited(0) || ended.err.contains("another minder"),
                 "{}",
                 ended.err
             );

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Command, Limits, SpawnOptions, Status, Stdio, Token};
+use minder::{ChildSet, ChildSetConfig, Command, ExitStatus, SpawnOptions, Stdio, Token};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
@@ -24,8 +24,8 @@ struct Job {
 
 impl Job {
     fn start(command: &Command) -> Self {
-        let mut limits = Limits::default();
-        limits.notice_stops = Some(Duration::from_millis(1));
+        let mut limits = ChildSetConfig::default();
+        limits.stop_poll_interval = Some(Duration::from_millis(1));
         let mut set = ChildSet::new(limits).expect("a set");
         let token = set.spawn(command, SpawnOptions::default()).expect("the command starts");
         Self { set, ledger: Ledger::default(), token }
@@ -71,7 +71,7 @@ impl Job {
         tasks.flatten().map(state).collect::<Vec<_>>().join("; ")
     }
 
-    fn end(mut self, what: &str) -> Status {
+    fn end(mut self, what: &str) -> ExitStatus {
         let (token, until) = (self.token, Instant::now() + PATIENCE);
         let ended = self.ledger.hear_until(&mut self.set, until, |ledger| ledger.of(token).done.is_some());
         assert!(ended, "{what}: the run does not end");
@@ -172,7 +172,7 @@ fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
         kill_process(pid, Signal::CONT).expect("a run");
     }
     std::fs::write(go, "").expect("create a file");
-    assert_eq!(job.end("a run that was continued by its pid"), Status::Exited(0));
+    assert_eq!(job.end("a run that was continued by its pid"), ExitStatus::Exited(0));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_job_that_fails_by_itself_after_a_stop_has_not_timed_out() {
     job.stop("a run with a time-out");
     job.listen(Duration::from_millis(2500));
     job.press(Signal::CONT);
-    assert_eq!(job.end("a run with a time-out"), Status::Exited(1));
+    assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(1));
     assert_eq!(rows(folder.path()), [(1, "7".to_owned(), "0".to_owned())]);
 }
 
@@ -208,6 +208,6 @@ fn a_stop_does_not_count_for_a_time_out_by_the_median() {
     job.stop("a run with a time-out");
     job.listen(Duration::from_secs(4));
     job.press(Signal::CONT);
-    assert_eq!(job.end("a run with a time-out"), Status::Exited(0));
+    assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(0));
     assert!(rows(folder.path()).iter().all(|(_, exit, signal)| exit == "0" && signal == "0"));
 }

@@ -43,7 +43,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use minder::{Command, Status};
+use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{Live, MINDER, input, text};
@@ -398,7 +398,7 @@ impl Scene {
             Some(_) => {
                 let ended = live.finish();
                 let code = match ended.status {
-                    Status::Exited(code) => code.to_string(),
+                    ExitStatus::Exited(code) => code.to_string(),
                     status => format!("{status:?}"),
                 };
                 (code, ended.err)

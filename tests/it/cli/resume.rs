@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use minder::{Child, Status, Stdio};
+use minder::{Child, ExitStatus, Stdio};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -44,8 +44,8 @@ const VICTIMS: [Victim; 3] = [Victim::Runner, Victim::Outer, Victim::Group];
 const VICTIMS: [Victim; 1] = [Victim::Runner];
 
 /// Whether [`Running::kill`] ended a run.
-fn is_killed(status: Status) -> bool {
-    matches!(status, Status::Signaled { .. }) || (cfg!(windows) && status == Status::Exited(9))
+fn is_killed(status: ExitStatus) -> bool {
+    matches!(status, ExitStatus::Signaled { .. }) || (cfg!(windows) && status == ExitStatus::Exited(9))
 }
 
 /// How many runs of each mode are killed.
@@ -150,7 +150,7 @@ impl Trial {
 
     /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it
     /// started.
-    fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, Status) {
+    fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, ExitStatus) {
         let (before, recorded) = (self.log().len(), self.recorded());
         let mut running = self.start();
         if let Some((victim, lines, spins)) = kill {
@@ -161,7 +161,7 @@ impl Trial {
         let (status, out, err) = running.finish();
         let killed = is_killed(status);
         if !killed {
-            assert_eq!(status, Status::Exited(0), "{err}");
+            assert_eq!(status, ExitStatus::Exited(0), "{err}");
             let own = |line: &str| line.contains("err 0") || line.ends_with("torn");
             assert!(self.is_straight() || err.lines().all(own), "{err}");
         }
@@ -186,7 +186,7 @@ impl Trial {
         let (again, status) = self.attempt(None);
         assert_eq!(
             (again.len(), status),
-            (0, Status::Exited(0)),
+            (0, ExitStatus::Exited(0)),
             "taken up once more, there was something to do"
         );
         let last = self.shown.pop().expect("an attempt");
@@ -376,7 +376,7 @@ impl Running {
     }
 
     /// Waits for its end, and for the end of all that it started.
-    fn finish(mut self) -> (Status, Vec<u8>, String) {
+    fn finish(mut self) -> (ExitStatus, Vec<u8>, String) {
         let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
         self.settle();
         let (shown, said) = self.sinks.take().expect("outputs");

@@ -276,7 +276,7 @@ fn two_hundred_jobs_do_as_a_model_says() {
     for backend in crate::kit::backends() {
         let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
         let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
-        assert_eq!(ended.status, minder::Status::Exited(failed as i32), "{backend}");
+        assert_eq!(ended.status, minder::ExitStatus::Exited(failed as i32), "{backend}");
         for stream in [&ended.out, &ended.errors] {
             let mut ids = jobs_in(stream);
             ids.sort_unstable();

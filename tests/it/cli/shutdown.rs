@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use minder::{Status, Stdio};
+use minder::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Live, children, file, folder, minder, path, runner};
@@ -69,7 +69,7 @@ impl Run {
             stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
         });
         let ended = live.finish();
-        assert!(matches!(ended.status, Status::Signaled { .. }), "{what}: {ended:?}");
+        assert!(matches!(ended.status, ExitStatus::Signaled { .. }), "{what}: {ended:?}");
         assert!(ends(folder.path()).is_empty());
         std::fs::write(folder.path().join("go"), "").expect("a file");
         let mut command = minder("run --resume last");
@@ -136,7 +136,7 @@ fn a_job_that_is_killed_alone_has_failed() {
         command.args(["echo said; kill -9 $$; : {}", ":::", "1"]);
         let ended = Live::start(&command).finish();
         assert!(ended.text().ends_with("said\n"), "{flags}: {ended:?}");
-        assert!(matches!(ended.status, Status::Exited(1 | 137)), "{flags}: {ended:?}");
+        assert!(matches!(ended.status, ExitStatus::Exited(1 | 137)), "{flags}: {ended:?}");
         let row = file(&joblog).lines().nth(1).unwrap_or_default().to_owned();
         let fields: Vec<&str> = row.split('\t').collect();
         assert_eq!(fields[6..8], ["0", "9"], "{flags}: {row}");
@@ -166,7 +166,7 @@ fn a_halt_does_not_wait_for_the_row_that_is_held() {
     command.arg(format!("case {{}} in 1) kill -9 $$;; *) exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2", "3"]);
     let ended = Live::start(&command).finish();
-    assert!(matches!(ended.status, Status::Exited(137)), "{ended:?}");
+    assert!(matches!(ended.status, ExitStatus::Exited(137)), "{ended:?}");
     let log = file(&joblog);
     let rows: Vec<Vec<&str>> = log.lines().skip(1).map(|row| row.split('\t').collect()).collect();
     // The one that halted the run has a row; the one that it ended has one with the time until then, or

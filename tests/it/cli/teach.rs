@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use minder::{Command, Status, Stdio};
+use minder::{Command, ExitStatus, Stdio};
 
 use super::{Live, ended, file, folder, minder, path, pipe};
 
@@ -116,7 +116,7 @@ fn completions_are_understood_by_their_shells() {
         let text = ended(&format!("completions {shell}")).code(0).says("").text();
         if let Some(read) = reads(shell, &["-n"], &text) {
             let read = read.says("");
-            assert_eq!(read.status, Status::Exited(0), "{shell}");
+            assert_eq!(read.status, ExitStatus::Exited(0), "{shell}");
         }
     }
     for shell in ["elvish", "powershell"] {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use minder::Status;
+use minder::ExitStatus;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Whether the descriptor becomes readable within this time.
@@ -33,8 +33,8 @@ pub(crate) fn file(end: impl Into<OwnedFd>) -> File {
 }
 
 /// Whether this is the end of one whom the signal killed.
-pub(crate) fn killed(status: Status, by: i32) -> bool {
-    matches!(status, Status::Signaled { signal, .. } if signal == by)
+pub(crate) fn killed(status: ExitStatus, by: i32) -> bool {
+    matches!(status, ExitStatus::Signaled { signal, .. } if signal == by)
 }
 
 /// Ends a process.

@@ -9,7 +9,7 @@ use std::os::windows::process::ExitStatusExt;
 use std::process::{ExitStatus, Output};
 use std::time::Duration;
 
-use minder::{Command, Status, Stdio};
+use minder::{Command, ExitStatus, Stdio};
 use windows_sys::Win32::Foundation::{FILETIME, HANDLE, INVALID_HANDLE_VALUE, WAIT_OBJECT_0, WAIT_TIMEOUT};
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CREATE_TOOLHELP_SNAPSHOT_FLAGS, CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW,
@@ -73,8 +73,8 @@ pub(crate) fn file(end: impl Into<OwnedHandle>) -> File {
 
 /// Whether this is the end of one who was killed: there are no signals, and the library gives them
 /// one exit code.
-pub(crate) fn killed(status: Status, _by: i32) -> bool {
-    status == Status::Exited(1)
+pub(crate) fn killed(status: ExitStatus, _by: i32) -> bool {
+    status == ExitStatus::Exited(1)
 }
 
 /// A process by its number, if there is one.

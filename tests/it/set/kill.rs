@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Event, Group, Kill, SpawnOptions, Status, Token};
+use minder::{ChildSet, Event, ExitStatus, Group, SpawnOptions, Termination, Token};
 #[cfg(target_os = "linux")]
-use minder::{Limits, Stdio};
+use minder::{ChildSetConfig, Stdio};
 
 #[cfg(any(target_os = "linux", windows))]
 use crate::kit::lives;
@@ -37,7 +37,7 @@ fn now_kills_the_group_and_the_stray_before_done_is_told() {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
-        set.kill(token, Kill::NOW).expect("a tree");
+        set.kill(token, Termination::IMMEDIATE).expect("a tree");
         ledger.finish(&mut set);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
         let outcome = ledger.outcome(token);
@@ -54,7 +54,7 @@ fn after_asks_then_insists_with_those_who_ignore_it() {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
         let (asked, grace) = (Instant::now(), Duration::from_millis(300));
-        set.kill(token, Kill::after(grace)).expect("a tree");
+        set.kill(token, Termination::graceful(grace)).expect("a tree");
         // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
         let ended = ledger.hear_until(&mut set, asked + grace, |ledger| ledger.of(token).exit.is_some());
         assert!(!ended || asked.elapsed() >= grace, "killed early");
@@ -75,7 +75,7 @@ fn without_a_free_descriptor_nobody_is_taken_for_dead() {
             let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
             let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
-            set.kill(token, Kill::after(Duration::from_millis(100))).expect("a tree");
+            set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a tree");
             // As many as are open: poll(2) takes no more sources than the limit.
             let open = Some(open_descriptors() as u64);
             setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("one's own limit");
@@ -102,7 +102,7 @@ fn one_who_is_asked_may_end_by_itself() {
         assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token).lines().count() == 4));
         assert!(!numbers.is_empty());
         let numbers: Vec<u32> = ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect();
-        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a tree");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
         ledger.finish(&mut set);
         assert!(killed(ledger.outcome(token).exit.status, 15));
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
@@ -122,7 +122,7 @@ fn a_stopped_tree_can_be_asked() {
         while !stopped() {
             std::thread::yield_now();
         }
-        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
         ledger.finish(&mut set);
         assert!(killed(ledger.outcome(token).exit.status, 15));
     });
@@ -134,7 +134,7 @@ fn a_stray_in_its_own_session_is_found() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
-        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a tree");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
         ledger.finish(&mut set);
         assert_eq!(numbers.len(), 2);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
@@ -167,7 +167,7 @@ fn the_group_of_a_dead_leader_is_killed() {
             std::thread::yield_now();
         }
         assert!(lives(pid), "the grandchild ended with its parent");
-        set.kill(token, Kill::NOW).expect("a group");
+        set.kill(token, Termination::IMMEDIATE).expect("a group");
         ledger.finish(&mut set);
         assert!(!lives(pid), "{pid} of the group {id} lives after Done");
         assert!(!ledger.outcome(token).left_running);
@@ -195,9 +195,9 @@ fn a_deadline_ends_the_child_and_never_early() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let deadline = Instant::now() + Duration::from_millis(200);
-        let options = SpawnOptions::default().deadline(deadline, Kill::NOW);
+        let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
         let late = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
-        let options = SpawnOptions::default().deadline(patience(), Kill::NOW);
+        let options = SpawnOptions::default().deadline(patience(), Termination::IMMEDIATE);
         let early = set.spawn(&silent("exit 3"), options).expect("a child");
         // A busy machine may let us look only after the deadline.
         let ended = ledger.hear_until(&mut set, deadline, |ledger| ledger.of(late).exit.is_some());
@@ -205,7 +205,7 @@ fn a_deadline_ends_the_child_and_never_early() {
         ledger.finish(&mut set);
         assert!(Instant::now() >= deadline);
         assert!(killed(ledger.outcome(late).exit.status, 9));
-        assert_eq!(ledger.outcome(early).exit.status, Status::Exited(3));
+        assert_eq!(ledger.outcome(early).exit.status, ExitStatus::Exited(3));
     });
 }
 
@@ -213,7 +213,7 @@ fn a_deadline_ends_the_child_and_never_early() {
 fn a_deadline_in_the_past_ends_the_child_at_once() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Kill::NOW);
+        let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
         let token = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
         ledger.finish(&mut set);
         assert!(killed(ledger.outcome(token).exit.status, 9));
@@ -227,12 +227,12 @@ fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
-        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
         assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
             ledger.of(token).exit.is_some()
         }));
-        set.kill(token, Kill::NOW).expect("a child");
-        set.kill(token, Kill::after(Duration::from_secs(600))).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
         ledger.finish(&mut set);
         assert!(killed(ledger.outcome(token).exit.status, 9));
     });
@@ -249,8 +249,9 @@ fn a_sequence_goes_on_to_the_signal_that_ends() {
         let (other, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
         let (term, hup) = (15, 1);
         let (asked, minute) = (Instant::now(), ms(60_000));
-        set.kill(one, Kill::sequence(&[(term, ms(100)), (hup, minute)]).expect("signals")).expect("a child");
-        set.kill(other, Kill::sequence(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
+        set.kill(one, Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("signals"))
+            .expect("a child");
+        set.kill(other, Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
             .expect("a child");
         let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
         let any = |ledger: &Ledger| ended(ledger, one) || ended(ledger, other);
@@ -266,11 +267,11 @@ fn a_sequence_goes_on_to_the_signal_that_ends() {
 #[test]
 fn a_sequence_is_bounded_and_of_signals() {
     let step = (15, SECOND);
-    assert_eq!(Kill::sequence(&[]).expect("no signal"), Kill::NOW);
-    assert_eq!(Kill::sequence(&[step]).expect("one signal"), Kill::after(SECOND));
-    assert!(Kill::sequence(&[step; 8]).is_ok());
+    assert_eq!(Termination::signals(&[]).expect("no signal"), Termination::IMMEDIATE);
+    assert_eq!(Termination::signals(&[step]).expect("one signal"), Termination::graceful(SECOND));
+    assert!(Termination::signals(&[step; 8]).is_ok());
     for bad in [&[step; 9][..], &[(0, SECOND)], &[(-9, SECOND)], &[(65, SECOND)]] {
-        let error = Kill::sequence(bad).expect_err("no sequence");
+        let error = Termination::signals(bad).expect_err("no sequence");
         assert_eq!(error.kind(), minder::ErrorKind::InvalidInput, "{error}");
     }
 }
@@ -289,7 +290,7 @@ fn kill_all_ends_many_trees() {
                 set.spawn(command.group(*group), SpawnOptions::default()).expect("a child");
             }
         }
-        set.kill_all(Kill::NOW).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("children");
         ledger.finish(&mut set);
         assert_eq!(ledger.records.len(), groups.len() * 10);
         assert!(ledger.records.values().all(|record| record.exit.is_some_and(|status| killed(status, 9))));
@@ -308,8 +309,11 @@ fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
             let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
             ledger.hear_until(&mut set, moment, |ledger| ledger.of(token).done.is_some());
             if ledger.of(token).done.is_none() {
-                let how =
-                    if round.is_multiple_of(2) { Kill::NOW } else { Kill::after(Duration::from_secs(600)) };
+                let how = if round.is_multiple_of(2) {
+                    Termination::IMMEDIATE
+                } else {
+                    Termination::graceful(Duration::from_secs(600))
+                };
                 set.kill(token, how).expect("a child that may be over");
             }
             ledger.finish(&mut set);
@@ -322,7 +326,7 @@ fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child_dies_with_the_thread_that_started_it_if_it_was_told_to() {
-    let (mut set, mut ledger) = (ChildSet::new(Limits::default()).expect("a set"), Ledger::default());
+    let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
     let mut command = silent("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);
     let thread = std::thread::spawn(move || {

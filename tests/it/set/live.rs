@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildSet, Delivery, ErrorKind, Event, Kill, Limits, Outcome, SpawnOptions, Stdio, Stream, Token, WhenFull,
+    ChildSet, ChildSetConfig, ErrorKind, Event, Outcome, OutputMode, OverflowPolicy, SpawnOptions, Stdio,
+    Stream, Termination, Token,
 };
 
 use crate::kit::{
@@ -18,9 +19,10 @@ use crate::kit::{
 };
 
 /// Small bounds, and a folder for what finds no room.
-fn tight(backend: &'static str, folder: &Path) -> Limits {
+fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
     let mut limits = limits(backend);
-    (limits.buffer_bytes, limits.child_bytes_max, limits.bytes_max) = (4 << 10, 16 << 10, 64 << 10);
+    (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
+        (4 << 10, 16 << 10, 64 << 10);
     limits.spill_dir = Some(folder.to_owned());
     limits
 }
@@ -37,7 +39,10 @@ fn hear_while(heard: &mut Heard, set: &mut ChildSet, holds: impl Fn() -> bool) {
 
 /// Kept until the end, in memory and a file.
 fn at_end(files: bool) -> SpawnOptions {
-    SpawnOptions::default().when_full(WhenFull::Spill).delivery(Delivery::AtEnd).files(files)
+    SpawnOptions::default()
+        .overflow(OverflowPolicy::Spill)
+        .output_mode(OutputMode::AtExit)
+        .spill_as_file(files)
 }
 
 /// What was told of one child.
@@ -216,8 +221,8 @@ fn children_that_go_live_at_any_moment_lose_and_repeat_nothing() {
 fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut limits = tight(backend, folder.path());
-    limits.spill_names = (dice.below(2) == 0).then(|| "out-".to_owned());
-    limits.bytes_max <<= dice.below(5);
+    limits.spill_prefix = (dice.below(2) == 0).then(|| "out-".to_owned());
+    limits.max_buffered_bytes <<= dice.below(5);
     let mut set = ChildSet::new(limits).expect("a set");
     let hands = dice.below(12) as usize;
     let mut children = Vec::new();
@@ -237,7 +242,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
         assert!(Instant::now() < until, "round {round} on {backend} hangs: {}", heard.sizes());
         if dice.below(4) == 0 {
             let (token, ..) = children[dice.below(children.len() as u64) as usize];
-            match set.go_live(token) {
+            match set.start_streaming(token) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unknown, "{error}"),
                 Ok(()) => assert!(set.id(token).is_ok()),
             }
@@ -264,7 +269,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
         }
         assert_eq!((record.eofs, heard.outcome(token).dropped), ([true; 2], 0), "{words}");
     }
-    assert_eq!((set.bytes_held(), nameless_files(folder.path())), (0, vec![]));
+    assert_eq!((set.buffered_bytes(), nameless_files(folder.path())), (0, vec![]));
     let left = std::fs::read_dir(folder.path()).expect("the folder").count();
     assert_eq!(left, 0, "files that nobody was given are left, round {round} on {backend}");
 }
@@ -283,8 +288,8 @@ fn what_waits_comes_at_once_though_the_child_is_silent_and_what_follows_comes_af
             feed(&mut set, &mut heard, token, &bytes[..200_000]);
             hear_while(&mut heard, &mut set, || nameless_files(folder.path()).is_empty());
             assert!(heard.of(token).outs[0].is_empty(), "it is not live yet");
-            set.go_live(token).expect("a child");
-            set.go_live(token).expect("twice is nothing");
+            set.start_streaming(token).expect("a child");
+            set.start_streaming(token).expect("twice is nothing");
             heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 200_000);
             feed(&mut set, &mut heard, token, &bytes[200_000..]);
             heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 300_000);
@@ -292,7 +297,7 @@ fn what_waits_comes_at_once_though_the_child_is_silent_and_what_follows_comes_af
             heard.finish(&mut set);
             assert!(heard.of(token).outs[0] == bytes, "files: {files}");
             assert_eq!(heard.of(token).files, usize::from(files));
-            assert_eq!(set.go_live(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+            assert_eq!(set.start_streaming(token).expect_err("it is done").kind(), ErrorKind::Unknown);
         }
     });
 }
@@ -321,7 +326,7 @@ fn a_live_child_is_bounded_by_holding_it() {
         while set.next(Some(until())).expect("an event").is_some()
             || (nameless_files(folder.path()).is_empty() && Instant::now() < patience)
         {}
-        set.go_live(token).expect("a child");
+        set.start_streaming(token).expect("a child");
         let (mut kept, mut heard, mut bytes) = (Vec::new(), Heard::default(), 0);
         let until = Instant::now() + Duration::from_millis(200);
         while let Some(event) = set.next(Some(until)).expect("an event") {
@@ -332,10 +337,14 @@ fn a_live_child_is_bounded_by_holding_it() {
             }
             kept.push(event);
         }
-        assert!(bytes <= 64 << 10 && set.bytes_held() <= 16 << 10, "{bytes} came, {} held", set.bytes_held());
+        assert!(
+            bytes <= 64 << 10 && set.buffered_bytes() <= 16 << 10,
+            "{bytes} came, {} held",
+            set.buffered_bytes()
+        );
         assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled(..))).count(), 1);
         kept.into_iter().for_each(|event| heard.take(event));
-        set.kill(token, Kill::NOW).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
         heard.finish(&mut set);
         let told = &heard.of(token).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing, or there twice");
@@ -355,11 +364,11 @@ fn named_files_are_private_and_pass_over_what_is_there() {
         std::os::unix::fs::symlink(folder.path().join("job-0"), folder.path().join("job-2")).expect("a link");
         std::fs::create_dir(folder.path().join("job-3")).expect("a folder");
         let mut limits = tight(backend, folder.path());
-        limits.spill_names = Some("job-".to_owned());
+        limits.spill_prefix = Some("job-".to_owned());
         let mut set = ChildSet::new(limits).expect("a set");
         let live = set.spawn(&kid("both 100000 3000"), at_end(true)).expect("a child");
         let end = set.spawn(&kid("both 100000 3000"), at_end(true)).expect("a child");
-        set.go_live(live).expect("a child");
+        set.start_streaming(live).expect("a child");
         let (mut heard, mut names) = (Heard::default(), Vec::new());
         let until = patience();
         while !set.is_empty() {
@@ -432,7 +441,7 @@ fn a_full_disk_is_told_holds_one_child_and_loses_nothing() {
             };
             let what = format!("files {files}, named {named}, live {live}");
             let mut limits = tight(backend, disk.0.path());
-            limits.spill_names = named.then(|| "out-".to_owned());
+            limits.spill_prefix = named.then(|| "out-".to_owned());
             let mut set = ChildSet::new(limits).expect("a set");
             let token = set.spawn(&kid("both 300000 3000"), at_end(files)).expect("a child");
             let mut heard = Heard::default();
@@ -443,7 +452,7 @@ fn a_full_disk_is_told_holds_one_child_and_loses_nothing() {
                 match set.next(Some(until)) {
                     Ok(event) => heard.take(event.unwrap_or_else(|| panic!("{what}: no error"))),
                     Err(error) => {
-                        assert_eq!(error.io().kind(), std::io::ErrorKind::StorageFull, "{error}");
+                        assert_eq!(error.io_error().kind(), std::io::ErrorKind::StorageFull, "{error}");
                         errors += 1;
                     }
                 }
@@ -457,7 +466,7 @@ fn a_full_disk_is_told_holds_one_child_and_loses_nothing() {
                 }
             }
             if live {
-                set.go_live(token).expect("a child, whatever the disk says");
+                set.start_streaming(token).expect("a child, whatever the disk says");
             } else {
                 std::fs::remove_file(disk.filler()).expect("room");
             }
@@ -491,7 +500,7 @@ fn what_waited_comes_before_what_is_forwarded() {
             assert_eq!(early.kind(), ErrorKind::InvalidInput);
             hear_for(&mut heard, &mut set, Duration::from_millis(3));
             heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-            set.go_live(token).expect("a child");
+            set.start_streaming(token).expect("a child");
             // At once, with bytes that wait.
             set.forward(token, Stream::Stdout, &file).expect("a child");
             let mut spilled = 0;
@@ -715,8 +724,8 @@ fn a_child_is_killed_while_its_output_is_forwarded() {
             let mut heard = Heard::default();
             heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
             hear_for(&mut heard, &mut set, Duration::from_millis(60));
-            set.kill(token, Kill::NOW).expect("a child");
-            set.go_live(token).expect("it is live already");
+            set.kill(token, Termination::IMMEDIATE).expect("a child");
+            set.start_streaming(token).expect("it is live already");
             set.forward(token, Stream::Stdout, &file).expect("a child");
             heard.finish(&mut set);
             assert_eq!(
@@ -743,10 +752,10 @@ fn a_child_that_ended_or_is_being_killed_goes_live_without_a_fuss() {
             // At its exit its last bytes are in the queue.
             heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.exited));
             if killed {
-                set.kill(token, Kill::NOW).expect("a child");
+                set.kill(token, Termination::IMMEDIATE).expect("a child");
             }
             let (file, reader) = sink(0, 0);
-            set.go_live(token).expect("a child");
+            set.start_streaming(token).expect("a child");
             let _ = set.forward(token, Stream::Stdout, &file);
             heard.finish(&mut set);
             drop(file);
@@ -775,10 +784,10 @@ fn the_end_of_a_live_stream_is_told_before_the_end_of_its_child() {
         let mut heard = Heard::default();
         // A pipe holds less than that: by then a file has the rest.
         hear_while(&mut heard, &mut set, || !over.exists());
-        set.go_live(token).expect("a child");
+        set.start_streaming(token).expect("a child");
         heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.eofs[0]));
         assert_eq!((heard.of(token).outs[0].len(), heard.of(token).files), (200_000, 1));
-        set.kill(token, Kill::NOW).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
         heard.finish(&mut set);
     });
 }

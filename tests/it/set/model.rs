@@ -1,6 +1,6 @@
 //! Random children against what the set tells of them.
 
-use minder::{ChildSet, Delivery, SpawnOptions, Status, WhenFull};
+use minder::{ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
 use proptest::prelude::*;
 
 use crate::kit::{Ledger, kid, limits, patience, patterned};
@@ -11,20 +11,24 @@ struct Script {
     sizes: [usize; 2],
     pause_ms: u64,
     code: u8,
-    when_full: WhenFull,
-    delivery: Delivery,
+    when_full: OverflowPolicy,
+    delivery: OutputMode,
     /// How many events are taken before it is started.
     after: usize,
 }
 
 fn script() -> impl Strategy<Value = Script> {
     let size = prop_oneof![Just(0usize), 1usize..100, 4_000usize..4_200, 60_000usize..140_000];
-    let when_full = prop_oneof![Just(WhenFull::Hold), Just(WhenFull::Spill), Just(WhenFull::DropOldest)];
+    let when_full = prop_oneof![
+        Just(OverflowPolicy::Block),
+        Just(OverflowPolicy::Spill),
+        Just(OverflowPolicy::DropOldest)
+    ];
     let at_end = any::<bool>();
     ([size.clone(), size], 0u64..8, any::<u8>(), when_full, at_end, 0usize..20).prop_map(
         |(sizes, pause_ms, code, when_full, at_end, after)| {
-            let at_end = at_end && when_full != WhenFull::Hold;
-            let delivery = if at_end { Delivery::AtEnd } else { Delivery::Live };
+            let at_end = at_end && when_full != OverflowPolicy::Block;
+            let delivery = if at_end { OutputMode::AtExit } else { OutputMode::Stream };
             Script { sizes, pause_ms, code, when_full, delivery, after }
         },
     )
@@ -38,9 +42,9 @@ fn habits() -> impl Strategy<Value = (usize, usize, usize, usize)> {
 fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize, usize)) {
     let (hands, buffer_bytes, child_bytes_max, bytes_max) = habits;
     let mut limits = limits(backend);
-    limits.buffer_bytes = buffer_bytes;
-    limits.child_bytes_max = child_bytes_max;
-    limits.bytes_max = bytes_max;
+    limits.read_buffer_bytes = buffer_bytes;
+    limits.max_child_bytes = child_bytes_max;
+    limits.max_buffered_bytes = bytes_max;
     let mut set = ChildSet::new(limits).expect("a set");
     let (mut ledger, mut held) = (Ledger::default(), std::collections::VecDeque::new());
     let until = patience();
@@ -68,7 +72,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
         }
         let [out, err] = script.sizes;
         let command = kid(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
-        let options = SpawnOptions::default().when_full(script.when_full).delivery(script.delivery);
+        let options = SpawnOptions::default().overflow(script.when_full).output_mode(script.delivery);
         tokens.push(set.spawn(&command, options).expect("a child"));
     }
     while !set.is_empty() {
@@ -79,21 +83,21 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
         let (record, outcome) = (ledger.of(token), ledger.outcome(token));
         assert_eq!(
             (record.exit, record.eofs),
-            (Some(Status::Exited(script.code.into())), [1, 1]),
+            (Some(ExitStatus::Exited(script.code.into())), [1, 1]),
             "{script:?}"
         );
         assert!(!outcome.leaked && !outcome.left_running, "{script:?}: {outcome:?}");
         let received = record.outs.iter().map(Vec::len).sum::<usize>() as u64;
         let written = script.sizes.iter().sum::<usize>() as u64;
         assert_eq!(received + outcome.dropped, written, "{script:?}: {outcome:?}");
-        if script.when_full != WhenFull::DropOldest {
+        if script.when_full != OverflowPolicy::DropOldest {
             assert_eq!(outcome.dropped, 0);
             for (out, size) in record.outs.iter().zip(script.sizes) {
                 assert!(*out == patterned(size), "{script:?}: {} bytes", out.len());
             }
         }
     }
-    assert_eq!(set.bytes_held(), 0);
+    assert_eq!(set.buffered_bytes(), 0);
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::os::windows::io::AsHandle as _;
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, Event, Kill, SpawnOptions};
+use minder::{ChildSet, Event, SpawnOptions, Termination};
 
 use crate::kit::{Ledger, each_backend, end_rest_of, kid, limits, patience, readable, silent};
 
@@ -53,7 +53,7 @@ fn a_wake_ends_a_wait_on_another_thread() {
         (0..100).for_each(|_| waker.wake().expect("a wake"));
         let mut ledger = Ledger::default();
         assert_eq!(take_all(&mut set, &mut ledger), 1);
-        set.kill_all(Kill::NOW).expect("a child");
+        set.kill_all(Termination::IMMEDIATE).expect("a child");
         ledger.finish(&mut set);
         drop(set);
         waker.wake().expect("a wake that nobody hears");
@@ -65,31 +65,34 @@ fn a_wake_ends_a_wait_on_another_thread() {
 fn the_descriptor_is_readable_exactly_while_there_is_news() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
-        assert!(!readable(set.news().expect("a descriptor"), SHORT), "an empty set has news");
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
         let mut command = kid("cat");
         command.stdin(minder::Stdio::Piped);
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        assert!(!readable(set.news().expect("a descriptor"), SHORT), "a silent child has news");
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "a silent child has news");
         for round in 0..50 {
             assert_eq!(set.write(token, b"line\n").expect("a reader"), 5);
-            assert!(readable(set.news().expect("a descriptor"), LONG), "output is no news, in round {round}");
+            assert!(
+                readable(set.poll_handle().expect("a descriptor"), LONG),
+                "output is no news, in round {round}"
+            );
             take_all(&mut set, &mut ledger);
             assert!(
-                !readable(set.news().expect("a descriptor"), Duration::ZERO),
+                !readable(set.poll_handle().expect("a descriptor"), Duration::ZERO),
                 "all was taken, in round {round}"
             );
         }
         set.waker().wake().expect("a wake");
-        assert!(readable(set.news().expect("a descriptor"), LONG), "a wake is no news");
+        assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "a wake is no news");
         take_all(&mut set, &mut ledger);
-        assert!(!readable(set.news().expect("a descriptor"), SHORT));
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT));
         set.close_stdin(token).expect("a child");
         while !set.is_empty() {
-            assert!(readable(set.news().expect("a descriptor"), LONG), "the end is no news");
+            assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "the end is no news");
             take_all(&mut set, &mut ledger);
         }
         assert_eq!(ledger.text(token), "line\n".repeat(50));
-        assert!(!readable(set.news().expect("a descriptor"), SHORT), "an empty set has news");
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
     });
 }
 
@@ -103,7 +106,7 @@ fn queued_events_are_news() {
             .map(|_| set.spawn(&kid("both 5000"), SpawnOptions::default()).expect("a child"))
             .collect();
         while !set.is_empty() {
-            assert!(readable(set.news().expect("a descriptor"), LONG), "news was not announced");
+            assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "news was not announced");
             if let Some(event) = set.next(Some(Instant::now())).expect("an event") {
                 ledger.take(event);
             }
@@ -127,7 +130,7 @@ fn borrowed(news: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::B
 /// A loop that asked for the descriptor once, as most loops do.
 fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
     // A copy names the same descriptor, and needs no borrow of the set.
-    let fd = set.news().expect("a descriptor").try_clone_to_owned().expect("a copy");
+    let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
     while !set.is_empty() {
         assert!(readable(borrowed(&fd), LONG), "news was not announced; {} children left", set.len());
         take_all(set, ledger);
@@ -153,7 +156,7 @@ fn a_deadline_is_kept_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
         let deadline = Instant::now() + Duration::from_millis(200);
-        let options = SpawnOptions::default().deadline(deadline, Kill::NOW);
+        let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
         set.spawn(&kid("sleep-ms 600000"), options).expect("a child");
         foreign_loop(&mut set, &mut ledger);
         assert!(Instant::now() >= deadline);
@@ -166,11 +169,11 @@ fn a_deadline_is_kept_in_a_foreign_loop() {
 fn an_order_to_insist_is_kept_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
-        let fd = set.news().expect("a descriptor").try_clone_to_owned().expect("a copy");
+        let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
         let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
         assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
         take_all(&mut set, &mut ledger);
-        set.kill(token, Kill::after(Duration::from_millis(100))).expect("a child");
+        set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a child");
         while !set.is_empty() {
             assert!(readable(borrowed(&fd), LONG), "the time to insist was not announced");
             take_all(&mut set, &mut ledger);
@@ -185,7 +188,7 @@ fn an_order_to_insist_is_kept_in_a_foreign_loop() {
 fn room_is_announced_in_a_foreign_loop() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        (limits.buffer_bytes, limits.child_bytes_max) = (4 << 10, 8 << 10);
+        (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
         let mut set = ChildSet::new(limits).expect("a set");
         let token = set.spawn(&kid("spew 300000"), SpawnOptions::default()).expect("a child");
         let mut ledger = Ledger::default();
@@ -193,7 +196,7 @@ fn room_is_announced_in_a_foreign_loop() {
         let until = patience();
         while !set.is_empty() {
             assert!(Instant::now() < until, "{} bytes came", ledger.of(token).outs[0].len());
-            if readable(set.news().expect("a descriptor"), SHORT) {
+            if readable(set.poll_handle().expect("a descriptor"), SHORT) {
                 while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
                     kept.push(event);
                 }

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use minder::{
-    ChildSet, Chunk, Delivery, Event, Kill, Limits, SpawnOptions, Status, Stdio, Stream, Token, WhenFull,
+    ChildSet, ChildSetConfig, Chunk, Event, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions, Stdio,
+    Stream, Termination, Token,
 };
 
 use crate::kit::{
@@ -11,9 +12,10 @@ use crate::kit::{
 };
 
 /// Small bounds: a piece of 4 KiB, 16 KiB a child, 64 KiB in all.
-fn tight(backend: &'static str) -> Limits {
+fn tight(backend: &'static str) -> ChildSetConfig {
     let mut limits = limits(backend);
-    (limits.buffer_bytes, limits.child_bytes_max, limits.bytes_max) = (4 << 10, 16 << 10, 64 << 10);
+    (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
+        (4 << 10, 16 << 10, 64 << 10);
     limits
 }
 
@@ -38,7 +40,7 @@ fn hold_blocks_the_child_within_the_bound_and_goes_on() {
         let mut set = ChildSet::new(tight(backend)).expect("a set");
         let token = set.spawn(&kid("spew 1000000"), SpawnOptions::default()).expect("a child");
         let kept = hoard(&mut set, Duration::from_millis(150));
-        assert!(set.bytes_held() <= 16 << 10, "{} bytes are held", set.bytes_held());
+        assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(
             bytes_in(&kept) >= 8 << 10 && bytes_in(&kept) <= 16 << 10,
             "{} bytes were told",
@@ -49,7 +51,7 @@ fn hold_blocks_the_child_within_the_bound_and_goes_on() {
         kept.into_iter().for_each(|event| ledger.take(event));
         ledger.finish(&mut set);
         assert!(ledger.of(token).outs[0] == patterned(1_000_000), "{} bytes", ledger.of(token).outs[0].len());
-        assert_eq!((set.bytes_held(), ledger.outcome(token).dropped), (0, 0));
+        assert_eq!((set.buffered_bytes(), ledger.outcome(token).dropped), (0, 0));
     });
 }
 
@@ -76,7 +78,7 @@ fn a_chunk_that_another_thread_drops_makes_room() {
             match set.next(Some(until)).expect("an event").expect("news in time") {
                 Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("the taker"),
                 Event::Done(of, outcome) => {
-                    assert_eq!((of, outcome.exit.status), (token, Status::Exited(0)));
+                    assert_eq!((of, outcome.exit.status), (token, ExitStatus::Exited(0)));
                     done = true;
                 }
                 _ => (),
@@ -85,7 +87,7 @@ fn a_chunk_that_another_thread_drops_makes_room() {
         drop(sender);
         let outs = taker.join().expect("the taker");
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
-        assert_eq!(set.bytes_held(), 0);
+        assert_eq!(set.buffered_bytes(), 0);
     });
 }
 
@@ -97,7 +99,7 @@ fn room_is_never_missed_however_the_threads_meet() {
         let mut rounds = 0;
         while Instant::now() < end {
             let mut limits = tight(backend);
-            (limits.buffer_bytes, limits.child_bytes_max) = (1 << 10, 2 << 10);
+            (limits.read_buffer_bytes, limits.max_child_bytes) = (1 << 10, 2 << 10);
             let mut set = ChildSet::new(limits).expect("a set");
             for _ in 0..3 {
                 set.spawn(&kid("spew 60000 1000"), SpawnOptions::default()).expect("a child");
@@ -130,7 +132,7 @@ fn many_held_children_stay_within_the_bound_of_all() {
         let kept = hoard(&mut set, Duration::from_millis(300));
         // A child that holds nothing may always hold one piece.
         let bound = (64 << 10) + tokens.len() * (4 << 10);
-        assert!(set.bytes_held() <= bound, "{} bytes are held", set.bytes_held());
+        assert!(set.buffered_bytes() <= bound, "{} bytes are held", set.buffered_bytes());
         let mut ledger = Ledger::default();
         kept.into_iter().for_each(|event| ledger.take(event));
         ledger.finish(&mut set);
@@ -145,7 +147,7 @@ fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
         let mut limits = tight(backend);
         limits.spill_dir = Some(folder.path().to_owned());
         let mut set = ChildSet::new(limits).expect("a set");
-        let options = SpawnOptions::default().when_full(WhenFull::Spill);
+        let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&kid("both 700000 5000"), options).expect("a child");
         // The child is never blocked: it ends although nothing is taken but the first few pieces.
         let (mut kept, mut ledger) = (Vec::new(), Ledger::default());
@@ -159,7 +161,7 @@ fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
                 event => kept.push(event),
             }
         }
-        assert!(set.bytes_held() <= 16 << 10, "{} bytes are held", set.bytes_held());
+        assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
         let names = std::fs::read_dir(folder.path()).expect("the folder").count();
         assert!(names == 0 || cfg!(windows), "the file has a name");
@@ -175,7 +177,7 @@ fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
 #[test]
 fn spill_goes_on_while_chunks_are_taken_slowly() {
     let mut set = ChildSet::new(tight(best())).expect("a set");
-    let options = SpawnOptions::default().when_full(WhenFull::Spill);
+    let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
     let token = set.spawn(&kid("both 400000 1000"), options).expect("a child");
     let mut ledger = Ledger::default();
     let mut window = std::collections::VecDeque::new();
@@ -203,7 +205,7 @@ fn at_end_a_child_is_told_in_one_go() {
         let mut limits = tight(backend);
         limits.spill_dir = Some(folder.path().to_owned());
         let mut set = ChildSet::new(limits).expect("a set");
-        let options = SpawnOptions::default().when_full(WhenFull::Spill).delivery(Delivery::AtEnd);
+        let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let sizes = [0, 10, 5_000, 16_385, 200_000, 300_000];
         let tokens =
             sizes.map(|size| set.spawn(&kid(&format!("both {size} 999")), options).expect("a child"));
@@ -237,9 +239,9 @@ fn at_end_a_child_is_told_in_one_go() {
 #[test]
 fn drop_oldest_counts_every_byte() {
     each_backend(|backend| {
-        for delivery in [Delivery::Live, Delivery::AtEnd] {
+        for delivery in [OutputMode::Stream, OutputMode::AtExit] {
             let mut set = ChildSet::new(tight(backend)).expect("a set");
-            let options = SpawnOptions::default().when_full(WhenFull::DropOldest).delivery(delivery);
+            let options = SpawnOptions::default().overflow(OverflowPolicy::DropOldest).output_mode(delivery);
             let tokens: Vec<_> =
                 (0..4).map(|_| set.spawn(&kid("both 300000 777"), options).expect("a child")).collect();
             let mut kept = Vec::new();
@@ -249,9 +251,9 @@ fn drop_oldest_counts_every_byte() {
                 // What is taken stays in our hands, so that there is no room for long.
                 kept.push(set.next(Some(until)).expect("an event").expect("the child was blocked"));
                 assert!(
-                    set.bytes_held() <= (64 << 10) + 4 * (8 << 10),
+                    set.buffered_bytes() <= (64 << 10) + 4 * (8 << 10),
                     "{} bytes are held",
-                    set.bytes_held()
+                    set.buffered_bytes()
                 );
             }
             kept.into_iter().for_each(|event| ledger.take(event));
@@ -261,7 +263,7 @@ fn drop_oldest_counts_every_byte() {
                 assert_eq!(received + outcome.dropped, 600_000, "{delivery:?}: {received} bytes came");
                 assert!(outcome.dropped > 0, "{delivery:?}: nothing was dropped");
                 assert_eq!(record.eofs, [1, 1]);
-                if delivery == Delivery::AtEnd {
+                if delivery == OutputMode::AtExit {
                     assert!(
                         record.outs.iter().all(|out| patterned(300_000).ends_with(out)),
                         "the newest is kept"
@@ -298,8 +300,8 @@ fn a_silent_grandchild_is_given_up_after_a_while() {
 
 #[test]
 fn without_a_bound_a_silent_grandchild_is_waited_for() {
-    let mut limits = Limits::default();
-    limits.leak_after = None;
+    let mut limits = ChildSetConfig::default();
+    limits.leak_timeout = None;
     let mut set = ChildSet::new(limits).expect("a set");
     let begun = Instant::now();
     let token = set.spawn(&kid("hold-stdout 400"), SpawnOptions::default()).expect("a child");
@@ -316,7 +318,7 @@ fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
         // It writes for twice as long as silence is borne; that takes a start and more, which Wine may need
         // a second for.
         let (silence, period) = if cfg!(windows) { (3000, 300) } else { (500, 50) };
-        limits.leak_after = Some(Duration::from_millis(silence));
+        limits.leak_timeout = Some(Duration::from_millis(silence));
         let mut set = ChildSet::new(limits).expect("a set");
         let lines = kid(&format!("leave-lines 20 {period}"));
         let token = set.spawn(&lines, SpawnOptions::default()).expect("a child");
@@ -347,7 +349,7 @@ fn a_held_child_is_not_called_silent() {
 
 #[test]
 fn a_chunk_outlives_its_set() {
-    let mut set = ChildSet::new(Limits::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut command = kid("spew 1000");
     command.stderr(Stdio::Null);
     set.spawn(&command, SpawnOptions::default()).expect("a child");
@@ -359,7 +361,7 @@ fn a_chunk_outlives_its_set() {
             _ => (),
         }
     }
-    assert!(set.bytes_held() >= 1000);
+    assert!(set.buffered_bytes() >= 1000);
     drop(set);
     let bytes: Vec<u8> = chunks.into_iter().flat_map(Chunk::into_vec).collect();
     assert_eq!(bytes, patterned(1000));
@@ -371,7 +373,7 @@ fn a_child_that_is_killed_while_it_is_held_ends() {
         let mut set = ChildSet::new(tight(backend)).expect("a set");
         let token = set.spawn(&kid("spew 100000000"), SpawnOptions::default()).expect("a child");
         let kept = hoard(&mut set, Duration::from_millis(100));
-        set.kill(token, Kill::NOW).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
         let mut ledger = Ledger::default();
         kept.into_iter().for_each(|event| ledger.take(event));
         ledger.finish(&mut set);

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use minder::{ChildSet, ErrorKind, Kill, SpawnOptions, Status};
+use minder::{ChildSet, ErrorKind, ExitStatus, SpawnOptions, Termination};
 
 use crate::kit::{Ledger, each_backend, limits, patience, silent};
 
 const LONG: &str = "sleep-ms 600000";
 
-fn killed_by(signal: i32) -> impl Fn(Status) -> bool {
-    move |status| matches!(status, Status::Signaled { signal: by, .. } if by == signal)
+fn killed_by(signal: i32) -> impl Fn(ExitStatus) -> bool {
+    move |status| matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal)
 }
 
 /// Waits until nothing or everything of these processes stands still.
@@ -47,7 +47,7 @@ fn the_whole_tree_stands_still_and_goes_on() {
             set.resume(token).expect("nothing more to do");
             await_state(&numbers, false);
         }
-        set.kill_all(Kill::NOW).expect("a tree");
+        set.kill_all(Termination::IMMEDIATE).expect("a tree");
         ledger.finish(&mut set);
     });
 }
@@ -56,7 +56,7 @@ fn the_whole_tree_stands_still_and_goes_on() {
 #[test]
 fn a_leader_that_left_its_group_stands_still_and_dies() {
     each_backend(|backend| {
-        for how in [Kill::NOW, Kill::after(Duration::from_secs(600))] {
+        for how in [Termination::IMMEDIATE, Termination::graceful(Duration::from_secs(600))] {
             let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
             let options = SpawnOptions::default();
             let (token, numbers) = super::kill::start(&mut set, &mut ledger, "join-parent 600000", options);
@@ -77,8 +77,10 @@ fn a_leader_that_left_its_group_stands_still_and_dies() {
 fn what_struck_a_child_and_how_long_it_stood_still_is_told() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let soon =
-            |ms| SpawnOptions::default().deadline(Instant::now() + Duration::from_millis(ms), Kill::NOW);
+        let soon = |ms| {
+            SpawnOptions::default()
+                .deadline(Instant::now() + Duration::from_millis(ms), Termination::IMMEDIATE)
+        };
         let struck = set.spawn(&silent(LONG), soon(50)).expect("a child");
         let stood = set.spawn(&silent("lines 40 10"), soon(2000)).expect("a child");
         set.suspend(stood).expect("a child");
@@ -119,7 +121,7 @@ fn all_stand_still_and_all_go_on() {
 fn only_a_stop_of_its_own_is_told() {
     each_backend(|backend| {
         let mut limits = limits(backend);
-        limits.notice_stops = Some(Duration::from_millis(5));
+        limits.stop_poll_interval = Some(Duration::from_millis(5));
         let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
         let ours = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
         set.suspend(ours).expect("a child");
@@ -128,7 +130,7 @@ fn only_a_stop_of_its_own_is_told() {
         set.resume(ours).expect("a child");
         let later = Instant::now() + Duration::from_millis(50);
         assert!(!ledger.hear_until(&mut set, later, |ledger| !ledger.of(ours).stops.is_empty()));
-        set.kill_all(Kill::NOW).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("children");
         ledger.finish(&mut set);
     });
 }
@@ -138,7 +140,7 @@ fn a_deadline_stands_still_with_its_child() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (begun, time) = (Instant::now(), Duration::from_millis(200));
-        let options = SpawnOptions::default().deadline(begun + time, Kill::NOW);
+        let options = SpawnOptions::default().deadline(begun + time, Termination::IMMEDIATE);
         let token = set.spawn(&silent(LONG), options).expect("a child");
         set.suspend(token).expect("a child");
         let used = begun.elapsed();
@@ -158,8 +160,8 @@ fn one_that_stands_still_can_be_killed() {
         let spawn = |set: &mut ChildSet| set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
         let (asked, killed) = (spawn(&mut set), spawn(&mut set));
         set.suspend_all().expect("children");
-        set.kill(asked, Kill::after(Duration::from_secs(600))).expect("a child");
-        set.kill(killed, Kill::NOW).expect("a child");
+        set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("a child");
+        set.kill(killed, Termination::IMMEDIATE).expect("a child");
         set.suspend(asked).expect("no effect on a child that is being killed");
         ledger.finish(&mut set);
         assert!(killed_by(15)(ledger.outcome(asked).exit.status));
@@ -175,7 +177,7 @@ fn an_output_that_stands_still_does_not_leak() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         // On a busy machine a writer comes late.
-        limits.leak_after = Some(Duration::from_millis(500));
+        limits.leak_timeout = Some(Duration::from_millis(500));
         let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
         let command = crate::kit::kid("leave-lines 120 5");
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
@@ -232,18 +234,18 @@ fn a_deadline_comes_goes_and_moves() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (now, ms) = (Instant::now(), Duration::from_millis);
-        let first = Some((now + ms(50), Kill::NOW));
-        let mut spawn = |at: Option<(Instant, Kill)>| {
+        let first = Some((now + ms(50), Termination::IMMEDIATE));
+        let mut spawn = |at: Option<(Instant, Termination)>| {
             let options =
                 at.map_or_else(SpawnOptions::default, |(at, how)| SpawnOptions::default().deadline(at, how));
             set.spawn(&silent(LONG), options).expect("a child")
         };
         let (later, sooner, never, new) =
-            (spawn(first), spawn(Some((patience(), Kill::NOW))), spawn(first), spawn(None));
-        set.set_deadline(later, Some((now + ms(300), Kill::NOW))).expect("a child");
-        set.set_deadline(sooner, Some((now + ms(100), Kill::NOW))).expect("a child");
+            (spawn(first), spawn(Some((patience(), Termination::IMMEDIATE))), spawn(first), spawn(None));
+        set.set_deadline(later, Some((now + ms(300), Termination::IMMEDIATE))).expect("a child");
+        set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("a child");
         set.set_deadline(never, None).expect("a child");
-        set.set_deadline(new, Some((now + ms(100), Kill::after(ms(0))))).expect("a child");
+        set.set_deadline(new, Some((now + ms(100), Termination::graceful(ms(0))))).expect("a child");
         let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
         // The last look may come late.
         let any = ledger.hear_until(&mut set, now + ms(100), |ledger| !ledger.records.is_empty());
@@ -253,7 +255,7 @@ fn a_deadline_comes_goes_and_moves() {
         assert!(!ended(&ledger, later) || now.elapsed() >= ms(300), "early");
         assert!(ledger.hear_until(&mut set, patience(), |ledger| ended(ledger, later)));
         assert!(now.elapsed() >= ms(300) && !ended(&ledger, never));
-        set.set_deadline(never, Some((now, Kill::NOW))).expect("a child");
+        set.set_deadline(never, Some((now, Termination::IMMEDIATE))).expect("a child");
         ledger.finish(&mut set);
         assert_eq!(set.set_deadline(never, None).expect_err("it is done").kind(), ErrorKind::Unknown);
     });
@@ -273,7 +275,7 @@ fn a_deadline_that_is_set_meanwhile_counts_from_there() {
         };
         pause(&mut set, &mut ledger);
         let (set_at, at) = (Instant::now(), Instant::now() + time);
-        set.set_deadline(token, Some((at, Kill::NOW))).expect("a child");
+        set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("a child");
         let used = set_at.elapsed();
         pause(&mut set, &mut ledger);
         set.resume(token).expect("a child");

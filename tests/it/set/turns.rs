@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Backlog, ChildSet, Command, Delivery, Event, Kill, Limits, SpawnOptions, Token, WhenFull};
+use minder::{
+    Backlog, ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Termination,
+    Token,
+};
 
 use crate::kit::{Ledger, each_backend, file_of, kid, limits, nap, patience, patterned};
 
@@ -16,8 +19,8 @@ const ENDLESS: &str = "spew 1000000000000";
 /// A set with small bounds, which reads one child at a time, and its backlog.
 fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
     let backlog = Backlog::new(EVEN_MAX);
-    let mut limits: Limits = limits(backend);
-    (limits.child_bytes_max, limits.bytes_max) = (64 << 10, 1 << 20);
+    let mut limits: ChildSetConfig = limits(backend);
+    (limits.max_child_bytes, limits.max_buffered_bytes) = (64 << 10, 1 << 20);
     limits.backlog = Some(Arc::clone(&backlog));
     (ChildSet::new(limits).expect("a set"), backlog)
 }
@@ -30,7 +33,7 @@ fn flood(bytes: usize) -> Command {
 }
 
 fn kept(rank: u64) -> SpawnOptions {
-    SpawnOptions::default().when_full(WhenFull::Spill).delivery(Delivery::AtEnd).rank(rank)
+    SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit).rank(rank)
 }
 
 fn is_done(ledger: &Ledger, token: Token) -> bool {
@@ -83,7 +86,7 @@ fn one_that_is_silent_holds_nobody() {
         let came = ledger
             .hear_until(&mut set, patience(), |ledger| others.iter().all(|token| is_done(ledger, *token)));
         assert!(came && !is_done(&ledger, silent), "{backend}");
-        set.kill(silent, Kill::NOW).expect("a child");
+        set.kill(silent, Termination::IMMEDIATE).expect("a child");
         ledger.finish(&mut set);
     });
 }
@@ -105,7 +108,7 @@ fn one_that_never_ends_leaves_the_others_a_share() {
         let came = ledger.hear_until(&mut set, patience(), |ledger| is_done(ledger, other));
         assert!(came && !is_done(&ledger, endless), "{backend}");
         assert!(ledger.of(other).outs.iter().all(|out| *out == patterned(400_000)), "{backend}");
-        set.kill(endless, Kill::NOW).expect("a child");
+        set.kill(endless, Termination::IMMEDIATE).expect("a child");
         // What it wrote is dropped piece by piece: it may be much.
         let until = patience();
         while !set.is_empty() {
@@ -133,7 +136,7 @@ fn those_that_wait_are_killed_like_all() {
         let tokens = held(&mut set, &backlog);
         let until = patience();
         for token in [tokens[1], tokens[0]] {
-            set.kill(token, Kill::NOW).expect("a child");
+            set.kill(token, Termination::IMMEDIATE).expect("a child");
             while !matches!(set.next(Some(until)).expect("an event"), Some(Event::Done(of, _)) if of == token)
             {
                 assert!(Instant::now() < until, "{backend}: {token:?} is not done");
@@ -160,7 +163,7 @@ fn one_that_stands_still_holds_nobody() {
         }
         set.resume(endless).expect("a child");
         set.suspend(other).expect("a child");
-        set.kill_all(Kill::NOW).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("children");
         while !set.is_empty() {
             set.next(Some(until)).expect("an event").expect("their ends");
         }
@@ -172,8 +175,9 @@ fn what_is_seen_at_once_is_read_first() {
     const EACH: usize = 2 << 20;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let live =
-            set.spawn(&flood(8 * EACH), SpawnOptions::default().when_full(WhenFull::Hold)).expect("a child");
+        let live = set
+            .spawn(&flood(8 * EACH), SpawnOptions::default().overflow(OverflowPolicy::Block))
+            .expect("a child");
         let others: Vec<_> =
             (1..17).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
         let mut ledger = Ledger::default();
@@ -205,11 +209,11 @@ fn one_that_is_to_be_seen_at_once_is_held_no_longer() {
         while Instant::now() < end {
             assert!(set.next(Some(end)).expect("nothing").is_none());
         }
-        set.go_live(other).expect("a child");
+        set.start_streaming(other).expect("a child");
         let mut ledger = Ledger::default();
         assert!(ledger.hear_until(&mut set, patience(), |ledger| is_done(ledger, other)), "{backend}");
         assert!(ledger.of(other).outs[0] == patterned(EACH), "{backend}");
-        set.kill(endless, Kill::NOW).expect("a child");
+        set.kill(endless, Termination::IMMEDIATE).expect("a child");
         while !set.is_empty() {
             set.next(Some(patience())).expect("an event").expect("its end");
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use minder::Status;
+use minder::ExitStatus;
 
 use super::count;
 use crate::kit::{alone, nap, own_children, patience, silent};
@@ -45,7 +45,7 @@ fn press(signal: i32) {
         nap(Duration::from_millis(10));
     }
     let exit = exit.expect("the child is stopped, and the thread that started it hangs");
-    assert_eq!(exit.status, Status::Exited(0), "the child was to run its program");
+    assert_eq!(exit.status, ExitStatus::Exited(0), "the child was to run its program");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minder::{Command, ErrorKind, Group, Kill, Size, Status, Stdio};
+use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 
 use super::set_path;
 use crate::kit::{TESTKID, alone, kid, read_all, said};
@@ -85,7 +85,7 @@ fn a_child_inherits_three_descriptors_and_no_other() {
         for _ in 0..3 {
             assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
         }
-        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         for _ in 0..5 {
             let token = set.spawn(&kid("fds"), minder::SpawnOptions::default()).expect("a child");
             let mut ledger = crate::kit::Ledger::default();
@@ -137,7 +137,7 @@ fn a_child_keeps_the_descriptors_that_its_command_names() {
             assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
             assert_eq!(descriptors(&said(kid("fds").descriptors(&with_own))), with(&[own]));
         }
-        let mut set = minder::ChildSet::new(minder::Limits::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let token = set.spawn(&command, minder::SpawnOptions::default()).expect("a child");
         let mut ledger = crate::kit::Ledger::default();
         ledger.finish(&mut set);
@@ -242,7 +242,7 @@ fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
             command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null).spawn().expect("yes(1)");
         drop(child.take_stdout());
         let exit = child.wait().expect("its end");
-        assert!(matches!(exit.status, Status::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
+        assert!(matches!(exit.status, ExitStatus::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
         // Our own mask is as it was.
         let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
         assert!(!own.contains("SigBlk:\t0000000000000000"), "{own}");
@@ -489,7 +489,7 @@ fn a_niceness_is_added_to_ours() {
             }
         };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the child");
-        child.kill(Kill::NOW).expect("a child");
+        child.kill(Termination::IMMEDIATE).expect("a child");
         child.wait().expect("its end");
         assert_eq!(niceness(&stat), expected, "{nice}");
     }

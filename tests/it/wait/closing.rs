@@ -27,7 +27,7 @@ fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
 }
 
 fn is_not_open(error: &minder::Error) -> bool {
-    error.io().raw_os_error() == Some(libc::EBADF)
+    error.io_error().raw_os_error() == Some(libc::EBADF)
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
         drop(ours);
         (&theirs).write_all(b"x").expect("a pair");
         assert_eq!(names(&hear(&poller, patience())), [1], "the child's copy");
-        child.kill(minder::Kill::NOW).expect("a child");
+        child.kill(minder::Termination::IMMEDIATE).expect("a child");
         child.wait().expect("its end");
         assert!(soon(|| tokens(&poller).is_empty()), "the last copy is gone");
     });

@@ -137,7 +137,7 @@ fn a_poller_that_is_dropped_holds_nothing() {
                     .expect("one");
                 expect(&poller, &[]);
                 if news {
-                    poller.news().expect("a descriptor");
+                    poller.poll_handle().expect("a descriptor");
                 }
                 drop(poller);
                 drop(ours);

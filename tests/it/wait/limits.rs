@@ -279,7 +279,7 @@ fn a_waker_without_a_poller_is_harmless() {
 fn a_backend_that_is_forbidden_says_why_and_the_default_works() {
     for _ in 0..2 {
         let error = Poller::with_backend("io_uring").expect_err("no mechanism");
-        assert_eq!(error.io().raw_os_error(), Some(libc::ENOSYS), "{error:?}");
+        assert_eq!(error.io_error().raw_os_error(), Some(libc::ENOSYS), "{error:?}");
         let text = error.to_string();
         let why = "failed to open the wait backend `io_uring`: ";
         assert!(text.starts_with(why) && text.len() > why.len(), "{text}");
@@ -289,10 +289,10 @@ fn a_backend_that_is_forbidden_says_why_and_the_default_works() {
     poller.add(&source, Token(1), Interest::READABLE).expect("a source");
     raise(&source);
     expect(&poller, &[1]);
-    let mut limits = minder::Limits::default();
+    let mut limits = minder::ChildSetConfig::default();
     limits.backend = Some("io_uring");
     minder::ChildSet::new(limits).expect_err("no mechanism");
-    minder::ChildSet::new(minder::Limits::default()).expect("the default");
+    minder::ChildSet::new(minder::ChildSetConfig::default()).expect("the default");
 }
 
 #[cfg(unix)] // Elsewhere it takes a poller.

@@ -32,7 +32,7 @@ fn a_source_that_is_ready_is_news_until_it_is_served() {
             if before {
                 raise(&source);
             }
-            let news = poller.news().expect("a descriptor");
+            let news = poller.poll_handle().expect("a descriptor");
             if !before {
                 assert_quiet(&poller, news, "nothing is ready");
                 raise(&source);
@@ -65,7 +65,7 @@ fn changes_are_news() {
         let poller = open(name);
         let (ready, other) = (counter(), counter());
         raise(&ready);
-        let news = poller.news().expect("a descriptor");
+        let news = poller.poll_handle().expect("a descriptor");
         assert_quiet(&poller, news, "there is no source");
         poller.add(&ready, Token(1), Interest::READABLE).expect("a source");
         assert!(readable(news, LONG), "a source that was ready when it was added");
@@ -98,7 +98,7 @@ fn many_sources_that_are_left_over_are_news() {
         for (token, source) in (0..).zip(&sources) {
             poller.add(source, Token(token), Interest::READABLE).expect("a source");
         }
-        let news = poller.news().expect("a descriptor");
+        let news = poller.poll_handle().expect("a descriptor");
         assert_quiet(&poller, news, "nothing is ready");
         sources.iter().for_each(raise);
         let (mut left, until) = (600, patience());
@@ -124,7 +124,7 @@ fn timers_are_news_whenever_they_were_added() {
                 deadline
             };
             let early = before.then(|| add(1, 5));
-            let news = poller.news().expect("a descriptor");
+            let news = poller.poll_handle().expect("a descriptor");
             let deadline = early.unwrap_or_else(|| {
                 assert_quiet(&poller, news, "there is no timer");
                 add(1, 5)
@@ -153,7 +153,7 @@ fn timers_are_news_whenever_they_were_added() {
 fn a_wait_in_between_keeps_the_timers_that_a_foreign_loop_waits_for() {
     each_backend(|name| {
         let poller = open(name);
-        let news = poller.news().expect("a descriptor");
+        let news = poller.poll_handle().expect("a descriptor");
         for round in 0..10 {
             let deadline = Instant::now() + Duration::from_millis(8);
             poller.add_timer(Token(round), deadline, Duration::ZERO).expect("a timer");
@@ -172,7 +172,7 @@ fn a_wait_in_between_keeps_the_timers_that_a_foreign_loop_waits_for() {
 fn a_wake_is_news() {
     each_backend(|name| {
         let poller = open(name);
-        let (waker, news) = (poller.waker(), poller.news().expect("a descriptor"));
+        let (waker, news) = (poller.waker(), poller.poll_handle().expect("a descriptor"));
         for round in 0..20 {
             if round == 1 {
                 assert_quiet(&poller, news, "nobody rang");
@@ -200,7 +200,7 @@ fn the_end_of_a_process_is_news() {
     use minder::Source;
     each_backend(|name| {
         let poller = open(name);
-        let news = poller.news().expect("a descriptor");
+        let news = poller.poll_handle().expect("a descriptor");
         assert_quiet(&poller, news, "there is no process");
         let mut child = crate::kit::silent("sleep-ms 30").spawn().expect("a child");
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
@@ -224,7 +224,9 @@ fn a_poller_can_be_watched_by_a_poller() {
             let (outer, inner) = (open(outer), open(inner));
             let source = counter();
             inner.add(&source, Token(7), Interest::READABLE).expect("a source");
-            outer.add(&inner.news().expect("a descriptor"), Token(1), Interest::READABLE).expect("a source");
+            outer
+                .add(&inner.poll_handle().expect("a descriptor"), Token(1), Interest::READABLE)
+                .expect("a source");
             for round in 0..20 {
                 raise(&source);
                 let until = patience();
@@ -248,7 +250,7 @@ fn a_poller_can_be_watched_by_a_poller() {
                 assert_eq!(tokens(&inner), [7]);
                 lower(&source);
             }
-            outer.delete(&inner.news().expect("a descriptor")).expect("a source");
+            outer.delete(&inner.poll_handle().expect("a descriptor")).expect("a source");
         });
     });
 }
@@ -262,12 +264,12 @@ fn news_come_after_the_thread_that_asked_for_them_has_ended() {
         std::thread::scope(|scope| {
             let asker = scope.spawn(|| {
                 poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-                poller.news().expect("a descriptor");
+                poller.poll_handle().expect("a descriptor");
                 tokens(&poller)
             });
             assert_eq!(asker.join().expect("the asker"), [0; 0]);
         });
-        let news = poller.news().expect("a descriptor");
+        let news = poller.poll_handle().expect("a descriptor");
         assert_quiet(&poller, news, "nothing is ready");
         for _ in 0..5 {
             raise(&source);
@@ -301,10 +303,10 @@ fn whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller() {
                     assert_eq!(heralds(), 0, "a thread that nobody asked for");
                     if ready {
                         raise(&source);
-                        assert!(readable(poller.news().expect("a descriptor"), LONG));
+                        assert!(readable(poller.poll_handle().expect("a descriptor"), LONG));
                     } else {
-                        poller.news().expect("a descriptor");
-                        poller.news().expect("a descriptor");
+                        poller.poll_handle().expect("a descriptor");
+                        poller.poll_handle().expect("a descriptor");
                     }
                     let until = patience();
                     while heralds() != usize::from(name == "poll") {
@@ -332,7 +334,7 @@ fn many_threads_may_ask_at_once() {
             let source = counter();
             raise(&source);
             std::thread::scope(|scope| {
-                let ask = || readable(poller.news().expect("a descriptor").as_fd(), LONG);
+                let ask = || readable(poller.poll_handle().expect("a descriptor").as_fd(), LONG);
                 let asking: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
                 poller.add(&source, Token(1), Interest::READABLE).expect("a source");
                 assert!(asking.into_iter().all(|thread| thread.join().expect("a thread")));
@@ -354,12 +356,12 @@ fn news_that_were_refused_come_when_they_are_asked_for_again() {
             assert_eq!(tokens(&poller), [0; 0]);
             let before = getrlimit(Resource::Nofile);
             setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).expect("one's own limit");
-            let refused = poller.news().map(drop);
+            let refused = poller.poll_handle().map(drop);
             setrlimit(Resource::Nofile, before).expect("one's own limit");
             if let Err(error) = refused {
                 assert_eq!(error.kind(), minder::ErrorKind::Exhausted, "{error}");
             }
-            let news = poller.news().expect("a descriptor");
+            let news = poller.poll_handle().expect("a descriptor");
             // Another thread waits, too: the descriptor is the same ever after.
             std::thread::scope(|scope| {
                 assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("a thread"), [0; 0]);
@@ -384,7 +386,7 @@ fn whoever_asks_for_news_puts_off_no_deadline() {
                 let near = Instant::now() + Duration::from_millis(40);
                 let waiting = scope.spawn(move || hear(poller, near));
                 settle();
-                poller.news().expect("a descriptor");
+                poller.poll_handle().expect("a descriptor");
                 assert_eq!(waiting.join().expect("the waiter"), []);
                 let late = Instant::now() - near;
                 assert!(late < LONG / 2, "the deadline was put off by {late:?}");

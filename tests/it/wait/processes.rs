@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
-use minder::{Child, ErrorKind, Interest, Kill, Poller, Source, Stdio, Token};
+use minder::{Child, ErrorKind, Interest, Poller, Source, Stdio, Termination, Token};
 
 use super::{hear, names, open, settle};
 use crate::kit::{each_backend, end as kill, kid, lives, nap, patience, silent};
@@ -34,7 +34,7 @@ fn assert_silent(poller: &Poller, what: &str) {
 }
 
 fn end(child: &mut Child) {
-    child.kill(Kill::NOW).expect("a child");
+    child.kill(Termination::IMMEDIATE).expect("a child");
     child.wait().expect("its end");
 }
 
@@ -45,7 +45,7 @@ fn the_end_of_a_child_is_told_until_it_is_deleted() {
         let mut child = sleeper();
         poller.add(&child, Token(1), Interest::READABLE).expect("a child");
         assert_silent(&poller, "it lives");
-        child.kill(Kill::NOW).expect("a child");
+        child.kill(Termination::IMMEDIATE).expect("a child");
         assert_eq!([next(&poller), next(&poller)], [1, 1]);
         let exit = child.try_wait().expect("a child");
         assert!(exit.is_some(), "told before its end");
@@ -64,7 +64,7 @@ fn a_process_is_told_by_its_number() {
         poller.add(Source::process(one.id()), Token(1), Interest::READABLE).expect("a process");
         poller.add(Source::process(other.id()), Token(2), Interest::READABLE).expect("a process");
         assert_silent(&poller, "both live");
-        other.kill(Kill::NOW).expect("a child");
+        other.kill(Termination::IMMEDIATE).expect("a child");
         assert_eq!(next(&poller), 2);
         poller.delete(Source::process(other.id())).expect("a process");
         assert_silent(&poller, "one lives, and the other was deleted");
@@ -89,7 +89,11 @@ fn a_child_that_has_ended_and_was_not_reaped_is_told_at_once() {
         poller.delete(Source::process(child.id())).expect("a process");
         poller.add(&child, Token(2), Interest::READABLE).expect("a zombie");
         assert_eq!(next(&poller), 2);
-        assert_eq!(child.wait().expect("its end").status, minder::Status::Exited(3), "its status was left");
+        assert_eq!(
+            child.wait().expect("its end").status,
+            minder::ExitStatus::Exited(3),
+            "its status was left"
+        );
     });
 }
 
@@ -166,7 +170,7 @@ fn a_process_is_watched_once() {
         let error = poller.modify(source(), Token(4), Interest::READABLE).expect_err("not there");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         poller.add(source(), Token(5), Interest::READABLE).expect("free again");
-        child.kill(Kill::NOW).expect("a child");
+        child.kill(Termination::IMMEDIATE).expect("a child");
         assert_eq!(next(&poller), 5);
         poller.modify(source(), Token(6), Interest::READABLE).expect("a process that ended");
         assert_eq!([next(&poller), next(&poller)], [6, 6]);
@@ -186,7 +190,7 @@ fn an_end_is_told_once_if_that_was_asked_for() {
             let number = child.id();
             let source = || Source::process(number);
             poller.add(source(), Token(1), interest).expect("a process");
-            child.kill(Kill::NOW).expect("a child");
+            child.kill(Termination::IMMEDIATE).expect("a child");
             assert_eq!(next(&poller), 1);
             assert_silent(&poller, "told once");
             poller.modify(source(), Token(2), interest).expect("a process that ended");
@@ -213,7 +217,7 @@ fn an_end_is_told_to_a_wait_that_goes_on() {
                 if round % 3 == 0 {
                     nap(Duration::from_millis(3));
                 }
-                child.kill(Kill::NOW).expect("a child");
+                child.kill(Termination::IMMEDIATE).expect("a child");
                 assert_eq!(waiting.join().expect("the waiter"), [round]);
             });
             poller.delete(Source::process(child.id())).expect("a process");
@@ -263,7 +267,7 @@ fn a_crowd_of_ends_is_told() {
         for (number, child) in children.iter_mut().enumerate() {
             poller.delete(&*child).expect("a child");
             let exit = child.try_wait().expect("a child").expect("its end was told");
-            assert_eq!(exit.status, minder::Status::Exited(number as i32 % 7));
+            assert_eq!(exit.status, minder::ExitStatus::Exited(number as i32 % 7));
         }
     });
 }

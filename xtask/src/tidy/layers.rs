@@ -15,9 +15,12 @@ const MINDER: [Layer; 6] = [
     Layer { modules: &["backlog", "chunk", "event", "command", "random"], crates: Crates::None },
     Layer { modules: &["sys"], crates: Crates::All },
     Layer { modules: &["error"], crates: Crates::None },
-    Layer { modules: &["wait", "clock", "child", "spawn", "guard"], crates: Crates::NotOfTheSystem },
+    Layer {
+        modules: &["poller", "timer_resolution", "child", "spawn", "guard"],
+        crates: Crates::NotOfTheSystem,
+    },
     Layer { modules: &["os"], crates: Crates::All },
-    Layer { modules: &["probe", "set", "pump", "exec", "lab"], crates: Crates::NotOfTheSystem },
+    Layer { modules: &["capabilities", "set", "background", "jobs", "lab"], crates: Crates::NotOfTheSystem },
 ];
 
 /// In the command, flags become a plan, and a plan is what a verb carries out. Pairs: who may not
@@ -186,7 +189,7 @@ mod tests {
         assert_eq!(breaches("sys/wait/epoll", "use super::super::super::child::Child;").len(), 1);
         assert_eq!(breaches("event", "use crate::{Child, Token};").len(), 1);
         assert_eq!(breaches("command", "use memchr::memchr;").len(), 1);
-        assert_eq!(breaches("wait", "fn f() { crate::spawn::spawn(); rustix::io::read(); }").len(), 2);
+        assert_eq!(breaches("poller", "fn f() { crate::spawn::spawn(); rustix::io::read(); }").len(), 2);
         assert_eq!(breaches("nowhere", "use crate::event::Token;").len(), 1);
     }
 
@@ -196,7 +199,7 @@ mod tests {
             place(Path::new(file)).map(|(package, module)| format!("{package} {}", module.join("/")))
         };
         assert_eq!(at("crates/minder/src/sys/wait/mod.rs").as_deref(), Some("minder sys/wait"));
-        assert_eq!(at("crates/minder/src/pump.rs").as_deref(), Some("minder pump"));
+        assert_eq!(at("crates/minder/src/background.rs").as_deref(), Some("minder background"));
         assert_eq!(at("crates/minder/src/lib.rs"), None);
         assert_eq!(at("tests/it/main.rs"), None);
     }

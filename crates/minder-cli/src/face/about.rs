@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use super::{Face, Wish, Wishes, profile};
+use super::{OptionKey, ParallelArgs, Translation, profile};
 use crate::{exit, report};
 
 /// The version of GNU parallel whose manual is followed.
@@ -36,52 +36,56 @@ no Perl is run.
 ";
 
 /// Prints what is asked for; nothing if something is to be run.
-pub(super) fn said(wishes: &Wishes) -> Result<Option<Face>> {
+pub(super) fn said(wishes: &ParallelArgs) -> Result<Option<Translation>> {
     let has = |wish| wishes.has(wish);
-    if let Some(shell) = wishes.value(Wish::Completion) {
-        return Ok(Some(Face::Verb(vec!["completions".into(), shell.clone()])));
+    if let Some(shell) = wishes.value(OptionKey::Completion) {
+        return Ok(Some(Translation::Verb(vec!["completions".into(), shell.clone()])));
     }
-    if has(Wish::ShowLimits) {
+    if has(OptionKey::ShowLimits) {
         // It goes on afterwards, as GNU parallel does.
         print(&format!(
             "Maximal size of command: {LINE_MAX}\nMaximal usable size of command: {USABLE_MAX}\n"
         ))?;
     }
-    if has(Wish::RecordEnv) {
+    if has(OptionKey::RecordEnv) {
         profile::record_environment()?;
-        return Ok(Some(Face::Said(ExitCode::SUCCESS)));
+        return Ok(Some(Translation::Said(ExitCode::SUCCESS)));
     }
-    let text = if has(Wish::Help) {
+    let text = if has(OptionKey::Help) {
         HELP.to_owned()
-    } else if has(Wish::Version) {
+    } else if has(OptionKey::Version) {
         format!(
             "minder {}\nIts command line as `parallel` follows the manual of GNU parallel {FOLLOWED}.\n",
             env!("CARGO_PKG_VERSION")
         )
-    } else if let Some(least) = wishes.value(Wish::MinVersion) {
+    } else if let Some(least) = wishes.value(OptionKey::MinVersion) {
         let least: u64 = least.to_str().and_then(|text| text.parse().ok()).with_context(|| {
             format!("`--minversion {}` is no version: it is a number such as {FOLLOWED}", least.display())
         })?;
         let code = print(&format!("{FOLLOWED}\n"))?;
-        return Ok(Some(Face::Said(if least > FOLLOWED { ExitCode::from(exit::OTHER) } else { code })));
-    } else if has(Wish::Citation) {
+        return Ok(Some(Translation::Said(if least > FOLLOWED {
+            ExitCode::from(exit::OTHER)
+        } else {
+            code
+        })));
+    } else if has(OptionKey::Citation) {
         "This is minder; it asks for no citation.\n".to_owned()
-    } else if has(Wish::Threads) {
+    } else if has(OptionKey::Threads) {
         format!("{}\n", threads())
-    } else if has(Wish::Cores) {
+    } else if has(OptionKey::Cores) {
         format!("{}\n", distinct(&["physical_package_id", "core_id"]))
-    } else if has(Wish::Sockets) {
+    } else if has(OptionKey::Sockets) {
         format!("{}\n", distinct(&["physical_package_id"]))
-    } else if has(Wish::LineLength) {
+    } else if has(OptionKey::LineLength) {
         format!("{LINE_MAX}\n")
     } else {
         return Ok(None);
     };
-    Ok(Some(Face::Said(print(&text)?)))
+    Ok(Some(Translation::Said(print(&text)?)))
 }
 
 fn print(text: &str) -> Result<ExitCode> {
-    report::data(|out| Ok(out.write_all(text.as_bytes())?))
+    report::with_stdout(|out| Ok(out.write_all(text.as_bytes())?))
 }
 
 fn threads() -> usize {

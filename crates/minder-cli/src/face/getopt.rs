@@ -7,14 +7,14 @@ use anyhow::{Result, bail};
 use clap::CommandFactory;
 use minder_os::encoding::os_string_from_encoded;
 
-use super::table::{HIDDEN, KNOWN, Known, Takes};
+use super::table::{HIDDEN, KNOWN, OptionSpec, ValueKind};
 use crate::flags::{Flags, habits};
 
 /// An option that was given.
 #[derive(Debug)]
-pub(super) enum Given {
+pub(super) enum ParsedOption {
     /// One of GNU parallel's, and its value if it has one.
-    Known(&'static Known, Option<OsString>),
+    Known(&'static OptionSpec, Option<OsString>),
     /// One that only `minder run` has, as it was typed.
     Own(OsString),
 }
@@ -23,7 +23,7 @@ pub(super) enum Given {
 ///
 /// # Errors
 /// An option that is unknown, that may be several, or that lacks its value.
-pub(super) fn parse(words: &[OsString]) -> Result<(Vec<Given>, Vec<OsString>)> {
+pub(super) fn parse(words: &[OsString]) -> Result<(Vec<ParsedOption>, Vec<OsString>)> {
     let mut given = Vec::new();
     let mut rest = words;
     while let Some((word, after)) = rest.split_first() {
@@ -46,7 +46,7 @@ fn take_long<'a>(
     word: &OsString,
     long: &[u8],
     after: &'a [OsString],
-    given: &mut Vec<Given>,
+    given: &mut Vec<ParsedOption>,
 ) -> Result<&'a [OsString]> {
     let (name, attached) = match long.iter().position(|byte| *byte == b'=') {
         Some(at) => (&long[..at], Some(&long[at + 1..])),
@@ -57,36 +57,40 @@ fn take_long<'a>(
         let Some(takes_value) = of_run(&name) else {
             bail!("`--{name}` is no flag of GNU parallel, and none of ours (see `minder run --help`)");
         };
-        given.push(Given::Own(word.clone()));
+        given.push(ParsedOption::Own(word.clone()));
         let (value, rest) = if takes_value && attached.is_none() {
             after.split_at(after.len().min(1))
         } else {
             (&after[..0], after)
         };
-        given.extend(value.iter().cloned().map(Given::Own));
+        given.extend(value.iter().cloned().map(ParsedOption::Own));
         return Ok(rest);
     };
     match (known.takes, attached) {
-        (Takes::Nothing, Some(_)) => bail!("`--{name}` takes no value"),
-        (Takes::Value, Some(b"")) => bail!("`--{name}` wants a value"),
+        (ValueKind::Nothing, Some(_)) => bail!("`--{name}` takes no value"),
+        (ValueKind::Value, Some(b"")) => bail!("`--{name}` wants a value"),
         (_, Some(value)) => {
-            given.push(Given::Known(known, Some(os_string_from_encoded(value.to_vec()))));
+            given.push(ParsedOption::Known(known, Some(os_string_from_encoded(value.to_vec()))));
             Ok(after)
         }
         (_, None) => with_next(known, &format!("--{name}"), after, given),
     }
 }
 
-fn take_short<'a>(letters: &[u8], after: &'a [OsString], given: &mut Vec<Given>) -> Result<&'a [OsString]> {
+fn take_short<'a>(
+    letters: &[u8],
+    after: &'a [OsString],
+    given: &mut Vec<ParsedOption>,
+) -> Result<&'a [OsString]> {
     for (at, letter) in letters.iter().enumerate() {
         let name = char::from(*letter).to_string();
         let Some(known) = exact(&name) else { bail!("`-{name}` is no flag of GNU parallel") };
         let attached = &letters[at + 1..];
         match known.takes {
-            Takes::Nothing => given.push(Given::Known(known, None)),
+            ValueKind::Nothing => given.push(ParsedOption::Known(known, None)),
             _ if attached.is_empty() => return with_next(known, &format!("-{name}"), after, given),
             _ => {
-                given.push(Given::Known(known, Some(os_string_from_encoded(attached.to_vec()))));
+                given.push(ParsedOption::Known(known, Some(os_string_from_encoded(attached.to_vec()))));
                 return Ok(after);
             }
         }
@@ -96,10 +100,10 @@ fn take_short<'a>(letters: &[u8], after: &'a [OsString], given: &mut Vec<Given>)
 
 /// An option whose value, if any, is the next word.
 fn with_next<'a>(
-    known: &'static Known,
+    known: &'static OptionSpec,
     typed: &str,
     after: &'a [OsString],
-    given: &mut Vec<Given>,
+    given: &mut Vec<ParsedOption>,
 ) -> Result<&'a [OsString]> {
     let fits = |number: bool| {
         after.first().is_some_and(|word| match word.as_encoded_bytes() {
@@ -109,14 +113,14 @@ fn with_next<'a>(
         })
     };
     let next = match known.takes {
-        Takes::Nothing => false,
-        Takes::Value if after.is_empty() => bail!("`{typed}` wants a value"),
-        Takes::Value => true,
-        Takes::Maybe(_) => fits(false),
-        Takes::MaybeNumber(_) => fits(true),
+        ValueKind::Nothing => false,
+        ValueKind::Value if after.is_empty() => bail!("`{typed}` wants a value"),
+        ValueKind::Value => true,
+        ValueKind::Maybe(_) => fits(false),
+        ValueKind::MaybeNumber(_) => fits(true),
     };
     let (value, rest) = after.split_at(usize::from(next));
-    given.push(Given::Known(known, value.first().cloned()));
+    given.push(ParsedOption::Known(known, value.first().cloned()));
     Ok(rest)
 }
 
@@ -126,7 +130,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The option of exactly this name; one letter is one letter.
-fn exact(name: &str) -> Option<&'static Known> {
+fn exact(name: &str) -> Option<&'static OptionSpec> {
     let is = |known: &&str| match (known.chars().count(), name.chars().count()) {
         (1, _) | (_, 1) => *known == name,
         _ => plain(known) == plain(name),
@@ -135,7 +139,7 @@ fn exact(name: &str) -> Option<&'static Known> {
 }
 
 /// The option that is meant with a long name or the beginning of one.
-fn find(name: &str) -> Result<Option<&'static Known>> {
+fn find(name: &str) -> Result<Option<&'static OptionSpec>> {
     if let Some(known) = exact(name) {
         return Ok(Some(known));
     }
@@ -144,7 +148,7 @@ fn find(name: &str) -> Result<Option<&'static Known>> {
         return Ok(None);
     }
     let long = |known: &&str| known.len() > 1 && plain(known).starts_with(&typed);
-    let meant: Vec<&Known> = KNOWN.iter().filter(|known| known.names.iter().any(&long)).collect();
+    let meant: Vec<&OptionSpec> = KNOWN.iter().filter(|known| known.names.iter().any(&long)).collect();
     match meant.as_slice() {
         [] => Ok(None),
         [known] => Ok(Some(*known)),
@@ -172,7 +176,7 @@ fn of_run(name: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::table::Does;
+    use crate::face::table::Mapping;
 
     fn said(line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
@@ -183,11 +187,11 @@ mod tests {
         let mut out: Vec<String> = Vec::new();
         for given in given {
             out.push(match given {
-                Given::Known(known, value) => {
+                ParsedOption::Known(known, value) => {
                     let value = value.map_or_else(String::new, |value| format!("={}", value.display()));
                     format!("{}{value}", known.names[0])
                 }
-                Given::Own(word) => word.display().to_string(),
+                ParsedOption::Own(word) => word.display().to_string(),
             });
         }
         out.push("|".into());
@@ -231,10 +235,10 @@ mod tests {
     #[test]
     fn what_is_passed_on_is_there() {
         for known in KNOWN {
-            let Does::Pass(flag) = known.does else { continue };
+            let Mapping::Pass(flag) = known.does else { continue };
             let Some(name) = flag.strip_prefix("--") else { continue };
             let takes = of_run(name).unwrap_or_else(|| panic!("there is no {flag}"));
-            assert_eq!(takes, known.takes != Takes::Nothing, "{flag}");
+            assert_eq!(takes, known.takes != ValueKind::Nothing, "{flag}");
         }
     }
 

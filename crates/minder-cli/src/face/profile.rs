@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use minder_os::encoding::os_string_from_encoded;
 
 use crate::report::table::escape;
-use crate::report::{reason, say};
+use crate::report::{message, os_error_text};
 
 /// What GNU parallel reads for every user.
 const SYSTEM: &str = "/etc/parallel/config";
@@ -36,7 +36,7 @@ pub(super) fn words(names: &[OsString]) -> Result<Vec<OsString>> {
         match of_file(&path)? {
             Some(more) => words.extend(more),
             // GNU parallel goes on, too.
-            None => say(&escape(format!("there is no profile `{}`", path.display()).as_bytes())),
+            None => message(&escape(format!("there is no profile `{}`", path.display()).as_bytes())),
         }
     }
     Ok(words)
@@ -72,7 +72,7 @@ fn of_file(path: &Path) -> Result<Option<Vec<OsString>>> {
     let text = match std::fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => bail!("cannot read the profile `{}`: {}", path.display(), reason(&error)),
+        Err(error) => bail!("cannot read the profile `{}`: {}", path.display(), os_error_text(&error)),
     };
     let comment = |line: &&[u8]| line.trim_ascii_start().starts_with(b"#");
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').filter(|line| !comment(line)).collect();

@@ -7,25 +7,25 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use clap::Parser;
 
-use super::{Wish, Wishes, words};
+use super::{OptionKey, ParallelArgs, words};
 use crate::flags::{Flags, Verb, mistake};
 use crate::input::Record;
-use crate::plan::{Manner, Plan};
+use crate::plan::{CompatMode, RunConfig};
 use crate::report;
 use minder_template::{Job, Options, Template};
 
 /// Prints what is read, quoted once for each time that it was asked for.
-pub(super) fn print(wishes: &Wishes) -> Result<ExitCode> {
-    let times = wishes.values(Wish::ShellQuote).len();
+pub(super) fn print(wishes: &ParallelArgs) -> Result<ExitCode> {
+    let times = wishes.values(OptionKey::ShellQuote).len();
     let mut line: Vec<OsString> = vec!["minder".into(), "run".into(), "--no-record".into()];
     let run = words::run(wishes)?;
     let bare = run.iter().take_while(|word| *word != "--").any(|word| word == "--script");
     line.extend(run);
     let flags = Flags::try_parse_from(&line).map_err(|error| anyhow!(mistake(&error)))?;
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` is for commands that are run") };
-    let (plan, mut input) = Plan::new(*flags, &line, Manner::Parallel)?;
+    let (plan, mut input) = RunConfig::new(*flags, &line, CompatMode::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());
-    report::data(|out| {
+    report::with_stdout(|out| {
         let mut number = 0;
         while let Some(record) = input.next()? {
             number += 1;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::{Wish, Wishes};
+use super::{OptionKey, ParallelArgs};
 
 /// A command that waits for its turn.
 #[derive(Debug)]
@@ -32,10 +32,16 @@ pub(crate) struct Sem {
 }
 
 /// A semaphore is meant wherever one of these is.
-const OF_SEM: [Wish; 6] =
-    [Wish::Semaphore, Wish::Background, Wish::Foreground, Wish::Wait, Wish::Name, Wish::Patience];
+const OF_SEM: [OptionKey; 6] = [
+    OptionKey::Semaphore,
+    OptionKey::Background,
+    OptionKey::Foreground,
+    OptionKey::Wait,
+    OptionKey::Name,
+    OptionKey::Patience,
+];
 
-impl Wishes {
+impl ParallelArgs {
     pub(super) fn is_sem(&self) -> bool {
         OF_SEM.iter().any(|wish| self.has(*wish))
     }
@@ -54,25 +60,25 @@ impl Wishes {
         if let Some(mark) = self.words.iter().find(|word| *word == ":::" || *word == "::::") {
             bail!("`{}`: sem reads no arguments; the command is run as it is", mark.display());
         }
-        if self.has(Wish::Foreground) && self.has(Wish::Background) {
+        if self.has(OptionKey::Foreground) && self.has(OptionKey::Background) {
             bail!("`--fg` and `--bg` do not go together");
         }
-        let words = match self.has(Wish::Started) {
+        let words = match self.has(OptionKey::Started) {
             // They were looked at when they were typed.
             true => self.words.clone(),
             false => self.words.iter().map(|word| without_placeholder(word)).collect(),
         };
         Ok(Sem {
-            name: self.value(Wish::Name).cloned(),
-            jobs: self.value(Wish::Jobs).cloned(),
-            patience: self.value(Wish::Patience).cloned(),
-            foreground: self.has(Wish::Foreground),
-            wait: self.has(Wish::Wait),
-            print: self.has(Wish::Print) && !self.has(Wish::Silent),
+            name: self.value(OptionKey::Name).cloned(),
+            jobs: self.value(OptionKey::Jobs).cloned(),
+            patience: self.value(OptionKey::Patience).cloned(),
+            foreground: self.has(OptionKey::Foreground),
+            wait: self.has(OptionKey::Wait),
+            print: self.has(OptionKey::Print) && !self.has(OptionKey::Silent),
             say: self.has_passed("--verbose"),
-            quote: self.has(Wish::Quote),
+            quote: self.has(OptionKey::Quote),
             shell: self.shell(),
-            started: self.value(Wish::Started).map(Into::into),
+            started: self.value(OptionKey::Started).map(Into::into),
             words,
         })
     }

@@ -2,16 +2,16 @@
 
 /// One option.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct OptionSpec {
     /// Its names, the first for messages. Those of one letter are short ones.
     pub(super) names: &'static [&'static str],
-    pub(super) takes: Takes,
-    pub(super) does: Does,
+    pub(super) takes: ValueKind,
+    pub(super) does: Mapping,
 }
 
 /// Whether an option has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum ValueKind {
     Nothing,
     Value,
     /// Its value may be left out: this is meant then.
@@ -22,11 +22,11 @@ pub(super) enum Takes {
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum Mapping {
     /// It is this flag of `minder run`.
     Pass(&'static str),
     /// It goes with others, or is done here.
-    Here(Wish),
+    Here(OptionKey),
     /// It is accepted, and there is nothing to do.
     Nothing,
     /// There is no such thing here, for this reason.
@@ -35,7 +35,7 @@ pub(super) enum Does {
 
 /// What is looked at together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wish {
+pub(super) enum OptionKey {
     // How output is seen.
     KeepOrder,
     NoKeepOrder,
@@ -92,26 +92,27 @@ pub(super) enum Wish {
     RecordEnv,
 }
 
-use Does::{Here, Nothing, Pass, Refuse};
-use Takes::{Maybe, MaybeNumber, Value};
+use Mapping::{Here, Nothing, Pass, Refuse};
+use ValueKind::{Maybe, MaybeNumber, Value};
 
-const fn flag(names: &'static [&'static str], does: Does) -> Known {
-    Known { names, takes: Takes::Nothing, does }
+const fn flag(names: &'static [&'static str], does: Mapping) -> OptionSpec {
+    OptionSpec { names, takes: ValueKind::Nothing, does }
 }
 
-const fn value(names: &'static [&'static str], does: Does) -> Known {
-    Known { names, takes: Value, does }
+const fn value(names: &'static [&'static str], does: Mapping) -> OptionSpec {
+    OptionSpec { names, takes: Value, does }
 }
 
-const REMOTE: Does = Refuse("jobs run on this machine only");
-const PERL: Does = Refuse("it is Perl, which is not run here");
-const SQL: Does = Refuse("no database keeps jobs here: `minder log --sql` asks the record");
-const TMUX: Does =
+const REMOTE: Mapping = Refuse("jobs run on this machine only");
+const PERL: Mapping = Refuse("it is Perl, which is not run here");
+const SQL: Mapping = Refuse("no database keeps jobs here: `minder log --sql` asks the record");
+const TMUX: Mapping =
     Refuse("jobs have no windows here: --pty gives each a terminal, --progress shows what runs");
-const SCRIPT: Does = Refuse("it is for the first line of a script, with all options in one word behind it");
+const SCRIPT: Mapping =
+    Refuse("it is for the first line of a script, with all options in one word behind it");
 
 /// All options.
-pub(super) const KNOWN: &[Known] = &[
+pub(super) const KNOWN: &[OptionSpec] = &[
     // Input.
     value(&["arg-file", "a"], Pass("--arg-file")),
     flag(&["null", "0"], Pass("--null")),
@@ -123,17 +124,17 @@ pub(super) const KNOWN: &[Known] = &[
     flag(&["link", "xapply"], Pass("--link")),
     value(&["trim"], Pass("--trim")),
     value(&["E"], Pass("--eof")),
-    Known { names: &["eof", "e"], takes: Maybe(None), does: Pass("--eof") },
+    OptionSpec { names: &["eof", "e"], takes: Maybe(None), does: Pass("--eof") },
     flag(&["no-run-if-empty", "r"], Pass("--no-run-if-empty")),
     flag(&["shuf"], Pass("--shuf")),
-    value(&["arg-sep"], Here(Wish::ArgSep)),
-    value(&["arg-file-sep"], Here(Wish::ArgFileSep)),
+    value(&["arg-sep"], Here(OptionKey::ArgSep)),
+    value(&["arg-file-sep"], Here(OptionKey::ArgFileSep)),
     value(&["total-jobs", "total"], Pass("--total-jobs")),
     // Arguments of a job.
     value(&["max-args", "n"], Pass("--max-args")),
     value(&["max-replace-args", "N"], Pass("--max-replace-args")),
     value(&["L"], Pass("--lines")),
-    Known { names: &["max-lines", "l"], takes: MaybeNumber(Some("1")), does: Pass("--lines") },
+    OptionSpec { names: &["max-lines", "l"], takes: MaybeNumber(Some("1")), does: Pass("--lines") },
     flag(&["X"], Pass("-X")),
     flag(&["m"], Pass("-m")),
     flag(&["xargs"], Pass("--xargs")),
@@ -141,7 +142,7 @@ pub(super) const KNOWN: &[Known] = &[
     flag(&["exit", "x"], Pass("--exit")),
     // Placeholders.
     value(&["I"], Pass("--replace")),
-    Known { names: &["replace", "i"], takes: Maybe(Some("{}")), does: Pass("--replace") },
+    OptionSpec { names: &["replace", "i"], takes: Maybe(Some("{}")), does: Pass("--replace") },
     value(&["extensionreplace", "er"], Pass("--extensionreplace")),
     value(&["basenamereplace", "bnr"], Pass("--basenamereplace")),
     value(&["dirnamereplace", "dnr"], Pass("--dirnamereplace")),
@@ -149,13 +150,13 @@ pub(super) const KNOWN: &[Known] = &[
     value(&["seqreplace"], Pass("--seqreplace")),
     value(&["slotreplace"], Pass("--slotreplace")),
     flag(&["plus"], Pass("--plus")),
-    value(&["rpl"], Here(Wish::Placeholder)),
+    value(&["rpl"], Here(OptionKey::Placeholder)),
     value(&["template", "tmpl"], Pass("--template")),
-    flag(&["quote", "q"], Here(Wish::Quote)),
+    flag(&["quote", "q"], Here(OptionKey::Quote)),
     value(&["parens"], PERL),
     value(&["filter"], PERL),
     // Control.
-    value(&["jobs", "j", "max-procs", "P"], Here(Wish::Jobs)),
+    value(&["jobs", "j", "max-procs", "P"], Here(OptionKey::Jobs)),
     value(&["timeout"], Pass("--timeout")),
     value(&["retries"], Pass("--retries")),
     value(&["halt-on-error", "halt"], Pass("--halt")),
@@ -170,9 +171,9 @@ pub(super) const KNOWN: &[Known] = &[
     value(&["workdir", "wd"], Pass("--wd")),
     value(&["env"], Pass("--env")),
     value(&["process-slot-var"], Pass("--process-slot-var")),
-    flag(&["tty"], Here(Wish::Tty)),
+    flag(&["tty"], Here(OptionKey::Tty)),
     // Jobs get the terminal itself: there is nothing further to open for them.
-    flag(&["open-tty", "o"], Here(Wish::Tty)),
+    flag(&["open-tty", "o"], Here(OptionKey::Tty)),
     flag(&["interactive", "p"], Pass("--interactive")),
     // Processors are counted as the system counts them, hyperthreads included.
     flag(&["use-cpus-instead-of-cores"], Nothing),
@@ -192,21 +193,24 @@ pub(super) const KNOWN: &[Known] = &[
     value(&["shard"], Pass("--shard")),
     value(&["bin"], Pass("--bin")),
     value(&["group-by"], Pass("--group-by")),
-    flag(&["cat"], Here(Wish::Cat)),
-    flag(&["fifo"], Here(Wish::Fifo)),
+    flag(&["cat"], Here(OptionKey::Cat)),
+    flag(&["fifo"], Here(OptionKey::Fifo)),
     // Output.
-    flag(&["keep-order", "k"], Here(Wish::KeepOrder)),
-    flag(&["no-keep-order"], Here(Wish::NoKeepOrder)),
-    flag(&["line-buffer", "linebuffered", "lb"], Here(Wish::LineBuffer)),
-    flag(&["ungroup", "u"], Here(Wish::Ungroup)),
-    flag(&["group"], Here(Wish::Group)),
-    flag(&["tag"], Here(Wish::Tag)),
-    value(&["tagstring"], Here(Wish::TagString)),
-    flag(&["ctag"], Here(Wish::ColourTag)),
-    value(&["ctagstring"], Here(Wish::ColourTagString)),
-    flag(&["color", "colour"], Here(Wish::Colour)),
-    flag(&["color-failed", "colour-failed", "color-fail", "colour-fail", "cf"], Here(Wish::ColourFailed)),
-    value(&["results", "result", "res"], Here(Wish::Results)),
+    flag(&["keep-order", "k"], Here(OptionKey::KeepOrder)),
+    flag(&["no-keep-order"], Here(OptionKey::NoKeepOrder)),
+    flag(&["line-buffer", "linebuffered", "lb"], Here(OptionKey::LineBuffer)),
+    flag(&["ungroup", "u"], Here(OptionKey::Ungroup)),
+    flag(&["group"], Here(OptionKey::Group)),
+    flag(&["tag"], Here(OptionKey::Tag)),
+    value(&["tagstring"], Here(OptionKey::TagString)),
+    flag(&["ctag"], Here(OptionKey::ColourTag)),
+    value(&["ctagstring"], Here(OptionKey::ColourTagString)),
+    flag(&["color", "colour"], Here(OptionKey::Colour)),
+    flag(
+        &["color-failed", "colour-failed", "color-fail", "colour-fail", "cf"],
+        Here(OptionKey::ColourFailed),
+    ),
+    value(&["results", "result", "res"], Here(OptionKey::Results)),
     flag(&["output-as-files", "files"], Pass("--files")),
     value(&["tmpdir", "tempdir"], Pass("--tmpdir")),
     flag(&["dry-run"], Pass("--dry-run")),
@@ -214,43 +218,43 @@ pub(super) const KNOWN: &[Known] = &[
     flag(&["eta"], Pass("--eta")),
     flag(&["progress"], Pass("--progress")),
     flag(&["verbose", "t"], Pass("--verbose")),
-    flag(&["v"], Here(Wish::Print)),
-    flag(&["silent"], Here(Wish::Silent)),
+    flag(&["v"], Here(OptionKey::Print)),
+    flag(&["silent"], Here(OptionKey::Silent)),
     // Lines stay on the screen, and are not written over by the job's next one.
-    flag(&["latest-line", "ll"], Here(Wish::LineBuffer)),
+    flag(&["latest-line", "ll"], Here(OptionKey::LineBuffer)),
     // What waits is in memory first, and then in files that are read once.
     flag(&["compress"], Nothing),
     value(&["compress-program", "use-compress-program"], Nothing),
     value(&["decompress-program", "use-decompress-program"], Nothing),
     // The record.
-    value(&["joblog", "jl"], Here(Wish::Joblog)),
-    flag(&["resume"], Here(Wish::Resume)),
-    flag(&["resume-failed"], Here(Wish::ResumeFailed)),
-    flag(&["retry-failed"], Here(Wish::RetryFailed)),
+    value(&["joblog", "jl"], Here(OptionKey::Joblog)),
+    flag(&["resume"], Here(OptionKey::Resume)),
+    flag(&["resume-failed"], Here(OptionKey::ResumeFailed)),
+    flag(&["retry-failed"], Here(OptionKey::RetryFailed)),
     // Where options come from.
-    flag(&["plain", "no-profile"], Here(Wish::Plain)),
-    value(&["profile", "J"], Here(Wish::Profile)),
+    flag(&["plain", "no-profile"], Here(OptionKey::Plain)),
+    value(&["profile", "J"], Here(OptionKey::Profile)),
     // A semaphore.
-    flag(&["semaphore"], Here(Wish::Semaphore)),
-    flag(&["bg"], Here(Wish::Background)),
-    flag(&["fg"], Here(Wish::Foreground)),
-    flag(&["wait"], Here(Wish::Wait)),
-    value(&["semaphore-name", "id"], Here(Wish::Name)),
-    value(&["semaphore-timeout", "st"], Here(Wish::Patience)),
+    flag(&["semaphore"], Here(OptionKey::Semaphore)),
+    flag(&["bg"], Here(OptionKey::Background)),
+    flag(&["fg"], Here(OptionKey::Foreground)),
+    flag(&["wait"], Here(OptionKey::Wait)),
+    value(&["semaphore-name", "id"], Here(OptionKey::Name)),
+    value(&["semaphore-timeout", "st"], Here(OptionKey::Patience)),
     // What is only said.
-    flag(&["help", "h"], Here(Wish::Help)),
-    flag(&["version", "V"], Here(Wish::Version)),
-    value(&["minversion"], Here(Wish::MinVersion)),
+    flag(&["help", "h"], Here(OptionKey::Help)),
+    flag(&["version", "V"], Here(OptionKey::Version)),
+    value(&["minversion"], Here(OptionKey::MinVersion)),
     // Its manual gives the number of cores for both.
-    flag(&["number-of-cores", "number-of-cpus"], Here(Wish::Cores)),
-    flag(&["number-of-sockets"], Here(Wish::Sockets)),
-    flag(&["number-of-threads"], Here(Wish::Threads)),
-    flag(&["max-line-length-allowed"], Here(Wish::LineLength)),
-    flag(&["show-limits"], Here(Wish::ShowLimits)),
-    flag(&["shell-quote"], Here(Wish::ShellQuote)),
-    value(&["shell-completion"], Here(Wish::Completion)),
-    flag(&["citation", "bibtex"], Here(Wish::Citation)),
-    flag(&["record-env"], Here(Wish::RecordEnv)),
+    flag(&["number-of-cores", "number-of-cpus"], Here(OptionKey::Cores)),
+    flag(&["number-of-sockets"], Here(OptionKey::Sockets)),
+    flag(&["number-of-threads"], Here(OptionKey::Threads)),
+    flag(&["max-line-length-allowed"], Here(OptionKey::LineLength)),
+    flag(&["show-limits"], Here(OptionKey::ShowLimits)),
+    flag(&["shell-quote"], Here(OptionKey::ShellQuote)),
+    value(&["shell-completion"], Here(OptionKey::Completion)),
+    flag(&["citation", "bibtex"], Here(OptionKey::Citation)),
+    flag(&["record-env"], Here(OptionKey::RecordEnv)),
     // There is no notice that could be left out, and no other manner than GNU's.
     flag(&["will-cite"], Nothing),
     flag(&["no-notice", "nn"], Nothing),
@@ -260,7 +264,7 @@ pub(super) const KNOWN: &[Known] = &[
     // It removes what was sent to other machines: nothing was.
     flag(&["cleanup"], Pass("--cleanup")),
     // Other machines.
-    value(&["sshlogin", "S"], Here(Wish::Login)),
+    value(&["sshlogin", "S"], Here(OptionKey::Login)),
     value(&["sshloginfile", "slf"], REMOTE),
     value(&["ssh"], REMOTE),
     value(&["ssh-delay"], REMOTE),
@@ -291,5 +295,5 @@ pub(super) const KNOWN: &[Known] = &[
 ];
 
 /// Options that a semaphore's holder is given, and nobody types.
-pub(super) const HIDDEN: &[Known] =
-    &[value(&["semaphore-started"], Here(Wish::Started)), value(&["shell"], Here(Wish::Shell))];
+pub(super) const HIDDEN: &[OptionSpec] =
+    &[value(&["semaphore-started"], Here(OptionKey::Started)), value(&["shell"], Here(OptionKey::Shell))];

@@ -5,25 +5,27 @@ use std::ffi::{OsStr, OsString};
 use anyhow::{Result, bail};
 use minder_os::encoding::os_string_from_encoded;
 
-use super::{Wish, Wishes, note, without_perl};
+use super::{OptionKey, ParallelArgs, note, without_perl};
 
 /// The words of the run, flags first.
 ///
 /// # Errors
 /// What GNU parallel refuses, too, and what only Perl could do.
-pub(super) fn run(wishes: &Wishes) -> Result<Vec<OsString>> {
+pub(super) fn run(wishes: &ParallelArgs) -> Result<Vec<OsString>> {
     let mut out = wishes.passed.clone();
     view(wishes, &mut out)?;
     record(wishes, &mut out)?;
-    for (wish, flag) in
-        [(Wish::Jobs, "--jobs"), (Wish::ArgSep, "--arg-sep"), (Wish::ArgFileSep, "--arg-file-sep")]
-    {
+    for (wish, flag) in [
+        (OptionKey::Jobs, "--jobs"),
+        (OptionKey::ArgSep, "--arg-sep"),
+        (OptionKey::ArgFileSep, "--arg-file-sep"),
+    ] {
         if let Some(value) = wishes.value(wish) {
             out.push(with(flag, value));
         }
     }
-    out.extend(wishes.values(Wish::Placeholder).iter().map(|text| with("--rpl", text)));
-    match (wishes.has(Wish::Cat), wishes.has(Wish::Fifo)) {
+    out.extend(wishes.values(OptionKey::Placeholder).iter().map(|text| with("--rpl", text)));
+    match (wishes.has(OptionKey::Cat), wishes.has(OptionKey::Fifo)) {
         (true, true) => bail!("`--cat` and `--fifo` do not go together"),
         (false, true) => out.push("--fifo".into()),
         (true, false) => out.push("--cat".into()),
@@ -37,27 +39,29 @@ pub(super) fn run(wishes: &Wishes) -> Result<Vec<OsString>> {
 }
 
 /// How output is seen. Where GNU parallel takes several of these, the one that it follows.
-fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
+fn view(wishes: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
     let has = |wish| wishes.has(wish);
-    for (one, other) in
-        [(Wish::Ungroup, Wish::LineBuffer), (Wish::Group, Wish::Ungroup), (Wish::Group, Wish::LineBuffer)]
-    {
+    for (one, other) in [
+        (OptionKey::Ungroup, OptionKey::LineBuffer),
+        (OptionKey::Group, OptionKey::Ungroup),
+        (OptionKey::Group, OptionKey::LineBuffer),
+    ] {
         if has(one) && has(other) {
             bail!("`{}` and `{}` do not go together", name(one), name(other));
         }
     }
-    let ordered = has(Wish::KeepOrder) && !has(Wish::NoKeepOrder);
-    let tty = has(Wish::Tty);
-    let files = has(Wish::Results);
-    let straight =
-        has(Wish::Ungroup) || tty && !(ordered || has(Wish::LineBuffer) || has(Wish::Group) || files);
+    let ordered = has(OptionKey::KeepOrder) && !has(OptionKey::NoKeepOrder);
+    let tty = has(OptionKey::Tty);
+    let files = has(OptionKey::Results);
+    let straight = has(OptionKey::Ungroup)
+        || tty && !(ordered || has(OptionKey::LineBuffer) || has(OptionKey::Group) || files);
     match (straight, files) {
         (true, true) => note("--ungroup is left out: with --results, output goes through minder"),
         (true, false) => out.push("--ungroup".into()),
         _ => (),
     }
     if !straight || files {
-        match (ordered, has(Wish::LineBuffer)) {
+        match (ordered, has(OptionKey::LineBuffer)) {
             // In the order of the input, the first that is not over is seen as it writes, which is what both
             // ask for.
             (true, _) => out.push("--keep-order".into()),
@@ -65,20 +69,20 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
             _ => (),
         }
         tags(wishes, out);
-        colours(wishes, ordered && has(Wish::LineBuffer), out);
+        colours(wishes, ordered && has(OptionKey::LineBuffer), out);
     }
-    if let Some(results) = wishes.value(Wish::Results) {
+    if let Some(results) = wishes.value(OptionKey::Results) {
         out.push(with("--results", results));
     }
-    if has(Wish::Print) && !has(Wish::Silent) {
+    if has(OptionKey::Print) && !has(OptionKey::Silent) {
         out.push("-v".into());
-        if wishes.values(Wish::Print).len() > 1 {
+        if wishes.values(OptionKey::Print).len() > 1 {
             out.push("--print-parts".into());
         }
     }
     if tty {
         out.push("--tty".into());
-        if !has(Wish::Jobs) {
+        if !has(OptionKey::Jobs) {
             out.push("--jobs=1".into());
         }
     }
@@ -86,12 +90,12 @@ fn view(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
 }
 
 /// What lines begin with. Nothing is put before what jobs write for themselves.
-fn tags(wishes: &Wishes, out: &mut Vec<OsString>) {
-    let text = wishes.value(Wish::TagString).or(wishes.value(Wish::ColourTagString));
+fn tags(wishes: &ParallelArgs, out: &mut Vec<OsString>) {
+    let text = wishes.value(OptionKey::TagString).or(wishes.value(OptionKey::ColourTagString));
     // An empty text is none, as if it had not been given.
     match text.filter(|text| !text.is_empty()) {
         Some(text) => out.push(with("--tagstring", &unescape(text))),
-        None if wishes.has(Wish::Tag) || wishes.has(Wish::ColourTag) => out.push("--tag".into()),
+        None if wishes.has(OptionKey::Tag) || wishes.has(OptionKey::ColourTag) => out.push("--tag".into()),
         None => (),
     }
 }
@@ -118,12 +122,14 @@ fn unescape(text: &OsStr) -> OsString {
 }
 
 /// The colours of jobs. `lines`: whole lines are shown as they come, in the order of the input.
-fn colours(wishes: &Wishes, lines: bool, out: &mut Vec<OsString>) {
-    let of_jobs = [Wish::Colour, Wish::ColourTag, Wish::ColourTagString].iter().any(|wish| wishes.has(*wish));
+fn colours(wishes: &ParallelArgs, lines: bool, out: &mut Vec<OsString>) {
+    let of_jobs = [OptionKey::Colour, OptionKey::ColourTag, OptionKey::ColourTagString]
+        .iter()
+        .any(|wish| wishes.has(*wish));
     if of_jobs {
         out.push("--color".into());
     }
-    if wishes.has(Wish::ColourFailed) && !lines {
+    if wishes.has(OptionKey::ColourFailed) && !lines {
         out.push("--color-failed".into());
     }
     if of_jobs && lines {
@@ -131,17 +137,17 @@ fn colours(wishes: &Wishes, lines: bool, out: &mut Vec<OsString>) {
     }
 }
 
-fn name(wish: Wish) -> &'static str {
+fn name(wish: OptionKey) -> &'static str {
     match wish {
-        Wish::Ungroup => "--ungroup",
-        Wish::LineBuffer => "--line-buffer",
+        OptionKey::Ungroup => "--ungroup",
+        OptionKey::LineBuffer => "--line-buffer",
         _ => "--group",
     }
 }
 
 /// What was run before.
-fn record(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
-    let joblog = wishes.value(Wish::Joblog);
+fn record(wishes: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    let joblog = wishes.value(OptionKey::Joblog);
     if let Some(joblog) = joblog {
         // `+FILE` goes on with the file.
         match joblog.as_encoded_bytes().strip_prefix(b"+") {
@@ -153,9 +159,9 @@ fn record(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
         }
     }
     let modes = [
-        (Wish::RetryFailed, "--retry-failed"),
-        (Wish::ResumeFailed, "--resume-failed"),
-        (Wish::Resume, "--resume"),
+        (OptionKey::RetryFailed, "--retry-failed"),
+        (OptionKey::ResumeFailed, "--resume-failed"),
+        (OptionKey::Resume, "--resume"),
     ];
     let Some((_, flag)) = modes.into_iter().find(|(wish, _)| wishes.has(*wish)) else { return Ok(()) };
     if joblog.is_none() {
@@ -171,8 +177,8 @@ fn record(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
 }
 
 /// The command as one line for the shell; each line of the input is one where there is no command.
-fn command(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
-    let separators = [(Wish::ArgFileSep, "::::"), (Wish::ArgSep, ":::")].map(|(wish, default)| {
+fn command(wishes: &ParallelArgs, out: &mut Vec<OsString>) -> Result<()> {
+    let separators = [(OptionKey::ArgFileSep, "::::"), (OptionKey::ArgSep, ":::")].map(|(wish, default)| {
         wishes.value(wish).map_or(default.as_bytes(), |text| text.as_encoded_bytes()).to_vec()
     });
     let marks = |word: &OsString| {
@@ -195,7 +201,7 @@ fn command(wishes: &Wishes, out: &mut Vec<OsString>) -> Result<()> {
             out.push("--script".into());
             words.to_vec()
         }
-        words if wishes.has(Wish::Quote) => {
+        words if wishes.has(OptionKey::Quote) => {
             out.push("--quote".into());
             words.to_vec()
         }
@@ -225,12 +231,14 @@ fn with(flag: &str, value: &OsStr) -> OsString {
     word
 }
 
-impl Wishes {
+impl ParallelArgs {
     /// Whether jobs read parts of the input.
     fn reads_parts(&self) -> bool {
         const PARTS: [&str; 7] =
             ["--pipe", "--pipe-part", "--round-robin", "--tee", "--shard", "--bin", "--group-by"];
-        PARTS.iter().any(|flag| self.has_passed(flag)) || self.has(Wish::Cat) || self.has(Wish::Fifo)
+        PARTS.iter().any(|flag| self.has_passed(flag))
+            || self.has(OptionKey::Cat)
+            || self.has(OptionKey::Fifo)
     }
 
     /// Whether the word is the argument and nothing else: then the argument is the command.
@@ -249,15 +257,15 @@ impl Wishes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Called, Face, take};
+    use super::super::{InvokedAs, Translation, take};
     use super::*;
 
     /// What a line becomes, without what is always there.
     fn said(line: &str) -> String {
         let mut words = vec![OsString::from("--plain"), OsString::from("--shell=/bin/sh")];
         words.extend(line.split(' ').map(|word| OsString::from(word.replace('~', " "))));
-        match take(Called::Parallel, &words) {
-            Ok(Face::Run(words)) => {
+        match take(InvokedAs::Parallel, &words) {
+            Ok(Translation::Run(words)) => {
                 let words: Vec<String> = words.iter().map(|word| word.display().to_string()).collect();
                 words.join(" ").replace("--parallel-env --shell=/bin/sh ", "")
             }

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 /// See [`crate::verbs::run`].
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What you see while it runs")]
-pub(crate) struct EyesFlags {
+pub(crate) struct DisplayFlags {
     /// Show a progress bar on the terminal.
     ///
     /// With -u, where jobs write to the terminal themselves, it is a line every 30 s, as where

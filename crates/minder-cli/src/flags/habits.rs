@@ -6,7 +6,7 @@ use clap::{ArgAction, Command};
 
 /// Whether the next word may be the value of a flag whose value may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loose {
+pub(crate) enum ValueStyle {
     /// Only what is written to the flag itself, as for xargs.
     Attached,
     /// Also the next word if it does not look like a flag, as for GNU parallel.
@@ -34,7 +34,7 @@ pub(crate) fn is_needed(words: &[OsString]) -> bool {
 
 /// Rewrites the flags before the first other word, so that clap knows them. `words` begin behind
 /// the verb.
-pub(crate) fn rewrite(words: &[OsString], run: &Command, loose: Loose) -> Vec<OsString> {
+pub(crate) fn rewrite(words: &[OsString], run: &Command, loose: ValueStyle) -> Vec<OsString> {
     let mut out = Vec::with_capacity(words.len());
     let mut rest = words.iter().peekable();
     while let Some(word) = rest.peek() {
@@ -46,7 +46,7 @@ pub(crate) fn rewrite(words: &[OsString], run: &Command, loose: Loose) -> Vec<Os
         let next = |rest: &mut std::iter::Peekable<std::slice::Iter<'_, OsString>>, numeric: bool| {
             let fits = |word: &&OsString| {
                 let bytes = word.as_encoded_bytes();
-                loose == Loose::NextWord
+                loose == ValueStyle::NextWord
                     && !bytes.starts_with(b"-")
                     && (!numeric || bytes.first().is_some_and(u8::is_ascii_digit))
             };
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::flags::Flags;
 
-    fn said(line: &str, loose: Loose) -> String {
+    fn said(line: &str, loose: ValueStyle) -> String {
         let mut all = Flags::command();
         all.build();
         let run = all.find_subcommand("run").expect("the verb");
@@ -179,8 +179,8 @@ mod tests {
             ("--color -- -i", "--color -- -i", "--color -- -i"),
             ("--lb --jl x -i @", "--lb --jl x -I {} @", "--lb --jl x -I @"),
         ] {
-            assert_eq!(said(line, Loose::Attached), xargs);
-            assert_eq!(said(line, Loose::NextWord), parallel);
+            assert_eq!(said(line, ValueStyle::Attached), xargs);
+            assert_eq!(said(line, ValueStyle::NextWord), parallel);
         }
     }
 }

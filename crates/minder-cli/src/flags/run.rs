@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum};
 
 use super::control::ControlFlags;
-use super::eyes::EyesFlags;
+use super::eyes::DisplayFlags;
 use super::input::{ArityFlags, InputFlags, PlaceholderFlags};
 use super::output::{OutputFlags, RecordFlags};
 use super::pipe::PipeFlags;
@@ -47,7 +47,7 @@ pub(crate) struct RunFlags {
     pub(crate) output: OutputFlags,
 
     #[command(flatten)]
-    pub(crate) eyes: EyesFlags,
+    pub(crate) eyes: DisplayFlags,
 
     #[command(flatten)]
     pub(crate) control: ControlFlags,

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Record;
 use super::records::Records;
-use super::tape::{Cursor, Tape};
+use super::tape::{ReplayBuffer, ReplayCursor};
 
 /// All sources together. The last one changes fastest.
 #[derive(Debug)]
@@ -18,18 +18,18 @@ pub(super) struct Combined {
 /// Sources that are read side by side.
 #[derive(Debug)]
 struct Group {
-    lanes: Vec<Lane>,
+    lanes: Vec<SourceReader>,
     /// Whether the shorter ones begin anew, so that the longest decides.
     wraps: bool,
 }
 
 /// One source, which may be read again.
 #[derive(Debug)]
-struct Lane {
+struct SourceReader {
     records: Records,
     /// What was read, if it is to be read again.
-    tape: Option<Tape>,
-    cursor: Cursor,
+    tape: Option<ReplayBuffer>,
+    cursor: ReplayCursor,
     /// Whether the source came to its end once.
     ended: bool,
     /// Whether one empty value is made if it has nothing.
@@ -45,8 +45,8 @@ impl Combined {
         let fills = empty_counts && sources.len() > 1;
         let mut groups: Vec<Group> = Vec::new();
         for (records, linked) in sources {
-            let cursor = Cursor::default();
-            let lane = Lane { records, tape: None, cursor, ended: false, fills, filled: false };
+            let cursor = ReplayCursor::default();
+            let lane = SourceReader { records, tape: None, cursor, ended: false, fills, filled: false };
             match groups.last_mut() {
                 Some(group) if linked || link => group.lanes.push(lane),
                 _ => groups.push(Group { lanes: vec![lane], wraps: link }),
@@ -54,7 +54,7 @@ impl Combined {
         }
         for (place, group) in groups.iter_mut().enumerate() {
             let again = place > 0 || (group.wraps && group.lanes.len() > 1);
-            group.lanes.iter_mut().for_each(|lane| lane.tape = again.then(Tape::default));
+            group.lanes.iter_mut().for_each(|lane| lane.tape = again.then(ReplayBuffer::default));
         }
         Self { groups, now: Vec::new(), over: false }
     }
@@ -136,7 +136,7 @@ impl Group {
     }
 }
 
-impl Lane {
+impl SourceReader {
     /// The next record, and whether the lane got further by it instead of beginning anew.
     fn next(&mut self, wraps: bool) -> Result<(Option<Record>, bool)> {
         let Some(tape) = &mut self.tape else {
@@ -186,7 +186,7 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Arity, Header, InputPlan, Kind, Source, Trim};
+    use super::super::{ArgsPerJob, Header, InputPlan, Kind, Source, Trim};
     use super::*;
 
     fn all(sources: &[(&str, bool)], link: bool) -> Vec<String> {
@@ -202,7 +202,7 @@ mod tests {
             skip_first: false,
             empty_counts: false,
             link,
-            arity: Arity::default(),
+            arity: ArgsPerJob::default(),
         };
         let open = |(words, linked): &(&str, bool)| {
             let words = words.split_whitespace().map(Into::into).collect();

@@ -7,11 +7,11 @@ use std::fmt;
 use anyhow::{Result, bail};
 
 use super::combine::Combined;
-use super::{Arguments, Record};
+use super::{JobArgs, Record};
 
 /// How many arguments a job gets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arity {
+pub(crate) struct ArgsPerJob {
     /// The most records a job; `None`: as `fill` says.
     pub(crate) most: Option<u64>,
     /// Whether records are lines of which blank ones do not count, and one that ends in a blank
@@ -43,7 +43,7 @@ pub(crate) enum Fill {
 /// one word may have.
 pub(crate) const BYTES_MAX: usize = 131_071;
 
-impl Default for Arity {
+impl Default for ArgsPerJob {
     fn default() -> Self {
         Self {
             most: None,
@@ -57,7 +57,7 @@ impl Default for Arity {
     }
 }
 
-impl Arity {
+impl ArgsPerJob {
     /// Whether each record, or each so many records, make a job, whatever is in them.
     pub(super) fn is_plain(&self) -> bool {
         !self.lines && self.fill == Fill::One
@@ -78,26 +78,26 @@ impl Arity {
 }
 
 /// What a command costs: its own bytes, and those of one argument in it.
-pub(crate) type Cost = Box<dyn Fn(&OsStr) -> usize + Send>;
+pub(crate) type CostFn = Box<dyn Fn(&OsStr) -> usize + Send>;
 
 /// Whether a command with these arguments is not too long.
-pub(crate) type Takes = Box<dyn Fn(&[OsString]) -> bool + Send>;
+pub(crate) type FitsFn = Box<dyn Fn(&[OsString]) -> bool + Send>;
 
 /// What the system takes beside that, where it takes one line.
-pub(crate) struct Line {
+pub(crate) struct LineLimit {
     pub(crate) units_max: usize,
-    pub(crate) takes: Takes,
+    pub(crate) takes: FitsFn,
 }
 
 /// Records, gathered into the arguments of jobs.
-pub(super) struct Gathered {
+pub(super) struct ArgBatcher {
     from: Combined,
-    arity: Arity,
+    arity: ArgsPerJob,
     slots: usize,
     /// The command without arguments.
     base: usize,
-    cost: Cost,
-    line: Option<Line>,
+    cost: CostFn,
+    line: Option<LineLimit>,
     /// How many records went into the last line that was cut.
     cut: usize,
     /// How many arguments a command may have.
@@ -108,14 +108,14 @@ pub(super) struct Gathered {
     share: Option<usize>,
 }
 
-impl fmt::Debug for Gathered {
+impl fmt::Debug for ArgBatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gathered").field("arity", &self.arity).finish_non_exhaustive()
     }
 }
 
-impl Gathered {
-    pub(super) fn new(from: Combined, arity: Arity, slots: usize) -> Self {
+impl ArgBatcher {
+    pub(super) fn new(from: Combined, arity: ArgsPerJob, slots: usize) -> Self {
         let cost = Box::new(|argument: &OsStr| argument.len() + 1);
         Self {
             from,
@@ -136,10 +136,10 @@ impl Gathered {
     pub(super) fn costs(
         &mut self,
         base: usize,
-        cost: Cost,
+        cost: CostFn,
         bytes_max: Option<usize>,
         most: usize,
-        line: Option<Line>,
+        line: Option<LineLimit>,
     ) {
         (self.base, self.cost, self.most, self.line) = (base, cost, most, line);
         self.arity.bytes_max = self.arity.bytes_max.min(bytes_max.unwrap_or(usize::MAX));
@@ -151,7 +151,7 @@ impl Gathered {
     }
 
     /// The arguments of the next job.
-    pub(super) fn next(&mut self) -> Result<Option<Arguments>> {
+    pub(super) fn next(&mut self) -> Result<Option<JobArgs>> {
         if let Some(share) = self.share {
             return Ok(self.some_of_left(share));
         }
@@ -242,7 +242,7 @@ impl Gathered {
         Ok(true)
     }
 
-    fn some_of_left(&mut self, share: usize) -> Option<Arguments> {
+    fn some_of_left(&mut self, share: usize) -> Option<JobArgs> {
         let count = share.min(self.left.len());
         joined(self.left.drain(..count).collect())
     }
@@ -294,7 +294,7 @@ fn is_blank(value: &OsStr) -> bool {
     value.as_encoded_bytes().iter().all(u8::is_ascii_whitespace)
 }
 
-fn joined(records: Vec<Record>) -> Option<Arguments> {
+fn joined(records: Vec<Record>) -> Option<JobArgs> {
     let mut all: Option<Vec<OsString>> = None;
     for record in records {
         match (record, &mut all) {

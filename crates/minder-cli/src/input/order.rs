@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 
-use super::tape::{Cursor, Tape};
-use super::{Arguments, Opened, Record};
+use super::tape::{ReplayBuffer, ReplayCursor};
+use super::{ArgumentReader, JobArgs, Record};
 
 /// Which job runs first.
 #[derive(Clone, Debug)]
@@ -22,11 +22,11 @@ pub(crate) enum Order {
 /// An input that was read to its end.
 #[derive(Debug)]
 pub(crate) struct Ordered {
-    tape: Tape,
+    tape: ReplayBuffer,
     /// Where each job is, and its number, those that run first at the end. None: as they are on the
     /// tape.
     index: Option<Vec<(u64, u32)>>,
-    cursor: Cursor,
+    cursor: ReplayCursor,
     taken: u64,
 }
 
@@ -35,14 +35,14 @@ impl Ordered {
     ///
     /// # Errors
     /// When it cannot be read, or there is no room to keep it.
-    pub(crate) fn read(opened: &mut Opened, order: &Order) -> Result<Self> {
-        let (mut tape, mut places, mut costs) = (Tape::default(), Vec::new(), Vec::new());
+    pub(crate) fn read(opened: &mut ArgumentReader, order: &Order) -> Result<Self> {
+        let (mut tape, mut places, mut costs) = (ReplayBuffer::default(), Vec::new(), Vec::new());
         while let Some(arguments) = opened.next()? {
             if !matches!(order, Order::Given) {
                 places.push((tape.end(), tape.records() as u32 + 1));
             }
             if let Order::Shortest(known) | Order::Longest(known) = order {
-                costs.push(known.get(&mark(&arguments)).copied());
+                costs.push(known.get(&fingerprint(&arguments)).copied());
             }
             tape.push(&arguments)?;
         }
@@ -55,7 +55,7 @@ impl Ordered {
             Order::Shortest(_) => Some(sorted(places, &costs, false)),
             Order::Longest(_) => Some(sorted(places, &costs, true)),
         };
-        Ok(Self { tape, index, cursor: Cursor::default(), taken: 0 })
+        Ok(Self { tape, index, cursor: ReplayCursor::default(), taken: 0 })
     }
 
     /// How many jobs there are.
@@ -67,19 +67,19 @@ impl Ordered {
     ///
     /// # Errors
     /// When what was kept cannot be read again.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, Arguments)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, JobArgs)>> {
         let Some(index) = &mut self.index else {
             self.taken += 1;
             return Ok(self.cursor.next(&self.tape)?.map(|arguments| (self.taken, arguments)));
         };
         let Some((place, number)) = index.pop() else { return Ok(None) };
-        let arguments = Cursor::at(place).next(&self.tape)?;
+        let arguments = ReplayCursor::at(place).next(&self.tape)?;
         Ok(arguments.map(|arguments| (u64::from(number), arguments)))
     }
 }
 
 /// What a job's arguments are known by.
-pub(crate) fn mark(arguments: &Record) -> u64 {
+pub(crate) fn fingerprint(arguments: &Record) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     match arguments {

@@ -7,7 +7,7 @@ use std::fs::File;
 use anyhow::{Context, Result, bail};
 
 use super::columns::Columns;
-use super::{InputPlan, Kind, Record, Source, Trim, Unfit, open_file, open_stdin};
+use super::{InputPlan, InvalidArgument, Kind, Record, Source, Trim, open_file, open_stdin};
 use crate::ready;
 
 /// Bytes that are read at once.
@@ -35,14 +35,14 @@ pub(crate) struct Records {
 #[derive(Debug)]
 enum From {
     Words(VecDeque<OsString>),
-    Bytes(Box<Cutter>),
+    Bytes(Box<RecordSplitter>),
 }
 
 impl Records {
     pub(super) fn open(source: &Source, plan: &InputPlan) -> Result<Self> {
         let bytes = |file: File, name: String| {
             let most = if plan.columns.is_some() { ROW_MAX } else { VALUE_MAX };
-            let mut cutter = Cutter::new(file, name, plan.separator.clone(), most);
+            let mut cutter = RecordSplitter::new(file, name, plan.separator.clone(), most);
             cutter.windows_text = plan.windows_text;
             From::Bytes(Box::new(cutter))
         };
@@ -109,12 +109,12 @@ fn trim(value: &mut OsString, trim: Trim) {
 #[derive(Debug)]
 enum Item {
     Value(OsString),
-    Unfit(Unfit),
+    Unfit(InvalidArgument),
 }
 
 /// Cuts a stream at a separator. The last record may lack it.
 #[derive(Debug)]
-struct Cutter {
+struct RecordSplitter {
     file: File,
     name: String,
     separator: Vec<u8>,
@@ -137,7 +137,7 @@ struct Cutter {
     over: bool,
 }
 
-impl Cutter {
+impl RecordSplitter {
     fn new(file: File, name: String, separator: Vec<u8>, most: usize) -> Self {
         Self {
             file,
@@ -214,7 +214,7 @@ impl Cutter {
         self.quoting = false;
         let dropped = std::mem::take(&mut self.dropped);
         if dropped > 0 || bytes.len() > self.most {
-            return Ok(Item::Unfit(Unfit::TooLong(bytes.len() + dropped)));
+            return Ok(Item::Unfit(InvalidArgument::TooLong(bytes.len() + dropped)));
         }
         if self.windows_text {
             bytes.truncate(bytes.strip_suffix(b"\r").map_or(bytes.len(), <[u8]>::len));
@@ -229,7 +229,7 @@ impl Cutter {
             }
             Err(bytes) => {
                 let wrong = bytes.utf8_chunks().find_map(|chunk| chunk.invalid().first().copied());
-                Ok(Item::Unfit(Unfit::NoText(wrong.unwrap_or_default())))
+                Ok(Item::Unfit(InvalidArgument::NoText(wrong.unwrap_or_default())))
             }
         }
     }
@@ -249,14 +249,14 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("room");
         file.rewind().expect("a file");
-        let mut cutter = Cutter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
+        let mut cutter = RecordSplitter::new(file, "a test".to_owned(), separator.to_vec(), VALUE_MAX);
         cutter.windows_text = windows_text;
         let mut got = Vec::new();
         while let Some(item) = cutter.next(false)? {
             got.push(match item {
                 Item::Value(value) => value.to_string_lossy().into_owned(),
-                Item::Unfit(Unfit::TooLong(len)) => format!("<{len}>"),
-                Item::Unfit(Unfit::NoText(byte)) => format!("<{byte:02x}>"),
+                Item::Unfit(InvalidArgument::TooLong(len)) => format!("<{len}>"),
+                Item::Unfit(InvalidArgument::NoText(byte)) => format!("<{byte:02x}>"),
             });
         }
         Ok(got)
@@ -308,7 +308,7 @@ mod tests {
         let text = [&b"\"a\n"[..], &b"1\n".repeat(4 << 20)].concat();
         file.write_all(&text).expect("room");
         file.rewind().expect("a file");
-        let mut cutter = Cutter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
+        let mut cutter = RecordSplitter::new(file, "a test".to_owned(), b"\n".to_vec(), ROW_MAX);
         // Looking at all of it again at each line would take hours.
         let Some(Item::Value(value)) = cutter.next(true).expect("a readable file") else {
             panic!("one record")

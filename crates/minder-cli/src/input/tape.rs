@@ -9,7 +9,7 @@ use minder_os::encoding::os_string_from_encoded;
 use minder_os::files::{create_unnamed_file, read_at, write_all_at};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
-use super::{Record, Unfit};
+use super::{InvalidArgument, Record};
 
 /// How much of a tape is in memory at most.
 const MEMORY: usize = 1 << 20;
@@ -23,7 +23,7 @@ const NO_TEXT: u32 = u32::MAX - 1;
 
 /// Records, one behind the other.
 #[derive(Debug, Default)]
-pub(super) struct Tape {
+pub(super) struct ReplayBuffer {
     /// The last bytes, or all of them while there is no file.
     tail: Vec<u8>,
     file: Option<File>,
@@ -34,7 +34,7 @@ pub(super) struct Tape {
 
 /// A place on a tape.
 #[derive(Debug, Default)]
-pub(super) struct Cursor {
+pub(super) struct ReplayCursor {
     at: u64,
     /// What was read ahead, and where in it the cursor stands.
     ahead: Vec<u8>,
@@ -43,7 +43,7 @@ pub(super) struct Cursor {
     for_one: bool,
 }
 
-impl Tape {
+impl ReplayBuffer {
     pub(super) fn records(&self) -> u64 {
         self.records
     }
@@ -57,8 +57,8 @@ impl Tape {
         match record {
             Record::Unfit(why) => {
                 let (mark, figure) = match why {
-                    Unfit::TooLong(len) => (TOO_LONG, *len as u64),
-                    Unfit::NoText(byte) => (NO_TEXT, u64::from(*byte)),
+                    InvalidArgument::TooLong(len) => (TOO_LONG, *len as u64),
+                    InvalidArgument::NoText(byte) => (NO_TEXT, u64::from(*byte)),
                 };
                 self.tail.extend_from_slice(&mark.to_le_bytes());
                 self.tail.extend_from_slice(&figure.to_le_bytes());
@@ -111,7 +111,7 @@ impl Tape {
     }
 }
 
-impl Cursor {
+impl ReplayCursor {
     /// A cursor for the record at this place of a tape.
     pub(super) fn at(at: u64) -> Self {
         Self { at, for_one: true, ..Self::default() }
@@ -122,7 +122,7 @@ impl Cursor {
     }
 
     /// The next record.
-    pub(super) fn next(&mut self, tape: &Tape) -> Result<Option<Record>> {
+    pub(super) fn next(&mut self, tape: &ReplayBuffer) -> Result<Option<Record>> {
         let start = self.at - (self.ahead.len() - self.within) as u64;
         if start >= tape.end() {
             return Ok(None);
@@ -130,12 +130,16 @@ impl Cursor {
         self.record(tape).map(Some).context("cannot read the input again that was kept in a file")
     }
 
-    fn record(&mut self, tape: &Tape) -> io::Result<Record> {
+    fn record(&mut self, tape: &ReplayBuffer) -> io::Result<Record> {
         let count = self.number(tape)?;
         if matches!(count, TOO_LONG | NO_TEXT) {
             let figure = u64::from(self.number(tape)?) | u64::from(self.number(tape)?) << 32;
-            let too_long = Unfit::TooLong(figure as usize);
-            return Ok(Record::Unfit(if count == TOO_LONG { too_long } else { Unfit::NoText(figure as u8) }));
+            let too_long = InvalidArgument::TooLong(figure as usize);
+            return Ok(Record::Unfit(if count == TOO_LONG {
+                too_long
+            } else {
+                InvalidArgument::NoText(figure as u8)
+            }));
         }
         let mut columns: Vec<OsString> = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -146,13 +150,13 @@ impl Cursor {
         Ok(Record::Columns(columns))
     }
 
-    fn number(&mut self, tape: &Tape) -> io::Result<u32> {
+    fn number(&mut self, tape: &ReplayBuffer) -> io::Result<u32> {
         let mut bytes = [0; 4];
         self.fill(tape, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
-    fn fill(&mut self, tape: &Tape, mut into: &mut [u8]) -> io::Result<()> {
+    fn fill(&mut self, tape: &ReplayBuffer, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
             if self.within == self.ahead.len() {
                 self.ahead.resize(if self.for_one { READ_ONE } else { READ }, 0);
@@ -180,10 +184,10 @@ mod tests {
 
     #[test]
     fn what_is_put_on_comes_back_from_any_place() {
-        let (mut tape, mut places) = (Tape::default(), Vec::new());
+        let (mut tape, mut places) = (ReplayBuffer::default(), Vec::new());
         let record = |number: usize| match number % 100 {
-            99 => Record::Unfit(Unfit::TooLong(number << 20)),
-            98 => Record::Unfit(Unfit::NoText(number as u8)),
+            99 => Record::Unfit(InvalidArgument::TooLong(number << 20)),
+            98 => Record::Unfit(InvalidArgument::NoText(number as u8)),
             _ => Record::Columns(vec![format!("{number}").into(), "x".repeat(number % 300).into()]),
         };
         for number in 0..20_000 {
@@ -191,12 +195,12 @@ mod tests {
             tape.push(&record(number)).expect("room");
             if number % 1000 == 999 {
                 // Some are read again while others come.
-                let mut cursor = Cursor::at(places[number / 2]);
+                let mut cursor = ReplayCursor::at(places[number / 2]);
                 assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number / 2)));
             }
         }
         assert!(tape.file.is_some() && tape.tail.len() < MEMORY && tape.records() == 20_000);
-        let mut cursor = Cursor::default();
+        let mut cursor = ReplayCursor::default();
         for number in 0..20_000 {
             assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
         }
@@ -204,7 +208,7 @@ mod tests {
         cursor.rewind();
         assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(0)));
         for number in [19_999, 7, 12_345] {
-            let mut cursor = Cursor::at(places[number]);
+            let mut cursor = ReplayCursor::at(places[number]);
             assert_eq!(cursor.next(&tape).expect("a tape"), Some(record(number)));
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Manner, new_seed};
+use super::{CompatMode, new_seed};
 use crate::flags::RunFlags;
 use minder_template::{Options, Template};
 
@@ -17,7 +17,7 @@ const TEMPLATE_MAX: u64 = 64 << 20;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct OutputFiles {
     pub(crate) results: Option<Results>,
     /// Whether outputs are shown that go into files of `results`.
     pub(crate) shown: bool,
@@ -26,8 +26,8 @@ pub(crate) struct Beside {
     /// The folder for files that are no results.
     pub(crate) folder: PathBuf,
     /// Whether these are named as GNU parallel does.
-    pub(crate) like_gnu: bool,
-    pub(crate) copies: Vec<Copied>,
+    pub(crate) gnu_names: bool,
+    pub(crate) copies: Vec<TemplateCopy>,
     /// Whether what was made for a job is removed when it is over.
     pub(crate) cleanup: bool,
     /// What names have that nobody else is to have.
@@ -38,7 +38,7 @@ pub(crate) struct Beside {
 #[derive(Debug)]
 pub(crate) enum Results {
     /// Into a tree of folders that are named by the arguments.
-    Tree { root: PathBuf, keys: Keys },
+    Tree { root: PathBuf, keys: ResultKeys },
     /// Into files that are named by the user.
     Named(Template),
     /// Into one table for all jobs; without a name it is standard output.
@@ -47,7 +47,7 @@ pub(crate) enum Results {
 
 /// What columns are called in a tree.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct ResultKeys {
     names: Vec<OsString>,
     width: Option<usize>,
 }
@@ -62,7 +62,7 @@ pub(crate) enum TableForm {
 
 /// A file that is copied for each job.
 #[derive(Debug)]
-pub(crate) struct Copied {
+pub(crate) struct TemplateCopy {
     pub(crate) content: Template,
     pub(crate) name: Template,
     pub(crate) permissions: Permissions,
@@ -70,19 +70,19 @@ pub(crate) struct Copied {
     pub(crate) originals: [PathBuf; 2],
 }
 
-impl Beside {
+impl OutputFiles {
     pub(super) fn new(
         flags: &RunFlags,
         options: &Options,
-        manner: Manner,
+        manner: CompatMode,
         width: Option<usize>,
         names: &[OsString],
     ) -> Result<Self> {
         let output = &flags.output;
-        let keys = || Keys { names: names.to_vec(), width };
+        let keys = || ResultKeys { names: names.to_vec(), width };
         let results =
             output.results.as_deref().map(|name| Results::new(name, options, keys())).transpose()?;
-        let like_gnu = manner == Manner::Parallel;
+        let like_gnu = manner == CompatMode::Parallel;
         if output.files && matches!(results, Some(Results::Table { .. })) {
             bail!("--files does not go with a table: it has the outputs themselves");
         }
@@ -91,12 +91,12 @@ impl Beside {
             names: output.files,
             results,
             folder: output.tmpdir.clone().unwrap_or_else(std::env::temp_dir),
-            like_gnu,
+            gnu_names: like_gnu,
             copies: flags
                 .placeholders
                 .template
                 .iter()
-                .map(|both| Copied::read(both, options))
+                .map(|both| TemplateCopy::read(both, options))
                 .collect::<Result<_>>()?,
             cleanup: output.cleanup,
             token: format!("{:016x}", new_seed()),
@@ -130,7 +130,7 @@ impl Beside {
 }
 
 impl Results {
-    fn new(name: &OsStr, options: &Options, keys: Keys) -> Result<Self> {
+    fn new(name: &OsStr, options: &Options, keys: ResultKeys) -> Result<Self> {
         let bytes = name.as_encoded_bytes();
         let forms = [
             (&b".csv"[..], TableForm::Separated(b',')),
@@ -154,7 +154,7 @@ impl Results {
     }
 }
 
-impl Keys {
+impl ResultKeys {
     /// The columns of a job, each with what it is called, in the order in which folders lie within
     /// each other: those with names by these.
     pub(crate) fn of<'a>(&'a self, columns: &'a [OsString]) -> Vec<(OsString, &'a OsStr)> {
@@ -178,7 +178,7 @@ pub(crate) fn place(name: &Path) -> io::Result<PathBuf> {
     Ok(name.file_name().map_or_else(|| folder.clone(), |file| folder.join(file)))
 }
 
-impl Copied {
+impl TemplateCopy {
     fn read(both: &OsStr, options: &Options) -> Result<Self> {
         let bytes = both.as_encoded_bytes();
         let Some(at) = bytes.iter().position(|byte| *byte == b'=').filter(|at| *at + 1 < bytes.len()) else {
@@ -215,7 +215,7 @@ mod tests {
     fn columns_are_called_by_place_or_name() {
         let columns: Vec<OsString> = ["a", "b", "c", "d"].map(OsString::from).to_vec();
         let called = |names: &[&str], width| {
-            let keys = Keys { names: names.iter().map(OsString::from).collect(), width };
+            let keys = ResultKeys { names: names.iter().map(OsString::from).collect(), width };
             let of = keys.of(&columns).into_iter();
             of.map(|(key, value)| format!("{}={}", key.display(), value.display()))
                 .collect::<Vec<_>>()
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_name_says_what_it_is() {
         let read = |name: &str| {
-            let keys = Keys { names: Vec::new(), width: None };
+            let keys = ResultKeys { names: Vec::new(), width: None };
             Results::new(OsStr::new(name), &Options::default(), keys)
         };
         let comma = TableForm::Separated(b',');

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use minder::Kill;
-use minder::exec::{Halt, HaltOn, Threshold};
+use minder::Termination;
+use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 
 use crate::conditions::{self, Conditions};
 use crate::flags::RunFlags;
@@ -19,9 +19,9 @@ pub(crate) struct Control {
     /// How often a job is started at most.
     pub(crate) attempts: u32,
     pub(crate) retry_delay: Duration,
-    pub(crate) halt: Option<Halt>,
+    pub(crate) halt: Option<HaltPolicy>,
     /// How jobs are ended, if not by TERM, grace and KILL.
-    pub(crate) kill: Option<Kill>,
+    pub(crate) kill: Option<Termination>,
     pub(crate) delay: Duration,
     pub(crate) conditions: Conditions,
     pub(crate) jobserver: bool,
@@ -82,7 +82,7 @@ impl Control {
             },
             halt: control.halt.as_deref().map(halt).transpose()?.flatten(),
             kill: match control.termseq.as_deref().map(termseq).transpose()? {
-                Some(steps) => Some(Kill::sequence(&steps)?),
+                Some(steps) => Some(Termination::signals(&steps)?),
                 None => None,
             },
             delay: control.delay.unwrap_or_default(),
@@ -124,7 +124,7 @@ fn timeout(text: &str) -> Result<Option<Timeout>> {
 }
 
 /// GNU parallel's words, the old numbers too.
-fn halt(text: &str) -> Result<Option<Halt>> {
+fn halt(text: &str) -> Result<Option<HaltPolicy>> {
     let wrong = || {
         anyhow::anyhow!(
             "--halt `{text}`: never, or now or soon, a comma, and fail=N, success=N or done=N, where N may be a share as 10%"
@@ -138,17 +138,17 @@ fn halt(text: &str) -> Result<Option<Halt>> {
             None => text.parse().ok().filter(|count| *count > 0).map(Threshold::Count),
         }
     };
-    let old = |now, on| Ok(Some(Halt { now, on, at: Threshold::Count(1) }));
+    let old = |now, on| Ok(Some(HaltPolicy { now, on, at: Threshold::Count(1) }));
     match text {
         "never" | "0" => return Ok(None),
-        "1" => return old(false, HaltOn::Failed),
-        "2" => return old(true, HaltOn::Failed),
-        "-1" => return old(false, HaltOn::Succeeded),
-        "-2" => return old(true, HaltOn::Succeeded),
+        "1" => return old(false, HaltTrigger::Failed),
+        "2" => return old(true, HaltTrigger::Failed),
+        "-1" => return old(false, HaltTrigger::Succeeded),
+        "-2" => return old(true, HaltTrigger::Succeeded),
         _ => (),
     }
     if text.ends_with('%') && !text.contains(',') {
-        return Ok(Some(Halt { now: false, on: HaltOn::Failed, at: at(text).ok_or_else(wrong)? }));
+        return Ok(Some(HaltPolicy { now: false, on: HaltTrigger::Failed, at: at(text).ok_or_else(wrong)? }));
     }
     let (when, why) = text.split_once(',').ok_or_else(wrong)?;
     if when == "never" {
@@ -161,12 +161,12 @@ fn halt(text: &str) -> Result<Option<Halt>> {
     };
     let (on, count) = why.split_once('=').ok_or_else(wrong)?;
     let on = match on {
-        "fail" => HaltOn::Failed,
-        "success" => HaltOn::Succeeded,
-        "done" => HaltOn::Ended,
+        "fail" => HaltTrigger::Failed,
+        "success" => HaltTrigger::Succeeded,
+        "done" => HaltTrigger::Finished,
         _ => return Err(wrong()),
     };
-    Ok(Some(Halt { now, on, at: at(count).ok_or_else(wrong)? }))
+    Ok(Some(HaltPolicy { now, on, at: at(count).ok_or_else(wrong)? }))
 }
 
 /// The most steps of a sequence of signals.
@@ -206,16 +206,16 @@ mod tests {
 
     #[test]
     fn halts_are_read() {
-        let plan = |now, on, at| Some(Halt { now, on, at });
+        let plan = |now, on, at| Some(HaltPolicy { now, on, at });
         for (text, read) in [
             ("never", None),
             ("0", None),
-            ("1", plan(false, HaltOn::Failed, Threshold::Count(1))),
-            ("-2", plan(true, HaltOn::Succeeded, Threshold::Count(1))),
-            ("20%", plan(false, HaltOn::Failed, Threshold::Percent(20))),
-            ("now,fail=1", plan(true, HaltOn::Failed, Threshold::Count(1))),
-            ("soon,success=3%", plan(false, HaltOn::Succeeded, Threshold::Percent(3))),
-            ("now,done=10", plan(true, HaltOn::Ended, Threshold::Count(10))),
+            ("1", plan(false, HaltTrigger::Failed, Threshold::Count(1))),
+            ("-2", plan(true, HaltTrigger::Succeeded, Threshold::Count(1))),
+            ("20%", plan(false, HaltTrigger::Failed, Threshold::Percent(20))),
+            ("now,fail=1", plan(true, HaltTrigger::Failed, Threshold::Count(1))),
+            ("soon,success=3%", plan(false, HaltTrigger::Succeeded, Threshold::Percent(3))),
+            ("now,done=10", plan(true, HaltTrigger::Finished, Threshold::Count(10))),
         ] {
             assert_eq!(halt(text).ok(), Some(read), "{text}");
         }

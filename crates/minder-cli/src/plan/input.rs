@@ -8,12 +8,12 @@ use anyhow::{Result, anyhow, bail};
 use regex::bytes::RegexBuilder;
 
 use crate::flags::{ArityFlags, InputFlags, OrderFlag, PlaceholderFlags, RunFlags, Trim as TrimFlag};
-use crate::input::{Arity, Columns, Fill, Header, InputPlan, Kind, Source, Trim};
+use crate::input::{ArgsPerJob, Columns, Fill, Header, InputPlan, Kind, Source, Trim};
 use minder_template::{Form, Options, PlaceholderKind, PlaceholderSet, Repeat, ValueRules};
 
 /// Whose manner is followed where it makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum CompatMode {
     /// `minder run`: several words are run directly, and what is odd is an error.
     Own,
     /// GNU parallel's: the words are one line for the shell.
@@ -22,14 +22,14 @@ pub(crate) enum Manner {
 
 /// In which order jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OrderPlan {
+pub(crate) enum OrderConfig {
     Given,
     Random(u64),
     Shortest,
     Longest,
 }
 
-impl OrderPlan {
+impl OrderConfig {
     pub(super) fn new(flags: &InputFlags, seed: impl FnOnce() -> u64) -> Self {
         match flags.order {
             _ if flags.shuf => Self::Random(flags.seed.unwrap_or_else(seed)),
@@ -44,7 +44,7 @@ impl OrderPlan {
 /// How the command is read, which is these words.
 pub(super) fn options(
     flags: &RunFlags,
-    manner: Manner,
+    manner: CompatMode,
     names: &[OsString],
     words: &[OsString],
 ) -> Result<Options> {
@@ -53,7 +53,7 @@ pub(super) fn options(
         || (!flags.arity.multiple
             && !flags.arity.xargs
             && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
-    let parallel = manner == Manner::Parallel;
+    let parallel = manner == CompatMode::Parallel;
     let lexicon = lexicon(&flags.placeholders, *plus, rpl, names)?;
     let texts =
         words.iter().chain(&flags.output.tagstring).chain(&flags.output.results).chain(&flags.control.wd);
@@ -114,7 +114,7 @@ fn lexicon(
 
 /// What stands between command and arguments, and the sources behind it.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ParsedCommandLine {
     pub(super) plan: InputPlan,
     /// The command.
     pub(super) words: Vec<OsString>,
@@ -128,12 +128,12 @@ pub(super) struct Read {
     pub(super) parts: Vec<PathBuf>,
 }
 
-impl Read {
+impl ParsedCommandLine {
     /// `stdin`: the file that is read in place of standard input.
-    pub(super) fn new(flags: &RunFlags, manner: Manner, stdin: Option<PathBuf>) -> Result<Self> {
+    pub(super) fn new(flags: &RunFlags, manner: CompatMode, stdin: Option<PathBuf>) -> Result<Self> {
         let RunFlags { input, arity, .. } = flags;
         let (words, behind) = split(&flags.words, input);
-        if words.is_empty() && manner == Manner::Own && !flags.pipe.tee {
+        if words.is_empty() && manner == CompatMode::Own && !flags.pipe.tee {
             bail!(
                 "there is no command before `{}`",
                 behind.first().map_or(":::".into(), |word| word.display().to_string())
@@ -183,15 +183,15 @@ impl Read {
             eof: input.eof.as_ref().map(|text| text.as_encoded_bytes().to_vec()),
             skip_blank: input.no_run_if_empty,
             skip_first: input.skip_first_line,
-            empty_counts: manner == Manner::Parallel,
+            empty_counts: manner == CompatMode::Parallel,
             link: input.link,
             arity: match flags.pipe.is_wanted() {
                 false => arity_of(arity),
                 // As many values as records: what `-N` says is said of both.
                 true if !flags.pipe.tee => {
-                    Arity { most: arity.max_replace_args.or(arity.max_args), ..Arity::default() }
+                    ArgsPerJob { most: arity.max_replace_args.or(arity.max_args), ..ArgsPerJob::default() }
                 }
-                true => Arity::default(),
+                true => ArgsPerJob::default(),
             },
         };
         Ok(Self { plan, words, behind, width, files, stdin: reads_stdin, parts })
@@ -200,9 +200,13 @@ impl Read {
 
 /// Takes out the sources that are cut into parts, and leaves those of arguments. Returns the files,
 /// and whether standard input is cut.
-fn take_parts(flags: &RunFlags, manner: Manner, sources: &mut Vec<Source>) -> Result<(Vec<PathBuf>, bool)> {
+fn take_parts(
+    flags: &RunFlags,
+    manner: CompatMode,
+    sources: &mut Vec<Source>,
+) -> Result<(Vec<PathBuf>, bool)> {
     // GNU parallel cuts only the files of --pipe-part: with --pipe a file holds arguments, as words do.
-    let has_arguments = manner == Manner::Parallel && !flags.pipe.pipe_part;
+    let has_arguments = manner == CompatMode::Parallel && !flags.pipe.pipe_part;
     let is_part = |source: &Source| match source.kind {
         Kind::Words(_) => false,
         Kind::File(_) => !has_arguments,
@@ -219,7 +223,7 @@ fn take_parts(flags: &RunFlags, manner: Manner, sources: &mut Vec<Source>) -> Re
     if flags.pipe.tee && sources.iter().any(|source| matches!(source.kind, Kind::File(_))) {
         bail!("--tee runs all of its jobs at once, and takes their arguments behind `:::` only");
     }
-    if !sources.is_empty() && !flags.pipe.tee && manner == Manner::Own {
+    if !sources.is_empty() && !flags.pipe.tee && manner == CompatMode::Own {
         bail!(
             "jobs that read parts of the input take no arguments: `:::` goes with --tee, where each job reads all"
         );
@@ -384,14 +388,14 @@ pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
 }
 
 /// How many arguments a job gets.
-fn arity_of(flags: &ArityFlags) -> Arity {
+fn arity_of(flags: &ArityFlags) -> ArgsPerJob {
     let most = flags.max_replace_args.or(flags.max_args).or(flags.lines);
     let fill = match flags {
         ArityFlags { xargs: true, .. } => Fill::All,
         ArityFlags { context: true, .. } | ArityFlags { multiple: true, .. } => Fill::Shared,
         _ => Fill::One,
     };
-    Arity {
+    ArgsPerJob {
         most: most.filter(|most| *most > 0),
         none: most == Some(0),
         lines: flags.lines.is_some() && flags.max_replace_args.or(flags.max_args).is_none(),

@@ -8,7 +8,7 @@ use crate::flags::{PipeFlags, RunFlags};
 
 /// How the input is given out in parts, as it was asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct PipePlan {
+pub(crate) struct PipeConfig {
     pub(crate) flags: PipeFlags,
     /// Records a part: `-N`, `-L`, `-n`.
     pub(crate) records: Option<u64>,
@@ -23,12 +23,12 @@ pub(crate) struct PipePlan {
     pub(crate) colsep: Option<String>,
     /// The files whose parts are given out; none for standard input.
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) way: Way,
+    pub(crate) way: InputDelivery,
 }
 
 /// How a job gets its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum InputDelivery {
     Stdin,
     /// As a file, by its name.
     File,
@@ -36,7 +36,7 @@ pub(crate) enum Way {
     Fifo,
 }
 
-impl PipePlan {
+impl PipeConfig {
     /// The plan, if jobs read parts. `files`: what `-a` and `::::` name; `has_values`: whether
     /// there are others, behind `:::`. `runs_values`: whether one is the command. `goes_on`: a
     /// run that was begun before.
@@ -58,9 +58,9 @@ impl PipePlan {
             bail!("--pipe-part cuts regular files: name them with -a FILE or :::: FILE");
         }
         let way = match pipe {
-            PipeFlags { cat: true, .. } => Way::File,
-            PipeFlags { fifo: true, .. } => Way::Fifo,
-            _ => Way::Stdin,
+            PipeFlags { cat: true, .. } => InputDelivery::File,
+            PipeFlags { fifo: true, .. } => InputDelivery::Fifo,
+            _ => InputDelivery::Stdin,
         };
         check_streams(flags)?;
         if goes_on && pipe.round_robin {
@@ -68,7 +68,7 @@ impl PipePlan {
                 "which job gets what of `--round-robin` is another matter each time: such a run is not gone on with"
             );
         }
-        if way == Way::File && pipe.stream().is_some() {
+        if way == InputDelivery::File && pipe.stream().is_some() {
             bail!(
                 "--cat makes a file of a whole part: it does not go with jobs that get theirs bit by bit (--fifo does)"
             );

@@ -70,7 +70,7 @@ const GRID: RGBColor = RGBColor(222, 222, 222);
 const FAINT: RGBColor = RGBColor(241, 241, 241);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn =
+type DrawResult =
     std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>>;
 
 impl Chart {
@@ -84,7 +84,7 @@ impl Chart {
         Ok(text)
     }
 
-    fn draw(&self, text: &mut String) -> Drawn {
+    fn draw(&self, text: &mut String) -> DrawResult {
         let published = self.published();
         let wide = LEFT + PLOT.0 + RIGHT;
         let panels = i32::try_from(self.panels.len()).unwrap_or(1).max(1);
@@ -100,7 +100,7 @@ impl Chart {
         let sizes = sizes.start / 1.2..sizes.end * 1.2;
         let labels = self.labels();
         for (at, panel) in (0..).zip(&self.panels) {
-            let frame = Frame { left: at * wide + LEFT, sizes: sizes.clone(), costs: steps(&costs) };
+            let frame = PlotArea { left: at * wide + LEFT, sizes: sizes.clone(), costs: steps(&costs) };
             frame.axes(&area, self)?;
             let title = words(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
             area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, HEAD + TOP - 8), title))?;
@@ -164,14 +164,14 @@ impl Chart {
 const LEAST: f64 = 1.0;
 
 /// One pair of axes on the page.
-struct Frame {
+struct PlotArea {
     /// Where the vertical axis is.
     left: i32,
     sizes: Range<f64>,
     costs: Range<f64>,
 }
 
-impl Frame {
+impl PlotArea {
     fn x(&self, size: f64) -> i32 {
         self.left + (share(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
     }
@@ -185,7 +185,7 @@ impl Frame {
     }
 
     /// Lines to read values by, the axes, and what they say.
-    fn axes(&self, area: &Area<'_>, chart: &Chart) -> Drawn {
+    fn axes(&self, area: &Area<'_>, chart: &Chart) -> DrawResult {
         let (right, bottom) = (self.left + PLOT.0, HEAD + TOP + PLOT.1);
         for (cost, whole) in ticks(&self.costs) {
             let y = self.y(cost);
@@ -211,7 +211,7 @@ impl Frame {
         area.draw(&Text::new(chart.up.clone(), (self.left - LEFT + 8, HEAD + TOP + PLOT.1 / 2), style))
     }
 
-    fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> Drawn {
+    fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> DrawResult {
         let mut ends = Vec::new();
         for curve in &panel.curves {
             let places: Vec<(i32, i32)> = curve.points.iter().map(|point| self.place(point)).collect();
@@ -308,16 +308,16 @@ fn words(size: i32) -> FontDesc<'static> {
     FontDesc::new(FontFamily::SansSerif, f64::from(size), FontStyle::Normal)
 }
 
-fn line(area: &Area<'_>, places: &[(i32, i32)], colour: RGBColor) -> Drawn {
+fn line(area: &Area<'_>, places: &[(i32, i32)], colour: RGBColor) -> DrawResult {
     area.draw(&PathElement::new(places.to_vec(), colour.stroke_width(1)))
 }
 
-fn dashed(area: &Area<'_>, places: &[(i32, i32)]) -> Drawn {
+fn dashed(area: &Area<'_>, places: &[(i32, i32)]) -> DrawResult {
     area.draw(&DashedPathElement::new(places.iter().copied(), 7, 5, GREY.stroke_width(2)))
 }
 
 /// One point of a curve, or of its label: a shape for each look.
-fn mark(area: &Area<'_>, (x, y): (i32, i32), look: usize) -> Drawn {
+fn mark(area: &Area<'_>, (x, y): (i32, i32), look: usize) -> DrawResult {
     let (full, hollow) = (COLOURS[look % COLOURS.len()].filled(), WHITE.filled());
     let edge = COLOURS[look % COLOURS.len()].stroke_width(2);
     let square = [(x - 4, y - 4), (x + 4, y + 4)];

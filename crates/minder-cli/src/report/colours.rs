@@ -20,9 +20,9 @@ pub(crate) enum When {
 
 /// Paints words, or leaves them as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Paint(bool);
+pub(crate) struct Palette(bool);
 
-impl Paint {
+impl Palette {
     /// No colours.
     pub(crate) const PLAIN: Self = Self(false);
 
@@ -110,12 +110,12 @@ pub(crate) fn failed_style() -> (Vec<u8>, &'static [u8]) {
 /// as well, the style is there again behind it, and so is the tag; a last line without an end gets
 /// one.
 #[derive(Debug, Default)]
-pub(crate) struct Painter {
+pub(crate) struct LineColorizer {
     /// Whether the next byte belongs to a line that was begun.
     within: bool,
 }
 
-impl Painter {
+impl LineColorizer {
     /// Appends `bytes` to `into`. `prefix` is the style's beginning with the tag behind it.
     pub(crate) fn push(&mut self, (prefix, suffix): (&[u8], &[u8]), bytes: &[u8], into: &mut Vec<u8>) {
         let mut rest = bytes;
@@ -201,9 +201,9 @@ mod tests {
 
     #[test]
     fn paint_is_taken_off_again() {
-        assert_eq!(Paint(true).failed("1 failed"), "\x1b[31m1 failed\x1b[0m");
-        assert_eq!(Paint::PLAIN.failed("1 failed"), "1 failed");
-        assert_eq!(Paint(true).name(""), "");
+        assert_eq!(Palette(true).failed("1 failed"), "\x1b[31m1 failed\x1b[0m");
+        assert_eq!(Palette::PLAIN.failed("1 failed"), "1 failed");
+        assert_eq!(Palette(true).name(""), "");
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
 
     /// What comes of an output that arrives in such pieces.
     fn painted(pieces: &[&str], tag: &str) -> String {
-        let (mut painter, mut into) = (Painter::default(), Vec::new());
+        let (mut painter, mut into) = (LineColorizer::default(), Vec::new());
         let prefix = format!("<{tag}");
         pieces.iter().for_each(|piece| painter.push((prefix.as_bytes(), b">"), piece.as_bytes(), &mut into));
         painter.finish(b">", &mut into);

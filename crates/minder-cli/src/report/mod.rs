@@ -11,8 +11,8 @@ pub(crate) mod table;
 pub(crate) mod when;
 
 pub(crate) use self::{
-    progress::{Progress, Slow, View, Wish},
-    summary::{Cause, Halted, Summary, Tally, signal_name},
+    progress::{Progress, ProgressOptions, ProgressSnapshot, SlowJobs},
+    summary::{EndCause, HaltSummary, RunStats, Summary, signal_name},
 };
 
 use std::fs::File;
@@ -29,21 +29,21 @@ use minder_os::terminal::write_console;
 use crate::exit;
 
 /// Says one line to the person, on stderr. Whoever closed it does not want to hear.
-pub(crate) fn say(line: &str) {
+pub(crate) fn message(line: &str) {
     // One write, so that lines of several threads or programs do not mix.
     let _ = io::stderr().write_all(format!("minder: {line}\n").as_bytes());
 }
 
 /// Shows a command that starts, on stderr.
-pub(crate) fn say_command(line: &str) {
+pub(crate) fn command_message(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Says one line unless that would have to wait: for those who have something better to do than to
 /// wait for somebody who does not read.
-pub(crate) fn say_if_heard(line: &str) {
+pub(crate) fn try_message(line: &str) {
     if would_be_heard().unwrap_or(true) {
-        say(line);
+        message(line);
     }
 }
 
@@ -56,10 +56,10 @@ fn would_be_heard() -> Option<bool> {
 }
 
 /// An error with what was tried, as one line. Errors of the library name their cause themselves.
-pub(crate) fn explain(error: &anyhow::Error) -> String {
+pub(crate) fn format_error(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
-        parts.push(cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), reason));
+        parts.push(cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), os_error_text));
         if let Some(error) = cause.downcast_ref::<minder::Error>() {
             let exhausted = error.kind() == minder::ErrorKind::Exhausted;
             let cure = if exhausted { " (`minder doctor` shows the limits)" } else { "" };
@@ -71,7 +71,7 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
 
 /// The system's text as a fragment: `No space left on device (os error 28)` → `no space left on
 /// device`.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub(crate) fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
     let mut chars = text.chars();
@@ -88,7 +88,7 @@ pub(crate) fn open_output() -> Result<()> {
 }
 
 /// Prints data on stdout. One whose reader is gone ends it quietly.
-pub(crate) fn data(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
+pub(crate) fn with_stdout(print: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<ExitCode> {
     open_output()?;
     let file = std_file(StdStream::Output)?;
     // Whole lines for a terminal: no character is torn.

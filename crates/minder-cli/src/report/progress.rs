@@ -2,8 +2,8 @@
 //! output, and taken away while somebody writes; elsewhere a plain line comes now and then, so that
 //! a log shows that the run lives.
 //!
-//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`View`] is asked only
-//! when it is drawn.
+//! A picture costs a fixed sum, ten times a second at most: whoever fills a [`ProgressSnapshot`] is
+//! asked only when it is drawn.
 
 mod estimate;
 mod line;
@@ -12,7 +12,7 @@ mod slow;
 mod tests;
 
 pub(crate) use line::rough;
-pub(crate) use slow::Slow;
+pub(crate) use slow::SlowJobs;
 
 use std::fmt;
 use std::io::{Write, stderr};
@@ -21,12 +21,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use minder::exec::Counts;
+use minder::jobs::JobCounts;
 
 use self::estimate::{Estimate, Sample};
-use self::line::{Look, Rest};
-use super::colours::{Paint, can_draw};
-use super::{say, when, would_be_heard};
+use self::line::{Eta, LineLayout};
+use super::colours::{Palette, can_draw};
+use super::{message, when, would_be_heard};
 
 /// How often it is drawn on a terminal.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
@@ -46,7 +46,7 @@ const SIZE: (usize, usize) = (80, 24);
 
 /// What is wanted for the eye.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct ProgressOptions {
     /// A graph of what is done.
     pub(crate) bar: bool,
     /// The time on the clock when it is over.
@@ -57,8 +57,8 @@ pub(crate) struct Wish {
 
 /// What a run looks like at a moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct View {
-    pub(crate) counts: Counts,
+pub(crate) struct ProgressSnapshot {
+    pub(crate) counts: JobCounts,
     /// How many jobs there are, if that is known.
     pub(crate) total: Option<u64>,
     /// Whether no more jobs come: as many as were offered are all.
@@ -75,13 +75,13 @@ pub(crate) struct View {
     pub(crate) suspended: bool,
 }
 
-impl View {
+impl ProgressSnapshot {
     fn done(&self) -> u64 {
         self.counts.succeeded + self.counts.failed
     }
 
     fn total(&self) -> Option<u64> {
-        self.total.or_else(|| self.input_over.then_some(self.counts.offered))
+        self.total.or_else(|| self.input_over.then_some(self.counts.submitted))
     }
 }
 
@@ -91,8 +91,8 @@ pub(crate) struct Progress(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    wish: Wish,
-    paint: Paint,
+    wish: ProgressOptions,
+    paint: Palette,
     /// When something is to be done again, in nanoseconds of the run. It is known without the lock.
     next: AtomicU64,
     state: Mutex<State>,
@@ -157,7 +157,7 @@ impl Sink for Log {
     }
 
     fn write(&mut self, text: &str) {
-        say(text);
+        message(text);
     }
 }
 
@@ -169,13 +169,13 @@ impl Progress {
 
     /// What is wanted, on stderr. Where others write to the terminal and do not ask (`may_draw` is
     /// false), it is told in plain lines as in a log.
-    pub(crate) fn new(wish: Wish, paint: Paint, may_draw: bool) -> Self {
+    pub(crate) fn new(wish: ProgressOptions, paint: Palette, may_draw: bool) -> Self {
         let sink: Box<dyn Sink> = if may_draw && can_draw() { Box::new(Terminal) } else { Box::new(Log) };
         Self::on(wish, paint, sink)
     }
 
-    fn on(wish: Wish, paint: Paint, sink: Box<dyn Sink>) -> Self {
-        if wish == Wish::default() {
+    fn on(wish: ProgressOptions, paint: Palette, sink: Box<dyn Sink>) -> Self {
+        if wish == ProgressOptions::default() {
             return Self(None);
         }
         let state = State {
@@ -198,7 +198,7 @@ impl Progress {
     }
 
     /// Draws the state of the run, if it is time to; only then is it asked for.
-    pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> View) {
+    pub(crate) fn draw(&self, elapsed: Duration, view: impl FnOnce() -> ProgressSnapshot) {
         let Some(inner) = &self.0 else { return };
         if elapsed < inner.next() {
             return;
@@ -220,7 +220,8 @@ impl Progress {
                 inner.set_next(elapsed + LOOKED_EVERY);
                 if elapsed >= state.told + TOLD_EVERY {
                     state.told = elapsed;
-                    let look = Look { width: None, graph: inner.wish.bar, turn: None, paint: Paint::PLAIN };
+                    let look =
+                        LineLayout { width: None, graph: inner.wish.bar, turn: None, paint: Palette::PLAIN };
                     if state.sink.is_ready() {
                         state.sink.write(&line::first(&view, &rest, &look));
                     }
@@ -230,13 +231,13 @@ impl Progress {
     }
 
     /// Takes the picture away while somebody writes whole lines to the terminal.
-    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.aside_for(true, write)
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.suspend_for(true, write)
     }
 
     /// Takes the picture away while somebody writes to the terminal: whole lines, or something that
     /// lacks its end. Then the picture waits for that, for a while, instead of tearing a line.
-    pub(crate) fn aside_for<T>(&self, whole: bool, write: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend_for<T>(&self, whole: bool, write: impl FnOnce() -> T) -> T {
         let Some(inner) = &self.0 else { return write() };
         let mut state = inner.lock();
         state.hide();
@@ -250,7 +251,7 @@ impl Progress {
     }
 
     /// Takes the picture away while somebody does something who must not wait for those that write.
-    pub(crate) fn aside_at_once<T>(&self, act: impl FnOnce() -> T) -> T {
+    pub(crate) fn try_suspend<T>(&self, act: impl FnOnce() -> T) -> T {
         let state = self.0.as_ref().and_then(|inner| inner.try_lock());
         let Some(mut state) = state.filter(|state| state.sink.is_ready()) else { return act() };
         state.hide();
@@ -289,7 +290,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at(&self, state: &mut State, view: &View) -> Rest {
+    fn look_at(&self, state: &mut State, view: &ProgressSnapshot) -> Eta {
         let over = view.done() + view.counts.skipped;
         let ages: Vec<Duration> = view.running.iter().map(|(_, age)| *age).collect();
         let sample = Sample {
@@ -304,14 +305,20 @@ impl Inner {
         state.estimate.add(&sample);
         let left = state.estimate.left(&sample);
         let ends = left.filter(|_| self.wish.eta).and_then(|left| clock(Timestamp::now(), left));
-        Rest { left, ends }
+        Eta { left, ends }
     }
 
     /// All lines, for a terminal of this size.
-    fn picture(&self, view: &View, rest: &Rest, (width, rows): (usize, usize), turn: usize) -> Vec<String> {
+    fn picture(
+        &self,
+        view: &ProgressSnapshot,
+        rest: &Eta,
+        (width, rows): (usize, usize),
+        turn: usize,
+    ) -> Vec<String> {
         // The last column stays free: a cursor behind it is in the next line on some terminals.
         let width = Some(width.saturating_sub(1).max(1));
-        let look = Look { width, graph: self.wish.bar, turn: Some(turn), paint: self.paint };
+        let look = LineLayout { width, graph: self.wish.bar, turn: Some(turn), paint: self.paint };
         let mut lines = vec![line::first(view, rest, &look)];
         if self.wish.jobs {
             lines.extend(line::jobs(view, rows.saturating_sub(2), &look));

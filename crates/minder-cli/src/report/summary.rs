@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
-use minder::exec::Counts;
-use minder::{Exit, Outcome, Status};
+use minder::jobs::JobCounts;
+use minder::{ExitInfo, ExitStatus, Outcome};
 
-use super::colours::Paint;
+use super::colours::Palette;
 use super::progress::rough;
 use super::{count, time};
 
@@ -15,7 +15,7 @@ const NAMED_MAX: usize = 10;
 
 /// Why a job ended that did not end by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum EndCause {
     /// It did.
     #[default]
     Own,
@@ -29,7 +29,7 @@ pub(crate) enum Cause {
 
 /// A job that is to be named.
 #[derive(Debug)]
-struct Named {
+struct NamedFailure {
     name: String,
     /// How it ended.
     how: String,
@@ -37,12 +37,12 @@ struct Named {
 
 /// What one loop adds up.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunStats {
     pub(crate) cpu: Duration,
     /// The sum of the jobs' own times: what they would have taken one by one.
     pub(crate) wall: Duration,
-    failed: Vec<Named>,
-    cut_off: Vec<Named>,
+    failed: Vec<NamedFailure>,
+    cut_off: Vec<NamedFailure>,
     leaked: Vec<String>,
     /// How many jobs left their output open; the first of them are named.
     leaked_count: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Tally {
     put_back: u64,
 }
 
-impl Cause {
+impl EndCause {
     /// A word for the record. A time-out has a member of its own there.
     pub(crate) fn word(self) -> Option<&'static str> {
         match self {
@@ -71,11 +71,11 @@ impl Cause {
     }
 }
 
-impl Tally {
+impl RunStats {
     /// Takes the end of a job, which had this cause. One that succeeded nevertheless did.
     pub(crate) fn add_as(
         &mut self,
-        cause: Cause,
+        cause: EndCause,
         outcome: &Outcome,
         wall: Duration,
         name: impl Fn() -> String,
@@ -96,25 +96,31 @@ impl Tally {
     }
 
     /// Takes the end of a job that our order cut off: it is not one that failed, and runs again.
-    pub(crate) fn add_cut(&mut self, cause: Cause, exit: Exit, wall: Duration, name: impl Fn() -> String) {
+    pub(crate) fn add_cut(
+        &mut self,
+        cause: EndCause,
+        exit: ExitInfo,
+        wall: Duration,
+        name: impl Fn() -> String,
+    ) {
         self.spend(exit, wall);
         // One that had its way nevertheless is counted among those that did.
         if exit.status.success() {
             return;
         }
         self.cut += 1;
-        if cause == Cause::Halted {
+        if cause == EndCause::Halted {
             self.halted += 1;
         } else if self.cut_off.len() < NAMED_MAX {
             let how = format!("{}, {}", status(exit.status), time(wall));
-            self.cut_off.push(Named { name: name(), how });
+            self.cut_off.push(NamedFailure { name: name(), how });
         }
     }
 
     /// Takes the end of an attempt after which the job runs again: it costs, and is not told of.
-    pub(crate) fn add_attempt(&mut self, cause: Cause, exit: Exit, wall: Duration) {
+    pub(crate) fn add_attempt(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration) {
         self.spend(exit, wall);
-        self.put_back += u64::from(cause == Cause::Memory);
+        self.put_back += u64::from(cause == EndCause::Memory);
     }
 
     /// Takes a job that was never started.
@@ -141,30 +147,30 @@ impl Tally {
         self.leaked.truncate(NAMED_MAX);
     }
 
-    fn spend(&mut self, exit: Exit, wall: Duration) {
+    fn spend(&mut self, exit: ExitInfo, wall: Duration) {
         if let Some(usage) = exit.usage {
             self.cpu += usage.user + usage.system;
         }
         self.wall += wall;
     }
 
-    fn take(&mut self, cause: Cause, exit: Exit, wall: Duration, name: &dyn Fn() -> String) {
+    fn take(&mut self, cause: EndCause, exit: ExitInfo, wall: Duration, name: &dyn Fn() -> String) {
         self.spend(exit, wall);
         if exit.status.success() {
             return;
         }
         let how = match cause {
-            Cause::Own => format!("{}, {}", status(exit.status), time(wall)),
-            Cause::TimedOut(limit) => {
+            EndCause::Own => format!("{}, {}", status(exit.status), time(wall)),
+            EndCause::TimedOut(limit) => {
                 self.timed_out += 1;
                 format!("timed out after {}", rough(limit))
             }
-            Cause::Memory => {
+            EndCause::Memory => {
                 self.starved += 1;
                 format!("killed since memory ran short, {}", time(wall))
             }
             // It has no row, and is counted by `add_cut`.
-            Cause::Halted => return,
+            EndCause::Halted => return,
         };
         if self.failed.len() < NAMED_MAX {
             self.name(name(), how);
@@ -173,14 +179,14 @@ impl Tally {
 
     fn name(&mut self, name: String, how: String) {
         if self.failed.len() < NAMED_MAX {
-            self.failed.push(Named { name, how });
+            self.failed.push(NamedFailure { name, how });
         }
     }
 }
 
 /// A run that ended before its input, since enough jobs had failed or succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Halted {
+pub(crate) struct HaltSummary {
     /// What was asked for: `--halt soon,fail=1`.
     pub(crate) why: String,
     /// How many jobs were not run, if that is known.
@@ -190,15 +196,15 @@ pub(crate) struct Halted {
 /// A run that is over.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    pub(crate) counts: Counts,
-    pub(crate) tally: Tally,
+    pub(crate) counts: JobCounts,
+    pub(crate) tally: RunStats,
     pub(crate) elapsed: Duration,
     /// Processes that jobs left behind, by number and name.
     pub(crate) adopted: Vec<(u32, String)>,
     /// Whether it was cut off, and failures are not of the jobs' own making.
     pub(crate) cut: bool,
     /// Whether and why it ended before its input.
-    pub(crate) halted: Option<Halted>,
+    pub(crate) halted: Option<HaltSummary>,
     /// The id of its record.
     pub(crate) run: Option<String>,
     /// What stands behind `--resume` when it is taken up again.
@@ -216,11 +222,11 @@ impl Summary {
     }
 
     /// Its lines.
-    pub(crate) fn lines(&self, paint: Paint) -> Vec<String> {
+    pub(crate) fn lines(&self, paint: Palette) -> Vec<String> {
         let failed = self.failed();
         let mut lines = vec![self.first_line(paint)];
         let tally = &self.tally;
-        let named = |job: &Named| format!("{}  ({})", paint.name(&job.name), job.how);
+        let named = |job: &NamedFailure| format!("{}  ({})", paint.name(&job.name), job.how);
         lines.extend(tally.failed.iter().map(|job| format!("  {} {}", paint.failed("failed:"), named(job))));
         let told = tally.failed.len() as u64;
         if failed > told && told > 0 {
@@ -257,8 +263,8 @@ impl Summary {
     }
 
     /// What was done, and what it cost.
-    fn first_line(&self, paint: Paint) -> String {
-        let Counts { succeeded, retried, .. } = self.counts;
+    fn first_line(&self, paint: Palette) -> String {
+        let JobCounts { succeeded, retried, .. } = self.counts;
         let failed = self.failed();
         let text = format!("{failed} failed");
         let mut parts = vec![count(succeeded + failed, "job")];
@@ -283,7 +289,7 @@ impl Summary {
     /// What did not run, or was ended, and why.
     fn halted_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(Halted { why, not_run }) = &self.halted {
+        if let Some(HaltSummary { why, not_run }) = &self.halted {
             if self.tally.halted > 0 {
                 lines.push(format!("  ended with the run: {}  ({why})", count(self.tally.halted, "job")));
             }
@@ -332,9 +338,9 @@ impl Summary {
 }
 
 /// How a job ended, in few words.
-fn status(status: Status) -> String {
+fn status(status: ExitStatus) -> String {
     match status {
-        Status::Signaled { signal, .. } => match signal_name(signal) {
+        ExitStatus::Signaled { signal, .. } => match signal_name(signal) {
             Some(name) => format!("killed by {name}"),
             None => format!("killed by signal {signal}"),
         },
@@ -365,21 +371,24 @@ mod tests {
     use super::*;
 
     /// Adds a job that ended so after eleven seconds.
-    fn end(tally: &mut Tally, cause: Cause, status: Status, name: &str) {
-        tally.take(cause, Exit { status, usage: None }, Duration::from_secs(11), &|| name.to_owned());
+    fn end(tally: &mut RunStats, cause: EndCause, status: ExitStatus, name: &str) {
+        tally.take(cause, ExitInfo { status, usage: None }, Duration::from_secs(11), &|| name.to_owned());
     }
 
     #[test]
     fn the_last_lines_name_what_failed() {
-        let mut tally =
-            Tally { wall: Duration::from_secs(36), cpu: Duration::from_millis(31_400), ..Tally::default() };
+        let mut tally = RunStats {
+            wall: Duration::from_secs(36),
+            cpu: Duration::from_millis(31_400),
+            ..RunStats::default()
+        };
         tally.add_refused("./test.sh bsd", "not found");
-        let mut counts = Counts::default();
+        let mut counts = JobCounts::default();
         (counts.succeeded, counts.failed) = (2, 1);
         let elapsed = Duration::from_millis(18_200);
         let summary = Summary { counts, tally, elapsed, ..Summary::default() };
         assert_eq!(
-            summary.lines(Paint::PLAIN),
+            summary.lines(Palette::PLAIN),
             [
                 "3 jobs · 1 failed · 18.2 s elapsed · 31.4 s CPU · 2.0 times as fast as one by one",
                 "  failed: ./test.sh bsd  (not found)"
@@ -389,24 +398,25 @@ mod tests {
 
     #[test]
     fn jobs_that_did_not_end_by_themselves_are_told_apart() {
-        let killed = Status::Signaled { signal: 9, core_dumped: false };
-        let (mut tally, mut other, wall) = (Tally::default(), Tally::default(), Duration::from_secs(11));
-        let limit = Cause::TimedOut(Duration::from_secs(10));
+        let killed = ExitStatus::Signaled { signal: 9, core_dumped: false };
+        let (mut tally, mut other, wall) =
+            (RunStats::default(), RunStats::default(), Duration::from_secs(11));
+        let limit = EndCause::TimedOut(Duration::from_secs(10));
         end(&mut tally, limit, killed, "slow");
-        end(&mut tally, limit, Status::Exited(0), "in time after all");
-        end(&mut tally, Cause::Own, Status::Exited(2), "bad");
-        end(&mut other, Cause::Memory, killed, "large");
-        other.add_cut(Cause::Halted, Exit { status: killed, usage: None }, wall, String::new);
-        other.add_cut(Cause::Own, Exit { status: killed, usage: None }, wall, || "running".to_owned());
-        other.add_attempt(Cause::Memory, Exit { status: killed, usage: None }, wall);
-        other.add_attempt(Cause::Own, Exit { status: Status::Exited(1), usage: None }, wall);
+        end(&mut tally, limit, ExitStatus::Exited(0), "in time after all");
+        end(&mut tally, EndCause::Own, ExitStatus::Exited(2), "bad");
+        end(&mut other, EndCause::Memory, killed, "large");
+        other.add_cut(EndCause::Halted, ExitInfo { status: killed, usage: None }, wall, String::new);
+        other.add_cut(EndCause::Own, ExitInfo { status: killed, usage: None }, wall, || "running".to_owned());
+        other.add_attempt(EndCause::Memory, ExitInfo { status: killed, usage: None }, wall);
+        other.add_attempt(EndCause::Own, ExitInfo { status: ExitStatus::Exited(1), usage: None }, wall);
         tally.merge(other);
-        let mut counts = Counts::default();
+        let mut counts = JobCounts::default();
         (counts.succeeded, counts.failed, counts.retried, counts.skipped) = (1, 5, 2, 3);
-        let halted = Some(Halted { why: "--halt now,fail=3".into(), not_run: Some(7) });
+        let halted = Some(HaltSummary { why: "--halt now,fail=3".into(), not_run: Some(7) });
         let mut summary = Summary { counts, tally, halted, elapsed: wall * 20, ..Summary::default() };
         assert_eq!(
-            summary.lines(Paint::PLAIN),
+            summary.lines(Palette::PLAIN),
             [
                 "4 jobs · 3 failed · 1 timed out · 1 killed for memory · 2 retries · 1 cut off · 10 not run · \
                  3 min 40 s elapsed · 0 ms CPU",
@@ -420,17 +430,17 @@ mod tests {
                 "  killed since memory ran short, and put back: 1 job",
             ]
         );
-        summary.halted = Some(Halted { not_run: None, ..summary.halted.unwrap_or_default() });
-        assert_eq!(summary.lines(Paint::PLAIN)[6], "  not run: the rest of the input  (--halt now,fail=3)");
+        summary.halted = Some(HaltSummary { not_run: None, ..summary.halted.unwrap_or_default() });
+        assert_eq!(summary.lines(Palette::PLAIN)[6], "  not run: the rest of the input  (--halt now,fail=3)");
     }
 
     #[test]
     fn no_more_are_named_than_one_reads() {
-        let mut tally = Tally::default();
-        (0..25).for_each(|job| end(&mut tally, Cause::Own, Status::Exited(1), &job.to_string()));
-        let mut counts = Counts::default();
+        let mut tally = RunStats::default();
+        (0..25).for_each(|job| end(&mut tally, EndCause::Own, ExitStatus::Exited(1), &job.to_string()));
+        let mut counts = JobCounts::default();
         (counts.failed, counts.retried) = (25, 1);
-        let lines = Summary { counts, tally, ..Summary::default() }.lines(Paint::PLAIN);
+        let lines = Summary { counts, tally, ..Summary::default() }.lines(Palette::PLAIN);
         assert_eq!((lines.len(), lines[11].as_str()), (12, "  and 15 more"));
         assert!(lines[0].starts_with("25 jobs · 25 failed · 1 retry · 0 ms elapsed"), "{}", lines[0]);
     }
@@ -438,7 +448,7 @@ mod tests {
     #[test]
     fn those_that_are_not_named_are_counted() {
         let leak = |jobs| {
-            let mut tally = Tally::default();
+            let mut tally = RunStats::default();
             (0..jobs).for_each(|_| tally.leak(&|| "x".to_owned()));
             tally
         };
@@ -447,11 +457,11 @@ mod tests {
         let adopted = (0..200).map(|pid| (pid, "y".to_owned())).collect();
         let summary = Summary { tally, adopted, ..Summary::default() };
         assert!(summary.is_wanted());
-        let lines = summary.lines(Paint::PLAIN);
+        let lines = summary.lines(Palette::PLAIN);
         assert_eq!((lines.len(), lines[11].as_str()), (13, "  and 190 more that left their output open"));
         assert!(lines[12].ends_with("y (8), y (9) and 190 more; they live on"), "{}", lines[12]);
         let (tally, adopted) = (leak(10), vec![(1, "y".to_owned())]);
-        let lines = Summary { tally, adopted, ..Summary::default() }.lines(Paint::PLAIN);
+        let lines = Summary { tally, adopted, ..Summary::default() }.lines(Palette::PLAIN);
         assert_eq!((lines.len(), lines[11].as_str()), (12, "  left running: y (1); they live on"));
     }
 }

@@ -1,6 +1,6 @@
 //! `minder bench`: what mechanisms cost on this machine.
 //!
-//! A verb supplies a [`Subject`], its [`Point`]s in the order of measuring, and a function that
+//! A verb supplies a [`BenchSpec`], its [`Case`]s in the order of measuring, and a function that
 //! measures one. The rest is here: rounds, Ctrl-C, what this machine refuses, and everything that
 //! is shown. Each round measures every point once, so that what else the machine does meanwhile
 //! falls on all of them alike.
@@ -11,7 +11,7 @@ mod results;
 mod spawn;
 mod wait;
 
-pub(crate) use self::desk::Desk;
+pub(crate) use self::desk::BenchSession;
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -27,11 +27,11 @@ use minder::lab::{self, Meter, Spent};
 use self::results::Results;
 use crate::flags::{Bench, BenchFlags, ChildLine, MeasureFlags};
 use crate::report::export::{Format, Rows};
-use crate::report::{chart::Curve, data, explain, say};
+use crate::report::{chart::Curve, format_error, message, with_stdout};
 
 /// What a verb is about, in words.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct BenchSpec {
     /// What is counted and costs: `wait`; the column is called `waits`.
     pub(crate) operation: &'static str,
     /// What a size counts, as a column is called: `objects`, `parent_mib`.
@@ -65,16 +65,16 @@ fn note() -> Option<&'static str> {
 
 /// One thing to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
+pub(crate) struct Case {
     pub(crate) mechanism: &'static str,
-    /// For verbs whose [`Subject::kinds`] says so.
+    /// For verbs whose [`BenchSpec::kinds`] says so.
     pub(crate) kind: Option<&'static str>,
     pub(crate) size: u64,
 }
 
 /// What one measurement found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Figure {
+pub(crate) struct Measurement {
     /// How many operations were measured.
     pub(crate) operations: u64,
     /// Nanoseconds of CPU for one of them.
@@ -83,7 +83,7 @@ pub(crate) struct Figure {
     pub(crate) wall_ns: f64,
 }
 
-impl Figure {
+impl Measurement {
     /// What one of so many took, on average.
     fn of(operations: u64, spent: Spent) -> Self {
         let each = |time: Duration| time.as_nanos() as f64 / operations.max(1) as f64;
@@ -93,15 +93,15 @@ impl Figure {
 
 /// An error after which nothing can be measured: what was asked for makes no sense.
 #[derive(Debug)]
-pub(crate) struct Hopeless(pub(crate) minder::Error);
+pub(crate) struct FatalError(pub(crate) minder::Error);
 
-impl std::fmt::Display for Hopeless {
+impl std::fmt::Display for FatalError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Hopeless {}
+impl std::error::Error for FatalError {}
 
 /// Measures what the flags ask for, and shows it.
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
@@ -131,8 +131,8 @@ fn chosen(all: &[&'static str], flags: &MeasureFlags) -> Result<Vec<&'static str
 }
 
 /// Each mechanism at each size, in the order of measuring.
-fn points(sizes: &[u64], mechanisms: &[&'static str]) -> Vec<Point> {
-    let at = |&size| mechanisms.iter().map(move |mechanism| Point { mechanism, kind: None, size });
+fn points(sizes: &[u64], mechanisms: &[&'static str]) -> Vec<Case> {
+    let at = |&size| mechanisms.iter().map(move |mechanism| Case { mechanism, kind: None, size });
     sizes.iter().flat_map(at).collect()
 }
 
@@ -147,19 +147,19 @@ fn command(line: &ChildLine) -> minder::Command {
 /// refuses.
 fn judge(error: minder::Error) -> anyhow::Error {
     match error.kind() {
-        minder::ErrorKind::InvalidInput => Hopeless(error).into(),
+        minder::ErrorKind::InvalidInput => FatalError(error).into(),
         _ => error.into(),
     }
 }
 
 /// Measures `points` as often as the flags say, and shows what came. What `measure` fails at is not
-/// tried again; it may return early, with any error, once [`Desk::is_over`].
+/// tried again; it may return early, with any error, once [`BenchSession::is_over`].
 fn conduct(
-    subject: &Subject,
+    subject: &BenchSpec,
     flags: &MeasureFlags,
-    mut desk: Desk,
-    points: &[Point],
-    measure: impl FnMut(&Point, &mut Desk) -> Result<Figure>,
+    mut desk: BenchSession,
+    points: &[Case],
+    measure: impl FnMut(&Case, &mut BenchSession) -> Result<Measurement>,
 ) -> Result<ExitCode> {
     let chart = match flags.svg.clone() {
         None => None,
@@ -169,7 +169,7 @@ fn conduct(
         },
     };
     let format = if flags.csv { Some(Format::Csv) } else { flags.json.then_some(Format::Json) };
-    let (page, mut results) = (Page::default(), Results::new(subject, points));
+    let (page, mut results) = (BufferedStdout::default(), Results::new(subject, points));
     let mut sheet = page.clone();
     let mut rows = format.map(|format| Rows::new(&mut sheet, format, subject.columns())).transpose()?;
     let measured = rounds(flags.rounds, &mut results, &mut desk, measure, |desk, point, round, figure| {
@@ -180,7 +180,7 @@ fn conduct(
     desk.clear();
     let shown = measured.and_then(|()| {
         if desk.is_over() {
-            say("interrupted; showing what was measured");
+            message("interrupted; showing what was measured");
         }
         if let Some((path, file)) = chart.filter(|_| !results.is_empty()) {
             write(&path, file, &results.chart(flags.rounds).svg()?)?;
@@ -188,34 +188,34 @@ fn conduct(
         let gaps = results.gaps();
         match (format, gaps.first()) {
             (_, Some(gap)) if results.is_empty() && !desk.is_over() => bail!("nothing was measured: {gap}"),
-            (Some(_), _) => gaps.iter().for_each(|gap| say(gap)),
+            (Some(_), _) => gaps.iter().for_each(|gap| message(gap)),
             (None, _) => results.tables(&mut page.clone(), flags.rounds)?,
         }
         page.show(&mut desk)
     });
     match shown {
-        Err(error) => error.downcast::<Unread>().map(|Unread(code)| code),
+        Err(error) => error.downcast::<StdoutClosed>().map(|StdoutClosed(code)| code),
         Ok(()) => Ok(desk.status()),
     }
 }
 
 /// What is to be shown.
 #[derive(Clone, Debug, Default)]
-struct Page(Rc<RefCell<Vec<u8>>>);
+struct BufferedStdout(Rc<RefCell<Vec<u8>>>);
 
 /// Nobody reads what is shown; the exit status that says so.
 #[derive(Debug)]
-struct Unread(ExitCode);
+struct StdoutClosed(ExitCode);
 
-impl std::fmt::Display for Unread {
+impl std::fmt::Display for StdoutClosed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("nobody reads what is shown")
     }
 }
 
-impl std::error::Error for Unread {}
+impl std::error::Error for StdoutClosed {}
 
-impl Write for Page {
+impl Write for BufferedStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -226,20 +226,20 @@ impl Write for Page {
     }
 }
 
-impl Page {
+impl BufferedStdout {
     /// Shows what is on it, and takes it off. Whoever reads may be slow; signals are taken
     /// meanwhile.
     ///
     /// # Errors
-    /// [`Unread`], and what keeps us from writing.
-    fn show(&self, desk: &mut Desk) -> Result<()> {
+    /// [`StdoutClosed`], and what keeps us from writing.
+    fn show(&self, desk: &mut BenchSession) -> Result<()> {
         let bytes = self.0.take();
-        match desk.patiently(move || data(|out| Ok(out.write_all(&bytes)?))) {
+        match desk.patiently(move || with_stdout(|out| Ok(out.write_all(&bytes)?))) {
             Some(written) => match written? {
                 code if code == ExitCode::SUCCESS => Ok(()),
-                code => Err(Unread(code).into()),
+                code => Err(StdoutClosed(code).into()),
             },
-            None => Err(Unread(desk.status()).into()),
+            None => Err(StdoutClosed(desk.status()).into()),
         }
     }
 }
@@ -248,9 +248,9 @@ impl Page {
 fn rounds(
     rounds: u32,
     results: &mut Results<'_>,
-    desk: &mut Desk,
-    mut measure: impl FnMut(&Point, &mut Desk) -> Result<Figure>,
-    mut tell: impl FnMut(&mut Desk, &Point, u32, &Figure) -> Result<()>,
+    desk: &mut BenchSession,
+    mut measure: impl FnMut(&Case, &mut BenchSession) -> Result<Measurement>,
+    mut tell: impl FnMut(&mut BenchSession, &Case, u32, &Measurement) -> Result<()>,
 ) -> Result<()> {
     let (subject, points) = (results.subject, results.points);
     desk.expect(points.len(), rounds);
@@ -266,8 +266,8 @@ fn rounds(
                     tell(desk, point, round, &figure)?;
                 }
                 Err(_) if desk.is_over() => {}
-                Err(error) if error.is::<Hopeless>() => return Err(error),
-                Err(error) => results.refuse(place, explain(&error)),
+                Err(error) if error.is::<FatalError>() => return Err(error),
+                Err(error) => results.refuse(place, format_error(&error)),
             }
             if desk.is_over() {
                 return Ok(());
@@ -322,6 +322,6 @@ mod tests {
         write(&path, file, "<svg/>").expect("room");
         assert_eq!(std::fs::read(&path).expect("a file"), b"<svg/>");
         let error = open(&folder.path().join("no/chart.svg")).expect_err("no folder");
-        assert!(explain(&error).starts_with("cannot write the chart `"), "{error}");
+        assert!(format_error(&error).starts_with("cannot write the chart `"), "{error}");
     }
 }

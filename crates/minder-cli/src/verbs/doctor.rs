@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use minder::{Mechanism, Presence};
+use minder::{Availability, Capability};
 use serde_json::json;
 
 /// The width of the column of areas.
@@ -12,32 +12,32 @@ const WIDTH: usize = 110;
 
 /// Prints the report for people, or as one JSON document: a list of objects, one a mechanism.
 pub(crate) fn run(out: &mut dyn Write, json: bool) -> anyhow::Result<()> {
-    let mut found = minder::mechanisms();
+    let mut found = minder::capabilities();
     if let Ok(name) = std::env::var("MINDER_BACKEND") {
         choose(&mut found, &name);
     }
     if json {
         writeln!(out, "{:#}", document(&found))?;
     } else {
-        out.write_all(table(&found, Marks::of_locale(|name| std::env::var(name).ok())).as_bytes())?;
+        out.write_all(table(&found, Symbols::of_locale(|name| std::env::var(name).ok())).as_bytes())?;
     }
     Ok(())
 }
 
 /// Marks the wait mechanism that the environment asks for, if it is to be had: `minder run` will
 /// say why not.
-fn choose(found: &mut [Mechanism], name: &str) {
-    let waiting = |it: &&mut Mechanism| it.area == "waiting";
-    if found.iter().any(|it| it.area == "waiting" && it.name == name && it.state == Presence::There) {
+fn choose(found: &mut [Capability], name: &str) {
+    let waiting = |it: &&mut Capability| it.area == "waiting";
+    if found.iter().any(|it| it.area == "waiting" && it.name == name && it.state == Availability::Available) {
         found.iter_mut().filter(waiting).for_each(|it| it.chosen = it.name == name);
     }
 }
 
-fn document(found: &[Mechanism]) -> serde_json::Value {
-    let object = |it: &Mechanism| {
+fn document(found: &[Capability]) -> serde_json::Value {
+    let object = |it: &Capability| {
         let (state, reason) = match &it.state {
-            Presence::There => ("there", None),
-            Presence::Refused(reason) => ("refused", Some(reason)),
+            Availability::Available => ("there", None),
+            Availability::Refused(reason) => ("refused", Some(reason)),
             _ => ("absent", None),
         };
         json!({
@@ -50,16 +50,16 @@ fn document(found: &[Mechanism]) -> serde_json::Value {
 
 /// The characters that say yes and no, as far as the terminal can show them.
 #[derive(Clone, Copy)]
-struct Marks {
+struct Symbols {
     yes: &'static str,
     no: &'static str,
     plain: bool,
 }
 
-const FINE: Marks = Marks { yes: "✓", no: "✗", plain: false };
-const PLAIN: Marks = Marks { yes: "yes", no: "no", plain: true };
+const FINE: Symbols = Symbols { yes: "✓", no: "✗", plain: false };
+const PLAIN: Symbols = Symbols { yes: "yes", no: "no", plain: true };
 
-impl Marks {
+impl Symbols {
     /// The first of the three variables that is set to something decides, as in setlocale(3).
     fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set =
@@ -73,7 +73,7 @@ impl Marks {
     }
 }
 
-fn table(found: &[Mechanism], marks: Marks) -> String {
+fn table(found: &[Capability], marks: Symbols) -> String {
     let mut text = String::new();
     for group in found.chunk_by(|one, other| one.area == other.area) {
         let items: Vec<String> = group.iter().map(|it| marks.fit(item(it, marks))).collect();
@@ -87,13 +87,13 @@ fn table(found: &[Mechanism], marks: Marks) -> String {
     text
 }
 
-fn item(it: &Mechanism, marks: Marks) -> String {
+fn item(it: &Capability, marks: Symbols) -> String {
     if it.area == "limits" {
         return it.note.clone();
     }
     let (mark, mut more) = match &it.state {
-        Presence::There => (marks.yes, String::new()),
-        Presence::Refused(reason) => (marks.no, format!(" refused: {reason}")),
+        Availability::Available => (marks.yes, String::new()),
+        Availability::Refused(reason) => (marks.no, format!(" refused: {reason}")),
         _ => (marks.no, String::new()),
     };
     if it.chosen {
@@ -124,31 +124,31 @@ mod tests {
     use super::*;
 
     /// What the machine of the tests has, and what it would say if it had less.
-    fn found() -> Vec<Mechanism> {
-        let mut found = minder::mechanisms();
+    fn found() -> Vec<Capability> {
+        let mut found = minder::capabilities();
         let wait = found.iter_mut().find(|it| it.area == "waiting").expect("a wait backend");
-        wait.state = Presence::Refused("EPERM (seccomp?)".into());
+        wait.state = Availability::Refused("EPERM (seccomp?)".into());
         wait.note = "a \"note\"\n".into();
         found
     }
 
     #[test]
     fn the_environment_chooses_what_is_there() {
-        let chosen = |found: &[Mechanism]| -> Vec<&str> {
+        let chosen = |found: &[Capability]| -> Vec<&str> {
             found.iter().filter(|it| it.area == "waiting" && it.chosen).map(|it| it.name).collect()
         };
-        let mut found = minder::mechanisms();
+        let mut found = minder::capabilities();
         let default = chosen(&found);
         choose(&mut found, "");
         choose(&mut found, "magic");
         assert_eq!(chosen(&found), default);
-        let there = |it: &&Mechanism| it.area == "waiting" && it.state == Presence::There;
+        let there = |it: &&Capability| it.area == "waiting" && it.state == Availability::Available;
         let last = found.iter().rfind(there).map(|it| it.name).expect("a backend");
         choose(&mut found, last);
         assert_eq!(chosen(&found), [last]);
         let other =
             found.iter_mut().find(|it| it.area == "waiting" && it.name != last).expect("a second backend");
-        other.state = Presence::Refused("ENOSYS".to_owned());
+        other.state = Availability::Refused("ENOSYS".to_owned());
         let refused = other.name;
         choose(&mut found, refused);
         assert_eq!(chosen(&found), [last]);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn areas_stand_in_a_column_and_no_line_is_long() {
-        let text = table(&minder::mechanisms(), FINE);
+        let text = table(&minder::capabilities(), FINE);
         let first: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
         let areas: Vec<&str> = first.iter().filter_map(|line| line.split_whitespace().next()).collect();
         assert_eq!(areas, ["waiting", "children", "limits"], "{text}");
@@ -187,7 +187,7 @@ mod tests {
                 "LC_CTYPE" => ctype,
                 _ => lang,
             };
-            Marks::of_locale(|name| value(name).map(str::to_owned)).plain
+            Symbols::of_locale(|name| value(name).map(str::to_owned)).plain
         };
         assert!(!marks(None, None, Some("de_DE.UTF-8")) && !marks(Some(""), Some("C.utf8"), Some("C")));
         assert!(marks(Some("C"), Some("C.utf8"), None) && marks(None, None, None));

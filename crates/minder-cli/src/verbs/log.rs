@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::flags::LogFlags;
 use crate::report::export::Format;
-use crate::report::{explain, reason, say};
+use crate::report::{format_error, message, os_error_text};
 use minder_record::reader::{self, Corruption, Run};
 use minder_record::store::{self, RunEntry};
 
@@ -88,12 +88,12 @@ fn read(folder: &Path) -> Result<Run> {
         reader::read_run(folder).with_context(|| format!("cannot read the record of run {}", id(folder)))?;
     let id = id(folder);
     if let Err(why) = &run.manifest {
-        say(&format!("run {id} is damaged: {}", one_line(&explain(why))));
+        message(&format!("run {id} is damaged: {}", one_line(&format_error(why))));
     }
     for attempt in &run.attempts {
-        let error = attempt.error.as_ref().map(reason);
+        let error = attempt.error.as_ref().map(os_error_text);
         if let Some(why) = wrong(attempt.number, &attempt.damage, error.as_deref(), run.alive) {
-            say(&format!("run {id} is damaged: {why}"));
+            message(&format!("run {id} is damaged: {why}"));
         }
     }
     Ok(run)

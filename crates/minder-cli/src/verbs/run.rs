@@ -34,26 +34,29 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::exec::{Crew, Rules};
-use minder::{Backlog, ChildSet, Descriptors, Ending, Guard, GuardOptions, Limits, Signal};
+use minder::jobs::{JobPool, SchedulerConfig};
+use minder::{Backlog, ChildSet, ChildSetConfig, Descriptors, ExitMode, GuardOptions, ProcessGuard, Signal};
 use minder_os::stdio::{StdStream, std_was_closed};
 
-use self::ask::Ask;
-use self::book::{Book, Left};
-use self::desk::Desk;
-use self::input::{Input, Source};
+use self::ask::ConfirmPrompt;
+use self::book::{ResumeState, RunRecorder};
+use self::desk::MainLoop;
+use self::input::{JobQueue, JobSource};
 use self::parts::Values;
-use self::results::table::Table;
-use self::roster::Roster;
-use self::screen::{Screen, Streams};
-use self::shared::{Parts, Shared};
-use self::stage::{Order, Stage};
-use self::tags::Marks;
+use self::results::table::ResultsTable;
+use self::roster::JobTable;
+use self::screen::{StdStreams, StdioWriter};
+use self::shared::{ContextParts, RunContext};
+use self::stage::{OutputSequencer, ShowOrder};
+use self::tags::LineStyle;
 use crate::exit;
-use crate::input::{Arguments, Opened, Order as InputOrder};
-use crate::plan::{Control, OrderPlan, Plan, View, Way};
-use crate::report::colours::Paint;
-use crate::report::{Progress, Summary, Tally, Wish, data, explain, reason, say, say_if_heard};
+use crate::input::{ArgumentReader, JobArgs, Order as InputOrder};
+use crate::plan::{Control, InputDelivery, OrderConfig, OutputView, RunConfig};
+use crate::report::colours::Palette;
+use crate::report::{
+    Progress, ProgressOptions, RunStats, Summary, format_error, message, os_error_text, try_message,
+    with_stdout,
+};
 use minder_record::event::AttemptFinished;
 use minder_template::Job;
 
@@ -80,13 +83,13 @@ const RETRY_JITTER: f64 = 0.5;
 const STOPS: Duration = Duration::from_millis(250);
 
 /// A build's jobserver: none, one, or why it cannot be reached.
-pub(crate) type Found = std::result::Result<Option<minder::os::Jobserver>, String>;
+pub(crate) type JobserverLookup = std::result::Result<Option<minder::os::Jobserver>, String>;
 
 /// What was open when this process started, and is there for jobs.
 #[derive(Debug)]
 pub(crate) struct Inherited {
     descriptors: Descriptors,
-    jobserver: Found,
+    jobserver: JobserverLookup,
 }
 
 impl Inherited {
@@ -97,7 +100,7 @@ impl Inherited {
 }
 
 /// Runs the plan to its end. It does not return: the guard ends the process.
-pub(crate) fn run(mut plan: Plan, opened: Opened, inherited: Inherited) -> Result<ExitCode> {
+pub(crate) fn run(mut plan: RunConfig, opened: ArgumentReader, inherited: Inherited) -> Result<ExitCode> {
     if plan.dry_run {
         return show_commands(plan, opened);
     }
@@ -106,63 +109,63 @@ pub(crate) fn run(mut plan: Plan, opened: Opened, inherited: Inherited) -> Resul
     if let Ok(Some(server)) = &inherited.jobserver {
         options = server.guarded_by(options);
     }
-    let mut guard = Guard::enter(&options)?;
-    let wanted = plan.guardians && !plan.quiet && !guard.holds_tree();
+    let mut guard = ProcessGuard::install(&options)?;
+    let wanted = plan.guardians && !plan.quiet && !guard.kills_descendants();
     if let (true, Err(why)) = (wanted, guard.guardians()) {
-        say(&format!(
+        message(&format!(
             "no guardians: {why}; after `kill -9` of minder, what its jobs have started would go on running"
         ));
     }
     if let Some((name, why)) = plan.backend.and_then(refused) {
         if !plan.quiet {
-            say(&format!(
+            message(&format!(
                 "the wait mechanism `{name}` is refused here: {why}; the best of the others is used"
             ));
         }
         plan.backend = None;
     }
     match start(&mut plan, opened, inherited, &mut guard) {
-        Ok(End::Status(status)) => guard.leave(status),
-        Ok(End::Cancelled(ending)) => guard.die(ending),
+        Ok(RunEnd::Status(status)) => guard.exit(status),
+        Ok(RunEnd::Cancelled(ending)) => guard.terminate(ending),
         Err(error) => {
-            say(&explain(&error));
-            guard.leave(exit::OTHER)
+            message(&format_error(&error));
+            guard.exit(exit::OTHER)
         }
     }
 }
 
 /// Why this machine refuses a wait mechanism, if it does.
 fn refused(backend: &'static str) -> Option<(&'static str, String)> {
-    let asked = minder::mechanisms().into_iter().find(|it| it.area == "waiting" && it.name == backend);
+    let asked = minder::capabilities().into_iter().find(|it| it.area == "waiting" && it.name == backend);
     match asked?.state {
-        minder::Presence::Refused(why) => Some((backend, why)),
+        minder::Availability::Refused(why) => Some((backend, why)),
         _ => None,
     }
 }
 
 /// How a run ends.
 #[derive(Debug)]
-enum End {
+enum RunEnd {
     /// By itself, with this status; what jobs left running lives on.
     Status(u8),
     /// By a signal, or since nobody reads on; what jobs left running goes with it.
-    Cancelled(Ending),
+    Cancelled(ExitMode),
 }
 
 /// Prints the commands that would be run.
-fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
+fn show_commands(mut plan: RunConfig, opened: ArgumentReader) -> Result<ExitCode> {
     plan.record.keep = false;
-    let left = Left::read(&plan)?;
+    let left = ResumeState::read(&plan)?;
     // A part may be a share of a file for each slot.
     let slots = plan.slots.now()?.unwrap_or(1);
-    let input = Input::open(source(&plan, opened, slots, None)?, left.again, plan.total, None);
+    let input = JobQueue::open(source(&plan, opened, slots, None)?, left.filter, plan.total, None);
     let mut refused = 0;
-    let shown = data(|out| {
+    let shown = with_stdout(|out| {
         input.each(|task| {
             let number = task.number;
-            if let Arguments::Unfit(why) = &task.item {
+            if let JobArgs::Unfit(why) = &task.item {
                 refused += 1;
-                say(&format!("cannot run `job {number}`: {why}"));
+                message(&format!("cannot run `job {number}`: {why}"));
                 return Ok(());
             }
             let job = Job { columns: task.columns(), number, total: input.total(), ..Job::default() };
@@ -170,9 +173,9 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
                 Ok(_) => {
                     let line = plan.template.display(&job);
                     let reading = plan.pipe.as_ref().filter(|pipe| pipe.flags.print_parts);
-                    let part = reading.and_then(|_| task.part().as_ref()?.as_shell());
+                    let part = reading.and_then(|_| task.block().as_ref()?.as_shell());
                     let line = part.map_or(line.clone(), |part| format!("{part} |({line})")) + "\n";
-                    match Marks::of(&plan, &job) {
+                    match LineStyle::of(&plan, &job) {
                         Some(marks) => out.write_all(&marks.around(line.as_bytes()))?,
                         None => out.write_all(line.as_bytes())?,
                     }
@@ -181,7 +184,7 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
                 Err(error) if error.kind() == minder_template::ErrorKind::Column => return Err(error.into()),
                 Err(error) => {
                     refused += 1;
-                    say(&format!("cannot run `{}`: {error}", plan.template.display_escaped(&job)));
+                    message(&format!("cannot run `{}`: {error}", plan.template.display_escaped(&job)));
                 }
             }
             Ok(())
@@ -191,7 +194,12 @@ fn show_commands(mut plan: Plan, opened: Opened) -> Result<ExitCode> {
     Ok(if shown == ExitCode::SUCCESS { ExitCode::from(exit::of_failed(refused)) } else { shown })
 }
 
-fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guard) -> Result<End> {
+fn start(
+    plan: &mut RunConfig,
+    opened: ArgumentReader,
+    inherited: Inherited,
+    guard: &mut ProcessGuard,
+) -> Result<RunEnd> {
     let begun = Instant::now();
     let Inherited { descriptors, jobserver } = inherited;
     if plan.control.close_fds {
@@ -201,26 +209,26 @@ fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guar
     }
     plan.environment = gates::jobserver::job_environment(&jobserver, &plan.descriptors);
     let (degree, most) = slots(plan, &opened, guard)?;
-    let crew = Arc::new(Crew::new(rules(&plan.control, degree), plan.grace));
-    let (book, left) = Book::open(plan, opened.total())?;
+    let crew = Arc::new(JobPool::new(rules(&plan.control, degree), plan.grace));
+    let (book, left) = RunRecorder::open(plan, opened.total())?;
     // With a terminal of its own a job draws there itself.
-    let wish = if plan.control.tty { Wish::default() } else { plan.wish };
-    let progress = Progress::new(wish, Paint::stderr(plan.colours), plan.view != View::Straight);
-    let ask = if plan.control.ask { Some(Ask::new(&plan.template, &progress)?) } else { None };
+    let wish = if plan.control.tty { ProgressOptions::default() } else { plan.progress };
+    let progress = Progress::new(wish, Palette::stderr(plan.colours), plan.view != OutputView::Straight);
+    let ask = if plan.control.ask { Some(ConfirmPrompt::new(&plan.template, &progress)?) } else { None };
     let input =
-        Input::open(source(plan, opened, degree, Some(&book))?, Arc::clone(&left.again), plan.total, ask);
+        JobQueue::open(source(plan, opened, degree, Some(&book))?, Arc::clone(&left.filter), plan.total, ask);
     let loops = LOOPS_MAX.min(degree).min(input.total().map_or(LOOPS_MAX, |total| total.max(1) as usize));
     let backlog = Backlog::new(BACKLOG_EVEN_MAX);
     let mut sets = (0..loops)
         .map(|place| ChildSet::new(limits(plan, loops, &book, place, &backlog)))
         .collect::<minder::Result<Vec<_>>>()?;
     let (screen, table) = open_screen(plan, &progress)?;
-    let order = if plan.view == View::Ordered { Order::Input } else { Order::Ended };
-    let stage = Stage::new(screen, order, left.again, left.unshown);
-    let stage = Arc::new(if plan.order == OrderPlan::Given { stage } else { stage.unbounded() });
-    let desk = Desk::new(loops)?;
+    let order = if plan.view == OutputView::Ordered { ShowOrder::Input } else { ShowOrder::Ended };
+    let stage = OutputSequencer::new(screen, order, left.filter, left.unshown);
+    let stage = Arc::new(if plan.order == OrderConfig::Given { stage } else { stage.unbounded() });
+    let desk = MainLoop::new(loops)?;
     // No job before the guardians watch.
-    guard.armed()?;
+    guard.wait_ready()?;
     input.read_on(&crew)?;
     if progress.is_wanted() {
         input.count_on();
@@ -228,11 +236,18 @@ fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guar
     crew.set_total(input.total());
     let is_watched = std::io::stderr().is_terminal() && !plan.quiet;
     let roster =
-        Arc::new(Roster::new(progress.is_wanted() || is_watched || control::needs_roster(&plan.control)));
+        Arc::new(JobTable::new(progress.is_wanted() || is_watched || control::needs_roster(&plan.control)));
     let admission = control::admission(plan, jobserver, &crew, &roster, &stage)?;
-    let parts =
-        Parts { degree, most, crew: &crew, stage: &stage, input: &input, book: &book, roster: &roster };
-    let shared = Shared::new(plan, parts, admission, table);
+    let parts = ContextParts {
+        degree,
+        most,
+        crew: &crew,
+        stage: &stage,
+        input: &input,
+        book: &book,
+        roster: &roster,
+    };
+    let shared = RunContext::new(plan, parts, admission, table);
     let (tally, signal) = drive(&shared, &desk, &mut sets, guard, &progress, begun);
     progress.clear();
     shared.show_rest();
@@ -240,7 +255,7 @@ fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guar
         counts: crew.counts(),
         tally,
         elapsed: begun.elapsed(),
-        adopted: guard.adopted(),
+        adopted: guard.orphans(),
         run: book.run().map(str::to_owned),
         resume: book.resume(plan),
         cut: signal.is_some(),
@@ -254,47 +269,48 @@ fn start(plan: &mut Plan, opened: Opened, inherited: Inherited, guard: &mut Guar
     let end = close(&shared, &summary, signal);
     let all_shown = stage.is_done()
         && !shared.has_failed()
-        && matches!(end, End::Status(_) | End::Cancelled(Ending::Signal(_)));
+        && matches!(end, RunEnd::Status(_) | RunEnd::Cancelled(ExitMode::Signal(_)));
     book.close(over(&summary, &shared, &end), all_shown);
     Ok(end)
 }
 
 /// Runs the loops, and serves until they have ended.
 fn drive(
-    shared: &Shared<'_>,
-    desk: &Desk,
+    shared: &RunContext<'_>,
+    desk: &MainLoop,
     sets: &mut [ChildSet],
-    guard: &mut Guard,
+    guard: &mut ProcessGuard,
     progress: &Progress,
     begun: Instant,
-) -> (Tally, Option<Signal>) {
+) -> (RunStats, Option<Signal>) {
     thread::scope(|scope| {
         let (mut handles, mut loops) = (Vec::new(), sets.len());
         for (place, set) in sets.iter_mut().enumerate().rev() {
-            let work = move || desk.attend(|| shared.work(set, place, loops), || shared.show_rest());
+            let work =
+                move || desk.run_worker(|| shared.run_worker(set, place, loops), || shared.show_rest());
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),
                 // One loop does all of the work as well.
                 Err(error) => {
                     loops = loops.saturating_sub(1).max(1);
-                    desk.do_without();
-                    if place == 0 && (handles.is_empty() || shared.plan.slots.may_change()) {
-                        let why = reason(&error);
+                    desk.drop_worker();
+                    if place == 0 && (handles.is_empty() || shared.config.slots.may_change()) {
+                        let why = os_error_text(&error);
                         shared
                             .fail(format!("cannot start a thread: {why} (`minder doctor` shows the limits)"));
                     }
                 }
             }
         }
-        let signal = desk.serve(guard, shared, progress, begun);
+        let signal = desk.run(guard, shared, progress, begun);
         let parts = handles.into_iter().map(thread::ScopedJoinHandle::join);
         (add_up(parts, shared), signal)
     })
 }
 
 /// How many jobs run at once, and how many there are descriptors for.
-fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> {
-    let (_, descriptors) = guard.raise_descriptors()?;
+fn slots(plan: &RunConfig, opened: &ArgumentReader, guard: &ProcessGuard) -> Result<(usize, usize)> {
+    let (_, descriptors) = guard.raise_fd_limit()?;
     // Those for the jobs are open here for as long as the run lasts.
     let own = DESCRIPTORS_OWN + plan.descriptors.numbers().len() as u64;
     let most = descriptors.saturating_sub(own) / descriptors_of_a_job(plan);
@@ -313,43 +329,51 @@ fn slots(plan: &Plan, opened: &Opened, guard: &Guard) -> Result<(usize, usize)> 
 }
 
 /// The standard streams, or a table in the place of the first.
-fn open_screen(plan: &Plan, progress: &Progress) -> Result<((Screen, Streams), Option<Table>)> {
-    let (table, instead) = Table::open(plan)?.unzip();
-    let instead = instead.flatten().zip(plan.beside.table_name());
-    if plan.view == View::Straight && std_was_closed(StdStream::Output) {
+fn open_screen(
+    plan: &RunConfig,
+    progress: &Progress,
+) -> Result<((StdioWriter, StdStreams), Option<ResultsTable>)> {
+    let (table, instead) = ResultsTable::open(plan)?.unzip();
+    let instead = instead.flatten().zip(plan.files.table_name());
+    if plan.view == OutputView::Straight && std_was_closed(StdStream::Output) {
         bail!("cannot hand standard output to the jobs: it is closed");
     }
-    let screen = Screen::open(progress.clone(), instead).context("cannot use the standard streams")?;
+    let screen = StdioWriter::open(progress.clone(), instead).context("cannot use the standard streams")?;
     Ok((screen, table))
 }
 
 /// What the schedule goes by.
-fn rules(control: &Control, degree: usize) -> Rules {
-    let mut rules = Rules::default();
-    rules.degree = degree;
+fn rules(control: &Control, degree: usize) -> SchedulerConfig {
+    let mut rules = SchedulerConfig::default();
+    rules.max_running = degree;
     rules.delay = control.delay;
     rules.halt = control.halt;
-    rules.retry.attempts_max = control.attempts;
-    rules.retry.pause = control.retry_delay;
+    rules.retry.max_attempts = control.attempts;
+    rules.retry.backoff = control.retry_delay;
     rules.retry.jitter = RETRY_JITTER;
     rules.seed = u64::from(std::process::id());
     rules
 }
 
 /// Where jobs come from: in another order than the input's all of it is read first.
-fn source(plan: &Plan, opened: Opened, degree: usize, book: Option<&Book>) -> Result<Source> {
+fn source(
+    plan: &RunConfig,
+    opened: ArgumentReader,
+    degree: usize,
+    book: Option<&RunRecorder>,
+) -> Result<JobSource> {
     if let Some(pipe) = &plan.pipe {
         // The values are words, so that they can be counted. With --tee each is a job that reads all, and
         // they run all at once.
         let jobs = opened.total().filter(|jobs| *jobs > 0);
         let slots =
             jobs.filter(|_| pipe.flags.tee).and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(degree);
-        let name = (pipe.way != Way::Stdin).then(|| match book {
+        let name = (pipe.way != InputDelivery::Stdin).then(|| match book {
             // Behind the id of the run, so that no two of them share a file.
             Some(book) => book.folder().join(format!("{}-", book.name("part", 0).unwrap_or_else(part_name))),
             None => "part-".into(),
         });
-        return Ok(Source::Parts(Box::new(parts::Parts {
+        return Ok(JobSource::Parts(Box::new(parts::BlockSource {
             pipe: spread::open(pipe, slots)?,
             values: if pipe.has_values { Values::Here(Box::new(opened)) } else { Values::None },
             runs_values: pipe.runs_values,
@@ -358,16 +382,16 @@ fn source(plan: &Plan, opened: Opened, degree: usize, book: Option<&Book>) -> Re
         })));
     }
     let order = match plan.order {
-        OrderPlan::Given if plan.template.needs_total() && opened.total().is_none() => InputOrder::Given,
-        OrderPlan::Given => return Ok(Source::Lazy(Box::new(opened))),
-        OrderPlan::Random(seed) => InputOrder::Random(seed),
-        OrderPlan::Shortest => InputOrder::Shortest(again::costs(plan)),
-        OrderPlan::Longest => InputOrder::Longest(again::costs(plan)),
+        OrderConfig::Given if plan.template.needs_total() && opened.total().is_none() => InputOrder::Given,
+        OrderConfig::Given => return Ok(JobSource::Lazy(Box::new(opened))),
+        OrderConfig::Random(seed) => InputOrder::Random(seed),
+        OrderConfig::Shortest => InputOrder::Shortest(again::costs(plan)),
+        OrderConfig::Longest => InputOrder::Longest(again::costs(plan)),
     };
     if opened.blocks && !plan.quiet {
-        say("reading all of the input first, for its order or its number of jobs");
+        message("reading all of the input first, for its order or its number of jobs");
     }
-    Ok(Source::Unread(Box::new(opened), order))
+    Ok(JobSource::Unread(Box::new(opened), order))
 }
 
 /// A name for the files of a run that has no record.
@@ -376,12 +400,14 @@ fn part_name() -> String {
 }
 
 /// The last row of the record.
-fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> AttemptFinished {
+fn over(summary: &Summary, shared: &RunContext<'_>, end: &RunEnd) -> AttemptFinished {
     let why = match end {
-        End::Cancelled(Ending::Signal(_)) => Some("interrupted".to_owned()),
-        End::Cancelled(_) if shared.stage.screen.is_closed() => Some("its output was closed".to_owned()),
-        End::Cancelled(_) => Some(book::FAILED.to_owned()),
-        End::Status(_) => summary
+        RunEnd::Cancelled(ExitMode::Signal(_)) => Some("interrupted".to_owned()),
+        RunEnd::Cancelled(_) if shared.sequencer.stdio.is_closed() => {
+            Some("its output was closed".to_owned())
+        }
+        RunEnd::Cancelled(_) => Some(book::FAILED.to_owned()),
+        RunEnd::Status(_) => summary
             .halted
             .as_ref()
             .filter(|halted| {
@@ -402,40 +428,46 @@ fn over(summary: &Summary, shared: &Shared<'_>, end: &End) -> AttemptFinished {
         timed_out: summary.tally.timed_out,
         retried: summary.counts.retried,
         cut: summary.tally.cut,
-        not_run: shared.input.total().map(|total| total.saturating_sub(over)).filter(|jobs| *jobs > 0),
+        not_run: shared.queue.total().map(|total| total.saturating_sub(over)).filter(|jobs| *jobs > 0),
     }
 }
 
 /// How many descriptors a job may need at once. Files are made for it when it has begun to write:
 /// it is too late then to find that none is free.
-fn descriptors_of_a_job(plan: &Plan) -> u64 {
+fn descriptors_of_a_job(plan: &RunConfig) -> u64 {
     match plan.view {
-        View::Straight => 1,
-        _ => DESCRIPTORS_JOB + 2 * u64::from(plan.beside.is_wanted()),
+        OutputView::Straight => 1,
+        _ => DESCRIPTORS_JOB + 2 * u64::from(plan.files.is_wanted()),
     }
 }
 
-fn limits(plan: &Plan, loops: usize, book: &Book, place: usize, backlog: &Arc<Backlog>) -> Limits {
-    let mut limits = Limits::default();
-    limits.children_max = usize::MAX;
+fn limits(
+    plan: &RunConfig,
+    loops: usize,
+    book: &RunRecorder,
+    place: usize,
+    backlog: &Arc<Backlog>,
+) -> ChildSetConfig {
+    let mut limits = ChildSetConfig::default();
+    limits.max_children = usize::MAX;
     // Beginnings of lines have the other half.
-    let share = if plan.view == View::Lines { 2 } else { 1 };
-    limits.bytes_max = plan.buffer / loops / share;
-    limits.child_bytes_max = JOB_BYTES_MAX.min(limits.bytes_max);
+    let share = if plan.view == OutputView::Lines { 2 } else { 1 };
+    limits.max_buffered_bytes = plan.buffer / loops / share;
+    limits.max_child_bytes = JOB_BYTES_MAX.min(limits.max_buffered_bytes);
     limits.spill_dir = Some(book.folder().to_owned());
-    limits.spill_names = book.name("spill", place).map(|name| format!("{name}-"));
+    limits.spill_prefix = book.name("spill", place).map(|name| format!("{name}-"));
     let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     limits.backlog = Some(Arc::clone(backlog));
-    limits.readers_min = processors.div_ceil(loops);
-    limits.leak_after = plan.leak_after;
-    limits.listen_after = LISTEN_AFTER;
+    limits.min_readers = processors.div_ceil(loops);
+    limits.leak_timeout = plan.leak_after;
+    limits.read_delay = LISTEN_AFTER;
     limits.backend = plan.backend;
-    limits.notice_stops = minder_os::terminal::has_controlling_terminal().then_some(STOPS);
+    limits.stop_poll_interval = minder_os::terminal::has_controlling_terminal().then_some(STOPS);
     limits
 }
 
-fn add_up(parts: impl Iterator<Item = thread::Result<Tally>>, shared: &Shared<'_>) -> Tally {
-    let mut tally = Tally::default();
+fn add_up(parts: impl Iterator<Item = thread::Result<RunStats>>, shared: &RunContext<'_>) -> RunStats {
+    let mut tally = RunStats::default();
     for part in parts {
         match part {
             Ok(part) => tally.merge(part),
@@ -446,33 +478,33 @@ fn add_up(parts: impl Iterator<Item = thread::Result<Tally>>, shared: &Shared<'_
 }
 
 /// Says what there is to say, and how to end.
-fn close(shared: &Shared<'_>, summary: &Summary, signal: Option<Signal>) -> End {
-    shared.stage.screen.settle(shared.plan.view == View::Straight);
+fn close(shared: &RunContext<'_>, summary: &Summary, signal: Option<Signal>) -> RunEnd {
+    shared.sequencer.stdio.settle(shared.config.view == OutputView::Straight);
     if let Some(signal) = signal {
-        if !shared.plan.quiet {
+        if !shared.config.quiet {
             summary
-                .lines(Paint::stderr(shared.plan.colours))
+                .lines(Palette::stderr(shared.config.colours))
                 .iter()
                 .chain(&summary.resume_line())
-                .for_each(|line| say_if_heard(line));
+                .for_each(|line| try_message(line));
         }
-        return End::Cancelled(Ending::Signal(signal));
+        return RunEnd::Cancelled(ExitMode::Signal(signal));
     }
-    if shared.stage.screen.is_closed() {
-        return End::Cancelled(Ending::Status(exit::BROKEN_PIPE));
+    if shared.sequencer.stdio.is_closed() {
+        return RunEnd::Cancelled(ExitMode::Status(exit::BROKEN_PIPE));
     }
     if let Some(fatal) = shared.take_failure() {
-        say(&fatal);
-        return End::Cancelled(Ending::Status(exit::OTHER));
+        message(&fatal);
+        return RunEnd::Cancelled(ExitMode::Status(exit::OTHER));
     }
     // GNU parallel has no last lines, and what its users' programs read on stderr stays as it was.
-    let is_wanted = summary.is_wanted() && (!shared.plan.parallel_env || std::io::stderr().is_terminal());
-    if !shared.plan.quiet && (is_wanted || shared.plan.wish != Wish::default()) {
-        summary.lines(Paint::stderr(shared.plan.colours)).iter().for_each(|line| say(line));
+    let is_wanted = summary.is_wanted() && (!shared.config.parallel_env || std::io::stderr().is_terminal());
+    if !shared.config.quiet && (is_wanted || shared.config.progress != ProgressOptions::default()) {
+        summary.lines(Palette::stderr(shared.config.colours)).iter().for_each(|line| message(line));
     }
     match control::status(shared, summary) {
         // Something of what was to be shown was not.
-        exit::SUCCESS if shared.has_lost() => End::Status(exit::OTHER),
-        status => End::Status(status),
+        exit::SUCCESS if shared.has_lost() => RunEnd::Status(exit::OTHER),
+        status => RunEnd::Status(status),
     }
 }

@@ -16,14 +16,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use minder::{Command, Descriptors, Group, Status, Stdio};
+use minder::{Command, Descriptors, ExitStatus, Group, Stdio};
 use minder_os::files::create_private_file;
 use minder_os::terminal::terminal_name;
 
 use crate::exit;
 use crate::face::Sem;
-use crate::report::{self, say};
-use crate::slots::{Amount, processors};
+use crate::report::{self, message};
+use crate::slots::{JobsSpec, processors};
 use crate::units::time;
 use minder_record::store::{make_folders, state_root};
 use minder_template::Invocation;
@@ -47,7 +47,7 @@ pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
     // What the user's shell left open is there for the command.
     let descriptors = Descriptors::inherited();
     let name = sem.name.clone().or_else(terminal_name).unwrap_or_else(|| "no terminal".into());
-    let turns = Turns::open(&name)?;
+    let turns = Semaphore::open(&name)?;
     if sem.wait {
         turns.wait_for_all()?;
         return Ok(ExitCode::SUCCESS);
@@ -62,7 +62,7 @@ pub(crate) fn run(sem: Sem) -> Result<ExitCode> {
         return turns.hand_over(&sem, &name, &descriptors);
     }
     let Some(_turn) = turns.take(most, patience)? else {
-        say("there was no turn in time: the command is not run");
+        message("there was no turn in time: the command is not run");
         return Ok(ExitCode::from(GAVE_UP));
     };
     if let Some(started) = &sem.started {
@@ -77,10 +77,10 @@ fn foreground(sem: &Sem, descriptors: &Descriptors) -> Result<ExitCode> {
     let line = sem.words.join(OsStr::new(" "));
     let shown = report::table::escape(line.as_encoded_bytes());
     if sem.say {
-        report::say_command(&shown);
+        report::command_message(&shown);
     }
     if sem.print {
-        report::data(|out| Ok(writeln!(out, "{shown}")?))?;
+        report::with_stdout(|out| Ok(writeln!(out, "{shown}")?))?;
     }
     let mut command = match sem.words.split_first() {
         Some((program, args)) if sem.quote => {
@@ -99,10 +99,10 @@ fn foreground(sem: &Sem, descriptors: &Descriptors) -> Result<ExitCode> {
 }
 
 /// What a shell shows for this end.
-fn status_of(status: Status) -> u8 {
+fn status_of(status: ExitStatus) -> u8 {
     match status {
-        Status::Exited(code) => u8::try_from(code).unwrap_or(exit::OTHER),
-        Status::Signaled { signal, .. } => u8::try_from(128 + signal).unwrap_or(exit::OTHER),
+        ExitStatus::Exited(code) => u8::try_from(code).unwrap_or(exit::OTHER),
+        ExitStatus::Signaled { signal, .. } => u8::try_from(128 + signal).unwrap_or(exit::OTHER),
         _ => exit::OTHER,
     }
 }
@@ -110,7 +110,7 @@ fn status_of(status: Status) -> u8 {
 /// How many may run at once; `None` for any number.
 fn turns_at_once(jobs: Option<&OsStr>) -> Result<Option<usize>> {
     let Some(jobs) = jobs else { return Ok(Some(1)) };
-    let read = |text: &str| Amount::parse(text.trim()).map(|amount| amount.of(processors()));
+    let read = |text: &str| JobsSpec::parse(text.trim()).map(|amount| amount.of(processors()));
     let of_file = || std::fs::read_to_string(jobs).ok().and_then(|text| read(&text));
     let number = jobs.to_str().and_then(read).or_else(of_file);
     let number = number.with_context(|| {
@@ -121,12 +121,12 @@ fn turns_at_once(jobs: Option<&OsStr>) -> Result<Option<usize>> {
 
 /// When the wait for a turn ends, and whether the command then runs all the same.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct WaitLimit {
     deadline: Instant,
     run_anyway: bool,
 }
 
-fn patience(text: &OsStr) -> Result<Option<Patience>> {
+fn patience(text: &OsStr) -> Result<Option<WaitLimit>> {
     let typed = text.to_str().unwrap_or_default();
     let (run_anyway, length) = match typed.strip_prefix('-') {
         Some(length) => (false, length),
@@ -135,7 +135,7 @@ fn patience(text: &OsStr) -> Result<Option<Patience>> {
     match time(length) {
         Ok(Duration::ZERO) => Ok(None),
         Ok(length) => {
-            Ok(Instant::now().checked_add(length).map(|deadline| Patience { deadline, run_anyway }))
+            Ok(Instant::now().checked_add(length).map(|deadline| WaitLimit { deadline, run_anyway }))
         }
         Err(why) => bail!("--semaphore-timeout: {why}"),
     }
@@ -143,11 +143,11 @@ fn patience(text: &OsStr) -> Result<Option<Patience>> {
 
 /// The turns of one semaphore.
 #[derive(Debug)]
-struct Turns {
+struct Semaphore {
     folder: PathBuf,
 }
 
-impl Turns {
+impl Semaphore {
     fn open(name: &OsStr) -> Result<Self> {
         let folder = state_root()?.join("semaphores").join(file_name(name)?);
         make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
@@ -155,10 +155,10 @@ impl Turns {
     }
 
     /// Waits for a turn; nothing if there was none in time.
-    fn take(&self, most: Option<usize>, patience: Option<Patience>) -> Result<Option<File>> {
+    fn take(&self, most: Option<usize>, patience: Option<WaitLimit>) -> Result<Option<File>> {
         let mut pause = PAUSE_MIN;
         loop {
-            let gate = self.gate()?;
+            let gate = self.lock_dir()?;
             let look = self.look()?;
             let overdue = patience.filter(|patience| Instant::now() >= patience.deadline);
             if most.is_none_or(|most| look.held < most) || overdue.is_some_and(|patience| patience.run_anyway)
@@ -169,7 +169,7 @@ impl Turns {
             if overdue.is_some() {
                 return Ok(None);
             }
-            nap(&mut pause, patience.map(|patience| patience.deadline));
+            backoff(&mut pause, patience.map(|patience| patience.deadline));
         }
     }
 
@@ -177,12 +177,12 @@ impl Turns {
     fn wait_for_all(&self) -> Result<()> {
         let mut pause = PAUSE_MIN;
         loop {
-            let gate = self.gate()?;
+            let gate = self.lock_dir()?;
             if self.look()?.held == 0 {
                 return Ok(());
             }
             drop(gate);
-            nap(&mut pause, None);
+            backoff(&mut pause, None);
         }
     }
 
@@ -234,14 +234,14 @@ impl Turns {
     }
 
     /// Turns are counted and taken by one process at a time.
-    fn gate(&self) -> Result<File> {
+    fn lock_dir(&self) -> Result<File> {
         let gate = open(&self.folder.join(GATE))?;
         gate.lock().context("cannot lock the semaphore")?;
         Ok(gate)
     }
 
-    fn look(&self) -> Result<Look> {
-        let mut look = Look::default();
+    fn look(&self) -> Result<SlotScan> {
+        let mut look = SlotScan::default();
         let entries = std::fs::read_dir(&self.folder);
         for entry in entries.with_context(|| format!("cannot read `{}`", self.folder.display()))? {
             let entry = entry?;
@@ -262,7 +262,7 @@ impl Turns {
     }
 
     /// The free turn that was seen, or a new one.
-    fn turn(&self, look: Look) -> Result<File> {
+    fn turn(&self, look: SlotScan) -> Result<File> {
         if let Some(free) = look.free {
             return Ok(free);
         }
@@ -274,7 +274,7 @@ impl Turns {
 
 /// What there is of turns, while the gate is held.
 #[derive(Debug, Default)]
-struct Look {
+struct SlotScan {
     held: usize,
     /// One that nobody had. It is locked now.
     free: Option<File>,
@@ -288,7 +288,7 @@ fn open(path: &Path) -> Result<File> {
 }
 
 /// Lets time pass, a little more each time.
-fn nap(pause: &mut Duration, until: Option<Instant>) {
+fn backoff(pause: &mut Duration, until: Option<Instant>) {
     minder_os::time::pause(*pause, until);
     *pause = (*pause * 2).min(PAUSE_MAX);
 }
@@ -340,8 +340,8 @@ mod tests {
     #[test]
     fn turns_are_taken_and_come_back() {
         let folder = tempfile::tempdir().expect("a folder");
-        let turns = Turns { folder: folder.path().to_owned() };
-        let now = |run_anyway| Some(Patience { deadline: Instant::now(), run_anyway });
+        let turns = Semaphore { folder: folder.path().to_owned() };
+        let now = |run_anyway| Some(WaitLimit { deadline: Instant::now(), run_anyway });
         let first = turns.take(Some(2), None).expect("a look").expect("a turn");
         let second = turns.take(Some(2), None).expect("a look").expect("a turn");
         assert!(turns.take(Some(2), now(false)).expect("a look").is_none());

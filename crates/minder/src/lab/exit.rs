@@ -7,12 +7,12 @@ use std::time::Instant;
 use super::Spent;
 use crate::command::{Command, Stdio};
 use crate::event::Event;
+use crate::poller::backends;
 use crate::random::Random;
-use crate::set::{ChildSet, Limits, SpawnOptions};
+use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
 use crate::sys::lab::exit as sys;
 use crate::sys::lab::exit::{End, Hear, How};
 use crate::sys::spawn::{Spawned, Spawner};
-use crate::wait::backends;
 use crate::{Error, ErrorKind, Result};
 
 /// The names that [`Exits::new`] takes: those of [`backends`](crate::backends), a
@@ -96,11 +96,11 @@ impl Exits {
     /// # Errors
     /// `Unsupported` for a name that is not among [`exits`]; what this machine refuses.
     pub fn new(mechanism: &str, child: &Command) -> Result<Self> {
-        let refused = |error| Error::new("open the mechanism", error).on(mechanism);
+        let refused = |error| Error::new("open the mechanism", error).with_subject(mechanism);
         let known = exits().find(|name| *name == mechanism);
         let known = known.ok_or_else(|| refused(io::ErrorKind::Unsupported.into()))?;
         let mechanism = if backends().any(|name| name == known) {
-            let limits = Limits { backend: Some(known), ..Limits::default() };
+            let limits = ChildSetConfig { backend: Some(known), ..ChildSetConfig::default() };
             Mechanism::Ours(Box::new(Ours { set: ChildSet::new(limits)?, pids: Vec::new() }))
         } else {
             let spawner = Spawner::for_many().map_err(refused)?;
@@ -162,7 +162,7 @@ impl Exits {
                 // From here on it is cleared away, whatever happens.
                 self.live.push(spawned.process.pid());
                 hear.add(spawned)
-                    .map_err(|error| Error::new("watch", error).on(self.command.get_program()))?;
+                    .map_err(|error| Error::new("watch", error).with_subject(self.command.get_program()))?;
             }
         }
         Ok(())
@@ -204,20 +204,21 @@ impl Exits {
             Mechanism::Ours(ours) => ours.strike(victims, how),
             Mechanism::Baseline(_, hear) => hear.strike(victims, how),
         };
-        let batch =
-            batch.map_err(|error| Error::new("hear the end of", error).on(self.command.get_program()))?;
+        let batch = batch
+            .map_err(|error| Error::new("hear the end of", error).with_subject(self.command.get_program()))?;
         let ended: HashSet<u32> = batch.ends.iter().map(|end| end.pid).collect();
         self.live.retain(|pid| !ended.contains(pid));
         if batch.ends.iter().any(|end| !end.killed || !victims.contains(&end.pid)) {
             let why = "it ended by itself; what is measured needs a child that ends when it is killed, such as `sleep 1000000`";
-            return Err(
-                Error::own(ErrorKind::InvalidInput, "hear the exits of", why).on(self.command.get_program())
-            );
+            return Err(Error::of_kind(ErrorKind::InvalidInput, "hear the exits of", why)
+                .with_subject(self.command.get_program()));
         }
         let lost = victims.len() - ended.len().min(victims.len());
         if lost > 0 {
             let what = format!("{lost} of {} exits", victims.len());
-            return Err(Error::own(ErrorKind::Limit, "hear", "lost, or later than 10 seconds").on(what));
+            return Err(
+                Error::of_kind(ErrorKind::Limit, "hear", "lost, or later than 10 seconds").with_subject(what)
+            );
         }
         Ok(Spent { cpu: batch.cpu, wall: batch.wall })
     }

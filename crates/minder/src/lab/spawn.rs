@@ -9,10 +9,10 @@ use std::time::Instant;
 use super::{Meter, Spent};
 use crate::command::{Command, Group, Stdio};
 use crate::event::Token;
-use crate::set::{ChildSet, Limits, SpawnOptions};
+use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
 use crate::sys::lab::exit::PATIENCE;
 use crate::sys::lab::spawn as sys;
-use crate::{Child, Error, ErrorKind, Kill, Result};
+use crate::{Child, Error, ErrorKind, Result, Termination};
 
 /// The names of ours.
 const LONE: &str = "minder";
@@ -73,7 +73,7 @@ impl Ballast {
         match minder_os::host_stats::memory() {
             Ok(memory) if memory.available < (bytes as u64).saturating_add(SPARE) => {
                 let why = "this machine has not that much free memory and 256 MiB besides";
-                Err(too_large(mib, io::ErrorKind::OutOfMemory.into()).because(ErrorKind::Exhausted, why))
+                Err(too_large(mib, io::ErrorKind::OutOfMemory.into()).with_kind(ErrorKind::Exhausted, why))
             }
             _ => Ok(bytes),
         }
@@ -81,7 +81,7 @@ impl Ballast {
 }
 
 fn too_large(mib: u64, error: io::Error) -> Error {
-    Error::new("make a parent of", error).on(format!("{mib} MiB"))
+    Error::new("make a parent of", error).with_subject(format!("{mib} MiB"))
 }
 
 /// One way to start a command, with two pipes (standard output and error) and an empty input.
@@ -121,13 +121,13 @@ impl Spawns {
     /// # Errors
     /// `Unsupported` for a name that is not among [`spawns`].
     pub fn new(mechanism: &str, child: &Command) -> Result<Self> {
-        let refused = |error| Error::new("open the mechanism", error).on(mechanism);
+        let refused = |error| Error::new("open the mechanism", error).with_subject(mechanism);
         let mut command = Command::new(found(&child.program));
         command.args(&child.args).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
         command.group(Group::Session).die_with_parent(true);
         let mechanism = match mechanism {
             LONE => Mechanism::Lone,
-            SET => Mechanism::Set(Box::new(ChildSet::new(Limits::default())?)),
+            SET => Mechanism::Set(Box::new(ChildSet::new(ChildSetConfig::default())?)),
             name => Mechanism::Baseline(Box::new(sys::Baseline::new(name, &command).map_err(refused)?)),
         };
         Ok(Self { mechanism, command })
@@ -139,7 +139,7 @@ impl Spawns {
     /// As [`Command::spawn`]; `InvalidInput` for a child that does not end within ten seconds: it
     /// is killed.
     pub fn spawn(&mut self) -> Result<Spent> {
-        let start = |error| Error::new("start", error).on(self.command.get_program());
+        let start = |error| Error::new("start", error).with_subject(self.command.get_program());
         let (spent, ended) = match &mut self.mechanism {
             Mechanism::Lone => {
                 let meter = Meter::start();
@@ -162,9 +162,8 @@ impl Spawns {
         };
         if !ended {
             let why = "it did not end within 10 seconds; what is measured needs a child that ends at once, such as `true`";
-            return Err(
-                Error::own(ErrorKind::InvalidInput, "take the end of", why).on(self.command.get_program())
-            );
+            return Err(Error::of_kind(ErrorKind::InvalidInput, "take the end of", why)
+                .with_subject(self.command.get_program()));
         }
         Ok(spent)
     }
@@ -184,7 +183,7 @@ fn wait(mut child: Child) -> Result<bool> {
     drop((child.take_stdout(), child.take_stderr()));
     let ended = child.wait_timeout(PATIENCE)?.is_some();
     if !ended {
-        child.kill(Kill::NOW)?;
+        child.kill(Termination::IMMEDIATE)?;
         child.wait_timeout(PATIENCE)?;
     }
     Ok(ended)
@@ -194,7 +193,7 @@ fn wait(mut child: Child) -> Result<bool> {
 fn wait_in(set: &mut ChildSet, token: Token) -> Result<bool> {
     let ended = empty(set)?;
     if !ended {
-        set.kill(token, Kill::NOW)?;
+        set.kill(token, Termination::IMMEDIATE)?;
         empty(set)?;
     }
     Ok(ended)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::poller::{Events, Poller, backends};
 use crate::sys::lab as sys;
-use crate::wait::{Events, Poller, backends};
 use crate::{Error, ErrorKind, Interest, Result, Token};
 
 /// The names that [`Waiting::open`] takes: those of [`backends`](crate::backends), then the
@@ -122,7 +122,9 @@ impl Waiting {
         let how = match baseline {
             Some((_, open)) => {
                 let opened = open(Arc::clone(&objects));
-                How::Baseline(opened.map_err(|error| Error::new("watch objects by", error).on(mechanism))?)
+                How::Baseline(
+                    opened.map_err(|error| Error::new("watch objects by", error).with_subject(mechanism))?,
+                )
             }
             None => {
                 let poller = Poller::with_backend(mechanism)?;
@@ -158,7 +160,7 @@ impl Waiting {
         };
         if told != Some(index) {
             let cause = "another one was told than the one that was signalled";
-            return Err(Error::own(ErrorKind::Other, "wait for an object", cause));
+            return Err(Error::of_kind(ErrorKind::Other, "wait for an object", cause));
         }
         if resets { Ok(()) } else { self.objects.reset(index).map_err(failed) }
     }
@@ -176,7 +178,7 @@ impl Waiting {
         };
         if told {
             let cause = "one was told and none was signalled";
-            return Err(Error::own(ErrorKind::Other, "look for an object", cause));
+            return Err(Error::of_kind(ErrorKind::Other, "look for an object", cause));
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Jobserver {
 
     /// Has the guardians of the run that is entered with these options give back the tokens that
     /// this connection holds when the run is killed. Call it before
-    /// [`Guard::enter`](crate::Guard::enter).
+    /// [`ProcessGuard::install`](crate::ProcessGuard::install).
     ///
     /// - A run whose three processes are all killed at once gives nothing back, nor does one that
     ///   is killed in the moment between a token's taking and its note.

@@ -3,7 +3,7 @@
 
 mod descriptors;
 mod jobserver;
-mod line;
+mod command_line;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -14,9 +14,9 @@ use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
 
+pub use self::command_line::CommandLineLimit;
 pub use self::jobserver::{JobToken, Jobserver};
-pub use self::line::Line;
-pub use self::system::News;
+pub use self::system::PollHandle;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use crate::Source;
 use crate::command::Command;
-use crate::event::{Interest, Status};
+use crate::event::{ExitStatus, Interest};
 
 impl Command {
     /// Puts a text at the end of the command line, behind a blank, as it is: for the few programs
@@ -89,7 +89,7 @@ pub fn wants_terminal(signal: i32) -> bool {
 ///
 /// - Unix: by a signal. Windows: with the exit code that killed children get, 1; others may end
 ///   with it, too.
-pub fn may_be_killed(status: Status) -> bool {
+pub fn looks_killed(status: ExitStatus) -> bool {
     system::may_be_killed(status)
 }
 
@@ -99,7 +99,7 @@ pub fn may_be_killed(status: Status) -> bool {
 /// - Unix: by `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGTERM` or `SIGKILL`, or with the code that shells
 ///   and many programs give for them, 128 and the number. Windows: with the code of a console that
 ///   was closed or interrupted (0xC000013A).
-pub fn may_be_told_to_end(status: Status) -> bool {
+pub fn looks_terminated(status: ExitStatus) -> bool {
     system::may_be_told_to_end(status)
 }
 
@@ -114,20 +114,20 @@ pub fn signal_number(name: &str) -> Option<i32> {
 /// Whether a child can be asked to end, so that it may tidy up first.
 ///
 /// - Unix: yes, by a signal. Windows: no, a job object only ends.
-pub fn can_ask() -> bool {
+pub fn supports_graceful_termination() -> bool {
     system::can_ask()
 }
 
 /// Whether a child can be made to stand still and to go on.
 ///
 /// - Unix: yes, by signals. Windows: no.
-pub fn can_suspend() -> bool {
+pub fn supports_suspend() -> bool {
     system::can_suspend()
 }
 
 /// Asks for a larger buffer of a pipe, as large as a user may have; other files stay as they are.
 ///
 /// - Linux: 1 MiB, `F_SETPIPE_SZ`. Elsewhere: without effect.
-pub fn enlarge_pipe(pipe: &File) {
+pub fn grow_pipe(pipe: &File) {
     system::enlarge_pipe(pipe);
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::Source;
 use crate::command::Command;
-use crate::event::{Interest, Status};
+use crate::event::{ExitStatus, Interest};
 
 impl<'a, F: AsFd> From<&'a F> for Source<'a> {
     fn from(source: &'a F) -> Self {
@@ -36,13 +36,13 @@ impl<'a> Source<'a> {
     }
 }
 
-pub use crate::sys::wait::News;
+pub use crate::sys::wait::PollHandle;
 
-/// See [`super::Line`]: nobody has one.
+/// See [`super::CommandLineLimit`]: nobody has one.
 #[derive(Clone, Debug)]
-pub(super) enum Line {}
+pub(super) enum CommandLineLimit {}
 
-impl Line {
+impl CommandLineLimit {
     pub(super) fn of(_command: &Command) -> Option<Self> {
         None
     }
@@ -77,16 +77,16 @@ pub(super) fn wait_ready(
     }
 }
 
-/// See [`super::may_be_killed`].
-pub(super) fn may_be_killed(status: Status) -> bool {
-    matches!(status, Status::Signaled { .. })
+/// See [`super::looks_killed`].
+pub(super) fn may_be_killed(status: ExitStatus) -> bool {
+    matches!(status, ExitStatus::Signaled { .. })
 }
 
-/// See [`super::may_be_told_to_end`].
-pub(super) fn may_be_told_to_end(status: Status) -> bool {
+/// See [`super::looks_terminated`].
+pub(super) fn may_be_told_to_end(status: ExitStatus) -> bool {
     let signal = match status {
-        Status::Signaled { signal, .. } => signal,
-        Status::Exited(code) => code - 128,
+        ExitStatus::Signaled { signal, .. } => signal,
+        ExitStatus::Exited(code) => code - 128,
         _ => return false,
     };
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGKILL].contains(&signal)
@@ -132,17 +132,17 @@ pub(super) fn signal_number(name: &str) -> Option<i32> {
     })
 }
 
-/// See [`super::can_ask`].
+/// See [`super::supports_graceful_termination`].
 pub(super) fn can_ask() -> bool {
     true
 }
 
-/// See [`super::can_suspend`].
+/// See [`super::supports_suspend`].
 pub(super) fn can_suspend() -> bool {
     true
 }
 
-/// See [`super::enlarge_pipe`].
+/// See [`super::grow_pipe`].
 pub(super) fn enlarge_pipe(pipe: &File) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     crate::sys::pipe::enlarge(pipe);

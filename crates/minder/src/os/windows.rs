@@ -6,7 +6,7 @@ use std::os::windows::io::{AsHandle, AsSocket};
 use std::time::Instant;
 
 use crate::Source;
-use crate::event::{Interest, Status};
+use crate::event::{ExitStatus, Interest};
 
 impl<'a, H: AsHandle> From<&'a H> for Source<'a> {
     fn from(source: &'a H) -> Self {
@@ -34,10 +34,10 @@ impl<'a> Source<'a> {
     }
 }
 
-pub use crate::sys::wait::News;
+pub use crate::sys::wait::PollHandle;
 
 /// See [`super::Line`].
-pub(super) use crate::sys::spawn::Line;
+pub(super) use crate::sys::spawn::CommandLineLimit;
 
 /// See [`crate::Descriptors::inherited`]: there are none.
 pub(super) fn inherited_descriptors() -> Vec<i32> {
@@ -61,16 +61,16 @@ pub(super) fn wait_ready(
     super::wait_by_poller(source, interest, deadline)
 }
 
-/// See [`super::may_be_killed`].
-pub(super) fn may_be_killed(status: Status) -> bool {
-    status == Status::Exited(crate::sys::tree::KILLED.cast_signed())
+/// See [`super::looks_killed`].
+pub(super) fn may_be_killed(status: ExitStatus) -> bool {
+    status == ExitStatus::Exited(crate::sys::process_tree::KILLED.cast_signed())
 }
 
-/// See [`super::may_be_told_to_end`].
-pub(super) fn may_be_told_to_end(status: Status) -> bool {
+/// See [`super::looks_terminated`].
+pub(super) fn may_be_told_to_end(status: ExitStatus) -> bool {
     /// `STATUS_CONTROL_C_EXIT` of ntstatus.h.
     const CONTROL_C_EXIT: u32 = 0xC000_013A;
-    status == Status::Exited(CONTROL_C_EXIT.cast_signed())
+    status == ExitStatus::Exited(CONTROL_C_EXIT.cast_signed())
 }
 
 /// See [`super::wants_terminal`].
@@ -85,15 +85,15 @@ pub(super) fn signal_number(name: &str) -> Option<i32> {
     known.into_iter().find_map(|(known, number)| (known == name).then_some(number))
 }
 
-/// See [`super::can_ask`].
+/// See [`super::supports_graceful_termination`].
 pub(super) fn can_ask() -> bool {
     false
 }
 
-/// See [`super::can_suspend`].
+/// See [`super::supports_suspend`].
 pub(super) fn can_suspend() -> bool {
     false
 }
 
-/// See [`super::enlarge_pipe`].
+/// See [`super::grow_pipe`].
 pub(super) fn enlarge_pipe(_pipe: &File) {}

@@ -7,15 +7,15 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::Limits;
+use super::ChildSetConfig;
 use crate::backlog::Charge;
-use crate::event::Spilled;
-use crate::sys::pipe::{Progress, Reader};
+use crate::event::SpillFile;
+use crate::sys::pipe::{ReadOutcome, Reader};
 use crate::{Error, Result};
 
 /// The file of one stream, for its owner alone.
 #[derive(Debug)]
-pub(super) struct Spill {
+pub(super) struct SpillBuffer {
     file: File,
     /// The name that it has until it is handed over; dropping removes it.
     name: Name,
@@ -27,15 +27,16 @@ pub(super) struct Spill {
     charge: Charge,
 }
 
-impl Spill {
+impl SpillBuffer {
     /// Makes a file as the limits say. `number` is used up if it is given a name.
-    pub(super) fn create(limits: &Limits, number: &mut u64) -> Result<Self> {
+    pub(super) fn create(limits: &ChildSetConfig, number: &mut u64) -> Result<Self> {
         let folder = limits.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
-        let made = match &limits.spill_names {
+        let made = match &limits.spill_prefix {
             Some(names) => named(&folder, names, number).map(|(file, name)| (file, Some(name))),
             None => minder_os::files::create_unnamed_file(&folder).map(|file| (file, None)),
         };
-        let (file, name) = made.map_err(|error| Error::new("make a spill file in", error).on(&folder))?;
+        let (file, name) =
+            made.map_err(|error| Error::new("make a spill file in", error).with_subject(&folder))?;
         Ok(Self {
             file,
             name: Name { folder, name },
@@ -47,9 +48,9 @@ impl Spill {
     }
 
     /// Hands the file over.
-    pub(super) fn into_spilled(mut self) -> Spilled {
+    pub(super) fn into_spilled(mut self) -> SpillFile {
         let path = self.name.take();
-        Spilled {
+        SpillFile {
             file: self.file,
             path,
             start: self.read,
@@ -67,7 +68,7 @@ impl Spill {
         self.go(self.written).and_then(|()| self.file.write_all(bytes)).map_err(|error| {
             // What was written of it is written over by the next try.
             self.at = u64::MAX;
-            Error::new("spill output to a file in", error).on(&self.name.folder)
+            Error::new("spill output to a file in", error).with_subject(&self.name.folder)
         })?;
         self.written += bytes.len() as u64;
         self.at = self.written;
@@ -76,9 +77,9 @@ impl Spill {
     }
 
     /// Appends what is in a pipe, without a copy through our memory. An error loses nothing.
-    pub(super) fn store(&mut self, reader: &mut Reader) -> std::io::Result<Progress> {
+    pub(super) fn store(&mut self, reader: &mut Reader) -> std::io::Result<ReadOutcome> {
         let progress = reader.store(&self.file, self.written)?;
-        if let Progress::Bytes(count) = progress {
+        if let ReadOutcome::Data(count) = progress {
             self.written += count as u64;
             self.charge.set(self.len());
         }
@@ -94,12 +95,14 @@ impl Spill {
         let read = self.go(self.read).and_then(|()| (&self.file).take(most as u64).read_to_end(buffer));
         let read = read.map_err(|error| {
             self.at = u64::MAX;
-            Error::new("read spilled output from a file in", error).on(&self.name.folder)
+            Error::new("read spilled output from a file in", error).with_subject(&self.name.folder)
         })?;
         if read < most {
             self.at = u64::MAX;
             let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-            return Err(Error::new("read spilled output from a file in", error).on(&self.name.folder));
+            return Err(
+                Error::new("read spilled output from a file in", error).with_subject(&self.name.folder)
+            );
         }
         self.read += read as u64;
         self.at = self.read;
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn bytes_come_back_in_order() -> Result<()> {
-        let mut spill = Spill::create(&Limits::default(), &mut 0)?;
+        let mut spill = SpillBuffer::create(&ChildSetConfig::default(), &mut 0)?;
         spill.push(b"abc")?;
         let mut buffer = Vec::with_capacity(2);
         assert_eq!(spill.pop(&mut buffer)?, 2);
@@ -175,8 +178,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let limits = Limits { spill_dir: Some("/no/such/folder".into()), ..Limits::default() };
-        let error = Spill::create(&limits, &mut 0).unwrap_err();
+        let limits =
+            ChildSetConfig { spill_dir: Some("/no/such/folder".into()), ..ChildSetConfig::default() };
+        let error = SpillBuffer::create(&limits, &mut 0).unwrap_err();
         assert!(
             error.to_string().starts_with("failed to make a spill file in `/no/such/folder`: "),
             "{error}"

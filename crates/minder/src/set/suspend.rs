@@ -2,18 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Blow, ChildSet, Due, Kill, Token, gone};
+use super::{ChildSet, Termination, TimerKind, Token, TreeSignal, gone};
 use crate::{Error, Result};
 
 impl ChildSet {
     /// Stops a child with everything that it started, until [`resume`](Self::resume).
     ///
-    /// The processes that a [`Kill`] would end get `SIGSTOP`. That is not told as
+    /// The processes that a [`Termination`] would end get `SIGSTOP`. That is not told as
     /// [`Event::Stopped`](crate::Event::Stopped). Meanwhile the child's deadline stands still,
     /// and its outputs do not count as silent
-    /// ([`Limits::leak_after`](crate::Limits::leak_after)); what it wrote before is handed over as
-    /// ever. Without effect on a child that is suspended, that is being killed, or that is
-    /// over.
+    /// ([`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout)); what it wrote
+    /// before is handed over as ever. Without effect on a child that is suspended, that is
+    /// being killed, or that is over.
     ///
     /// A set that is dropped leaves those that are suspended as they are: resume them before.
     ///
@@ -26,17 +26,17 @@ impl ChildSet {
     pub fn suspend(&mut self, token: Token) -> Result<()> {
         // Read before the child stops, so that none of its time is lost.
         let now = Instant::now();
-        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
-        if kid.suspended.is_some() || kid.killing.is_some() || kid.draining {
+        let kid = self.children.get_mut(token).ok_or_else(gone)?;
+        if kid.suspended.is_some() || kid.termination.is_some() || kid.done_queued {
             return Ok(());
         }
         kid.process.check();
         if kid.process.reaped() {
             return Ok(());
         }
-        let struck = kid.tree.strike(&kid.process, Blow::Stop);
+        let struck = kid.tree.signal_all(&kid.process, TreeSignal::Stop);
         let id = kid.process.pid();
-        struck.map_err(|error| Error::new("suspend", error).on(id.to_string()))?;
+        struck.map_err(|error| Error::new("suspend", error).with_subject(id.to_string()))?;
         kid.suspended = Some(now);
         Ok(())
     }
@@ -47,18 +47,18 @@ impl ChildSet {
     /// # Errors
     /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
     pub fn resume(&mut self, token: Token) -> Result<()> {
-        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
+        let kid = self.children.get_mut(token).ok_or_else(gone)?;
         if kid.suspended.is_none() {
             return Ok(());
         }
         kid.process.check();
         if !kid.process.reaped() {
-            let struck = kid.tree.strike(&kid.process, Blow::GoOn);
+            let struck = kid.tree.signal_all(&kid.process, TreeSignal::Continue);
             let id = kid.process.pid();
-            struck.map_err(|error| Error::new("resume", error).on(id.to_string()))?;
+            struck.map_err(|error| Error::new("resume", error).with_subject(id.to_string()))?;
         }
-        self.clock_goes_on(token, Instant::now());
-        self.announce()
+        self.restart_deadline(token, Instant::now());
+        self.update_poll_handle()
     }
 
     /// Suspends all children: see [`suspend`](Self::suspend). The first error is returned, after
@@ -68,7 +68,7 @@ impl ChildSet {
     /// As [`suspend`](Self::suspend).
     pub fn suspend_all(&mut self) -> Result<()> {
         let mut result = Ok(());
-        for token in self.kids.tokens() {
+        for token in self.children.tokens() {
             result = result.and(self.suspend(token));
         }
         result
@@ -81,7 +81,7 @@ impl ChildSet {
     /// As [`resume`](Self::resume).
     pub fn resume_all(&mut self) -> Result<()> {
         let mut result = Ok(());
-        for token in self.kids.tokens() {
+        for token in self.children.tokens() {
             result = result.and(self.resume(token));
         }
         result
@@ -95,16 +95,16 @@ impl ChildSet {
     ///
     /// # Errors
     /// `Unknown` for a child that is done.
-    pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Kill)>) -> Result<()> {
+    pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Termination)>) -> Result<()> {
         let now = Instant::now();
-        let kid = self.kids.get_mut(token).ok_or_else(gone)?;
+        let kid = self.children.get_mut(token).ok_or_else(gone)?;
         kid.options.deadline = deadline;
         if let Some(since) = &mut kid.suspended {
-            kid.stood += now.saturating_duration_since(*since);
+            kid.suspended_time += now.saturating_duration_since(*since);
             *since = now;
         }
         self.arm_deadline(token);
-        self.announce()
+        self.update_poll_handle()
     }
 
     /// How long a child has stood still so far, by [`suspend`](Self::suspend).
@@ -112,23 +112,23 @@ impl ChildSet {
     /// # Errors
     /// `Unknown` for a child that is done.
     pub fn suspended_time(&self, token: Token) -> Result<Duration> {
-        let kid = self.kids.get(token).ok_or_else(gone)?;
-        Ok(kid.stood + kid.suspended.map_or(Duration::ZERO, |since| since.elapsed()))
+        let kid = self.children.get(token).ok_or_else(gone)?;
+        Ok(kid.suspended_time + kid.suspended.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
     /// Takes up again what stood still with the child, if it did.
-    pub(super) fn clock_goes_on(&mut self, token: Token, now: Instant) {
-        let Some(kid) = self.kids.get_mut(token) else { return };
+    pub(super) fn restart_deadline(&mut self, token: Token, now: Instant) {
+        let Some(kid) = self.children.get_mut(token) else { return };
         let Some(since) = kid.suspended.take() else { return };
         let stood = now.saturating_duration_since(since);
-        kid.stood += stood;
+        kid.suspended_time += stood;
         if let Some((at, _)) = &mut kid.options.deadline {
             *at = at.checked_add(stood).unwrap_or(*at);
         }
         if kid.exit.is_some() {
-            kid.busy_at = Some(now);
-            if let Some(after) = self.limits.leak_after {
-                self.arm(token, Due::Leak, now + after);
+            kid.last_activity = Some(now);
+            if let Some(after) = self.limits.leak_timeout {
+                self.arm(token, TimerKind::Leak, now + after);
             }
         }
         self.arm_deadline(token);
@@ -137,15 +137,15 @@ impl ChildSet {
     /// Makes sure that a timer comes no later than the child's deadline. One that comes earlier
     /// finds that out.
     pub(super) fn arm_deadline(&mut self, token: Token) {
-        let Some(kid) = self.kids.get_mut(token) else { return };
+        let Some(kid) = self.children.get_mut(token) else { return };
         let Some((at, _)) = kid.options.deadline else { return };
-        self.arm(token, Due::Deadline, at);
+        self.arm(token, TimerKind::Deadline, at);
     }
 
     /// A timer for the child's deadline came.
     pub(super) fn check_deadline(&mut self, token: Token, now: Instant) {
-        let Some(kid) = self.kids.get_mut(token) else { return };
-        if kid.draining || kid.suspended.is_some() {
+        let Some(kid) = self.children.get_mut(token) else { return };
+        if kid.done_queued || kid.suspended.is_some() {
             return;
         }
         match kid.options.deadline {

@@ -14,7 +14,7 @@ const FRESH_TOLERANCE: Duration = Duration::from_millis(1);
 
 /// What is due. Each child has at most one timer of each kind that holds: see [`Armed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum TimerKind {
     /// An output may have been silent for too long.
     Leak,
     /// A tree that is being killed is to be looked at.
@@ -30,7 +30,7 @@ pub(super) struct Armed([Option<Instant>; 3]);
 impl Armed {
     /// Whether the timer of this kind, which came, is one that holds. It holds no more from here
     /// on.
-    pub(super) fn take(&mut self, due: Due, now: Instant) -> bool {
+    pub(super) fn take(&mut self, due: TimerKind, now: Instant) -> bool {
         self.0[due as usize].take_if(|at| *at <= now).is_some()
     }
 }
@@ -48,7 +48,7 @@ pub(super) struct Timers {
 struct Entry {
     at: Instant,
     token: Token,
-    due: Due,
+    due: TimerKind,
 }
 
 impl Ord for Entry {
@@ -70,7 +70,7 @@ impl Timers {
 
     /// Makes sure that a timer of this kind comes no later than `at`. A kill that is repeated, or a
     /// child that is suspended and resumed many times, has one timer all the same.
-    pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, due: Due, at: Instant) {
+    pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, due: TimerKind, at: Instant) {
         let first = &mut armed.0[due as usize];
         if first.is_none_or(|first| at < first) {
             *first = Some(at);
@@ -105,7 +105,7 @@ impl Timers {
     }
 
     /// Whether young children are to be looked at now.
-    pub(super) fn look_at_fresh(&mut self, now: Instant) -> bool {
+    pub(super) fn schedule_deferred_reads(&mut self, now: Instant) -> bool {
         self.fresh_at.take_if(|at| *at <= now).is_some()
     }
 
@@ -115,13 +115,13 @@ impl Timers {
     }
 
     /// Whether turns are to be looked at now.
-    pub(super) fn look_at_turns(&mut self, now: Instant) -> bool {
+    pub(super) fn schedule_read_turns(&mut self, now: Instant) -> bool {
         self.turns_at.take_if(|at| *at <= now).is_some()
     }
 
     /// Whether stopped children are to be looked for now. `live` says whether there is anybody to
     /// look at later.
-    pub(super) fn look_for_stops(&mut self, now: Instant, live: bool) -> bool {
+    pub(super) fn schedule_stop_poll(&mut self, now: Instant, live: bool) -> bool {
         let due = self.stops_at.is_some_and(|at| at <= now);
         if due {
             self.stops_at = self.stops_every.filter(|_| live).map(|every| now + every);
@@ -135,7 +135,7 @@ impl Timers {
     }
 
     /// Takes the first entry that is due.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(Token, Due)> {
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Token, TimerKind)> {
         self.heap.peek().filter(|Reverse(entry)| entry.at <= now)?;
         self.heap.pop().map(|Reverse(entry)| (entry.token, entry.due))
     }
@@ -150,9 +150,9 @@ mod tests {
         let mut timers = Timers::new(None);
         let at = Instant::now() + Duration::from_secs(3600);
         let mut of_all = Armed::default();
-        timers.arm(&mut of_all, Token(0), Due::Leak, at);
+        timers.arm(&mut of_all, Token(0), TimerKind::Leak, at);
         for number in 0..100_000 {
-            timers.arm(&mut Armed::default(), Token(number), Due::Leak, at);
+            timers.arm(&mut Armed::default(), Token(number), TimerKind::Leak, at);
             timers.prune(10, |token| (token.0 + 10 > number).then_some(&of_all));
             assert!(timers.heap.len() <= ENTRIES_MIN + 41);
         }
@@ -164,12 +164,12 @@ mod tests {
         let (token, now) = (Token(7), Instant::now());
         let ms = Duration::from_millis;
         for _ in 0..1000 {
-            timers.arm(&mut armed, token, Due::Killing, now + ms(10));
-            timers.arm(&mut armed, token, Due::Leak, now + ms(10));
+            timers.arm(&mut armed, token, TimerKind::Killing, now + ms(10));
+            timers.arm(&mut armed, token, TimerKind::Leak, now + ms(10));
         }
         assert_eq!(timers.heap.len(), 2);
         // An earlier one counts in its place, and the later one is stale when it comes.
-        timers.arm(&mut armed, token, Due::Killing, now + ms(5));
+        timers.arm(&mut armed, token, TimerKind::Killing, now + ms(5));
         let mut came = Vec::new();
         while let Some((_, due)) = timers.pop(now + ms(20)) {
             if armed.take(due, now + ms(20)) {
@@ -177,6 +177,6 @@ mod tests {
             }
         }
         came.sort_by_key(|due| *due as usize);
-        assert_eq!(came, [Due::Leak, Due::Killing]);
+        assert_eq!(came, [TimerKind::Leak, TimerKind::Killing]);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | folder | supplies | Linux | other Unix | Windows |
 //! | --- | --- | --- | --- | --- |
-//! | `wait` | [`Port`](wait::Port): waits for endpoints; [`Doorbell`](wait::Doorbell): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port, by a registered wait, threads of ours or of the system |
+//! | `wait` | [`Port`](wait::Reactor): waits for endpoints; [`Waker`](wait::Waker): wakes it from any thread | epoll, io_uring, poll | kqueue, poll | completion port, by a registered wait, threads of ours or of the system |
 //! | `pipe` | [`Reader`](pipe::Reader), [`Writer`](pipe::Writer): endpoints of a child's streams | pipes, terminals: readiness | the same | overlapped named pipes: completion |
 //! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | its handle, by the port's backend |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
@@ -23,17 +23,17 @@ pub(crate) mod wait;
 pub(crate) mod reap;
 pub(crate) mod spawn;
 pub(crate) mod pipe;
-pub(crate) mod tree;
+pub(crate) mod process_tree;
 pub(crate) mod thread;
-pub(crate) mod tick;
-pub(crate) mod probe;
+pub(crate) mod timer_resolution;
+pub(crate) mod capabilities;
 pub(crate) mod jobserver;
 #[cfg(windows)]
-mod answer;
+mod last_error;
 #[cfg(windows)]
 mod event;
 #[cfg(windows)]
-mod late;
+mod dynlib;
 pub(crate) mod guard;
 pub(crate) mod lab;
 
@@ -46,6 +46,6 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 }
 
 /// Whether the system says that no process has this number.
-pub(crate) fn is_nobody(error: &io::Error) -> bool {
+pub(crate) fn is_no_such_process(error: &io::Error) -> bool {
     reap::is_nobody(error)
 }

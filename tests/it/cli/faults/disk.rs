@@ -112,13 +112,13 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     eprintln!("{what}");
     let mut shown = whole(&first.out, len, Torn::Last);
     assert!(first.err.lines().count() <= 1 && !first.err.contains("(os error"), "{what}");
-    if first.status == minder::Status::Exited(0) {
+    if first.status == minder::ExitStatus::Exited(0) {
         assert!(first.err.is_empty() || first.err.contains("leaves no record"), "{what}");
         shown.sort_unstable();
         assert_eq!(shown, (1..=jobs).collect::<Vec<_>>(), "{what}");
         return;
     }
-    assert_eq!(first.status, minder::Status::Exited(255), "{what}");
+    assert_eq!(first.status, minder::ExitStatus::Exited(255), "{what}");
     assert!(first.err.starts_with("minder: ") && first.err.contains("no space left"), "{what}");
     disk.grow();
     let second = place.ended(&format!("run --resume {}", place.id())).code(0);
@@ -157,7 +157,7 @@ fn a_job_whose_file_finds_no_room_has_failed_and_runs_again() {
         command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
         let first = Live::start(&command).finish();
         let what = format!("{flags}, {pages} pages: {:?} {}", first.status, first.err);
-        assert_ne!(first.status, minder::Status::Exited(0), "{what}");
+        assert_ne!(first.status, minder::ExitStatus::Exited(0), "{what}");
         disk.grow();
         let second = place.ended(&format!("run --resume-failed {}", place.id())).code(0);
         let again = whole(&second.out, len, Torn::Any);

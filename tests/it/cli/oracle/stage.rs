@@ -6,7 +6,7 @@ use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use minder::{Command, Group, Kill, Status, Stdio};
+use minder::{Command, ExitStatus, Group, Stdio, Termination};
 
 use super::case::{Case, See};
 use super::words::split;
@@ -236,11 +236,11 @@ fn ended(command: &Command, input: fs::File, out: &fs::File, err: &fs::File) -> 
     let mut child = command.stdin(input).stdout(copy(out)).stderr(copy(err)).spawn().expect("a child");
     match child.wait_timeout(PATIENCE).expect("a wait") {
         Some(exit) => match exit.status {
-            Status::Exited(code) => format!("exit {code}"),
+            ExitStatus::Exited(code) => format!("exit {code}"),
             other => format!("{other:?}"),
         },
         None => {
-            child.kill(Kill::NOW).expect("a child of ours");
+            child.kill(Termination::IMMEDIATE).expect("a child of ours");
             child.wait().expect("its end");
             format!("{HUNG} {} s", PATIENCE.as_secs())
         }

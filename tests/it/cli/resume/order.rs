@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 
-use minder::Status;
+use minder::ExitStatus;
 
 use super::{Running, Trial, Victim, home, is_killed, recorded};
 use crate::cli::{minder, path, pipe, scripted};
@@ -51,7 +51,7 @@ fn a_kill_while_many_are_shown_repeats_no_more_than_run_at_once() {
     let words = trial.words();
     let running = Running::start(&words, trial.folder.path(), true);
     let (status, second, err) = running.finish();
-    assert_eq!(status, Status::Exited(0), "{err}");
+    assert_eq!(status, ExitStatus::Exited(0), "{err}");
     let (first, second) = (heads(&first), heads(&second));
     assert_eq!(&first | &second, (2..=trial.jobs).collect(), "a job is lost");
     let twice: Vec<&usize> = first.intersection(&second).collect();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use minder::Status;
+use minder::ExitStatus;
 use rustix::process::Signal;
 
 use super::seen::{Look, Shown, check};
@@ -18,8 +18,8 @@ fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     running.until("so many jobs", |_| trial.log().lines().count() >= lines);
     running.signal(signal);
     let (status, out, err) = running.finish();
-    let by = matches!(status, Status::Signaled { signal: by, .. } if by == signal.as_raw());
-    assert!(by || status == Status::Exited(0), "{status:?}: {err}");
+    let by = matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
+    assert!(by || status == ExitStatus::Exited(0), "{status:?}: {err}");
     let done: BTreeSet<usize> = match trial.flags.contains("--no-record") {
         // At most so many had noted their end, and were asked to end before they had.
         true => numbers(&trial.log(), '-').into_iter().filter(|job| whole(&out, trial.seed, *job)).collect(),
@@ -108,7 +108,7 @@ fn jobs_that_wait_for_a_stuck_one_are_shown_when_the_run_is_ended() {
         }
         let (status, out, err) = running.finish();
         assert!(
-            matches!(status, Status::Signaled { signal: by, .. } if by == signal.as_raw()),
+            matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw()),
             "{status:?}: {err}"
         );
         let others: BTreeSet<usize> = (2..=trial.jobs).collect();
@@ -121,7 +121,7 @@ fn jobs_that_wait_for_a_stuck_one_are_shown_when_the_run_is_ended() {
         assert_eq!(trial.recorded(), others, "{flags}");
         fs::write(trial.file("go"), "").expect("a file");
         let (started, status) = trial.attempt(None);
-        assert_eq!((started, status), (vec![1], Status::Exited(0)));
+        assert_eq!((started, status), (vec![1], ExitStatus::Exited(0)));
         check(&trial.shown, Look { ordered: false, ..Look::of(flags) }, trial.seed, &trial.all(), 0);
     }
 }

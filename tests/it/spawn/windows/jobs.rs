@@ -1,6 +1,6 @@
 //! Job objects: who is in them, who is killed with them, and who is not.
 
-use minder::{Child, ChildSet, Group, Kill, Limits, SpawnOptions, Stdio};
+use minder::{Child, ChildSet, ChildSetConfig, Group, SpawnOptions, Stdio, Termination};
 
 use crate::kit::{Ledger, end, kid, lives, nap, patience, read_all, said, silent};
 
@@ -28,7 +28,7 @@ fn a_host_in_a_job_has_trees_and_they_are_killed_whole() {
     let mut child = kid("confined tree 3").spawn().expect("a child");
     let tree = numbers(&mut child, 3);
     assert!(tree.iter().all(|pid| lives(*pid)));
-    child.kill(Kill::NOW).expect("a child");
+    child.kill(Termination::IMMEDIATE).expect("a child");
     child.wait().expect("its end");
     gone(&tree);
 }
@@ -44,7 +44,7 @@ fn a_tree_is_killed_whole_whatever_group_it_is_in() {
         let mut command = kid("tree 3");
         let mut child = command.group(group).spawn().expect("a child");
         let tree = numbers(&mut child, 3);
-        child.kill(Kill::NOW).expect("a child");
+        child.kill(Termination::IMMEDIATE).expect("a child");
         assert_eq!(child.wait().expect("its end").status.code(), Some(1), "{group:?}");
         gone(&tree);
     }
@@ -64,7 +64,7 @@ fn a_host_that_is_killed_takes_its_children_along() {
 #[test]
 fn who_outlives_a_child_lives_on_while_we_do() {
     for group in [Group::New, Group::Inherit] {
-        let mut set = ChildSet::new(Limits::default()).expect("a set");
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
         let mut command = kid("leave-group 600000");
         let token = set.spawn(command.group(group), SpawnOptions::default()).expect("a child");
         let mut ledger = Ledger::default();
@@ -107,7 +107,7 @@ fn children_of_many_threads_hold_no_pipes_of_each_other() {
         threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
     });
     for mut sleeper in sleepers {
-        sleeper.kill(Kill::NOW).expect("a child");
+        sleeper.kill(Termination::IMMEDIATE).expect("a child");
         sleeper.wait().expect("its end");
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::View;
-use crate::report::colours::Paint;
+use super::ProgressSnapshot;
+use crate::report::colours::Palette;
 use crate::report::table::{escape, shorten};
 
 /// How wide the graph is.
@@ -18,18 +18,18 @@ const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// How a line is to look.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct LineLayout {
     /// Columns that it may take; without a terminal it takes what it needs.
     pub(super) width: Option<usize>,
     pub(super) graph: bool,
     /// How many pictures there were.
     pub(super) turn: Option<usize>,
-    pub(super) paint: Paint,
+    pub(super) paint: Palette,
 }
 
 /// How long the rest takes, and when on the clock that is over, as far as either is known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct Eta {
     pub(super) left: Option<Duration>,
     pub(super) ends: Option<String>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Rest {
 const PERCENT: u8 = 5;
 
 /// How a part of a line is painted.
-type Colour = fn(Paint, &str) -> String;
+type Colour = fn(Palette, &str) -> String;
 
 /// A part of a line. What matters least goes first where there is no room: that of the highest
 /// rank.
@@ -49,7 +49,7 @@ struct Part {
 }
 
 /// The line that says how far the run is.
-pub(super) fn first(view: &View, rest: &Rest, look: &Look) -> String {
+pub(super) fn first(view: &ProgressSnapshot, rest: &Eta, look: &LineLayout) -> String {
     let spinner = look.turn.map_or_else(String::new, |turn| format!("{} ", SPINNER[turn % SPINNER.len()]));
     let mut parts = parts(view, rest, look.graph);
     let wide = |parts: &[Part]| {
@@ -77,7 +77,7 @@ pub(super) fn first(view: &View, rest: &Rest, look: &Look) -> String {
     }
 }
 
-fn parts(view: &View, rest: &Rest, percent: bool) -> Vec<Part> {
+fn parts(view: &ProgressSnapshot, rest: &Eta, percent: bool) -> Vec<Part> {
     let (done, plain): (u64, Colour) = (view.done(), |_, text| text.to_owned());
     let part = |rank, text, colour| Part { rank, text, colour };
     let of = view.total().map_or_else(String::new, |total| format!("/{total}"));
@@ -88,14 +88,14 @@ fn parts(view: &View, rest: &Rest, percent: bool) -> Vec<Part> {
     parts.push(part(0, format!("{done}{of} done"), plain));
     parts.push(part(7, format!("{} running", view.running_count), plain));
     let failed = view.counts.failed;
-    let (rank, colour): (u8, Colour) = if failed > 0 { (1, Paint::failed) } else { (8, plain) };
+    let (rank, colour): (u8, Colour) = if failed > 0 { (1, Palette::failed) } else { (8, plain) };
     parts.push(part(rank, format!("{failed} failed"), colour));
     if view.suspended {
-        parts.push(part(2, "suspended".to_owned(), Paint::notable));
+        parts.push(part(2, "suspended".to_owned(), Palette::notable));
     } else if let Some(why) = &view.held {
-        parts.push(part(3, format!("waiting: {}", escape(why.as_bytes())), Paint::notable));
+        parts.push(part(3, format!("waiting: {}", escape(why.as_bytes())), Palette::notable));
     }
-    parts.push(part(9, coarse(view.elapsed), Paint::faint));
+    parts.push(part(9, coarse(view.elapsed), Palette::faint));
     if let Some(left) = rest.left {
         parts.push(part(4, format!("about {} left", until(left)), plain));
     }
@@ -106,19 +106,19 @@ fn parts(view: &View, rest: &Rest, percent: bool) -> Vec<Part> {
 }
 
 /// The part of all jobs that is done.
-fn share(view: &View) -> Option<f64> {
+fn share(view: &ProgressSnapshot) -> Option<f64> {
     let total = view.total().filter(|total| *total > 0)?;
     Some((view.done() as f64 / total as f64).min(1.0))
 }
 
-fn graph(share: f64, width: usize, paint: Paint) -> String {
+fn graph(share: f64, width: usize, paint: Palette) -> String {
     // Full only when it is.
     let full = ((share * width as f64) as usize).min(width);
     paint.done(&"━".repeat(full)) + &paint.faint(&"─".repeat(width - full))
 }
 
 /// A line for each of the oldest jobs, at most so many.
-pub(super) fn jobs(view: &View, most: usize, look: &Look) -> Vec<String> {
+pub(super) fn jobs(view: &ProgressSnapshot, most: usize, look: &LineLayout) -> Vec<String> {
     let shown = &view.running[..view.running.len().min(most).min(JOBS_MAX)];
     let ages: Vec<String> = shown.iter().map(|(_, age)| coarse(*age)).collect();
     let wide = ages.iter().map(|age| age.width()).max().unwrap_or(0);

@@ -14,15 +14,15 @@ const SAID_MAX: usize = 10;
 
 /// The jobs of which it was said.
 #[derive(Debug, Default)]
-pub(crate) struct Slow {
+pub(crate) struct SlowJobs {
     said: Vec<u64>,
 }
 
-impl Slow {
+impl SlowJobs {
     /// Looks at the jobs that run, by number and age, the oldest first; `median` is what those took
     /// that ended. Returns a line for each that is to be told of. `name` is asked for those
     /// alone.
-    pub(crate) fn look(
+    pub(crate) fn check(
         &mut self,
         running: impl IntoIterator<Item = (u64, Duration)>,
         median: Option<Duration>,
@@ -51,14 +51,14 @@ impl Slow {
 mod tests {
     use super::*;
 
-    fn look(slow: &mut Slow, running: &[(u64, u64)], median: Option<u64>) -> Vec<String> {
+    fn look(slow: &mut SlowJobs, running: &[(u64, u64)], median: Option<u64>) -> Vec<String> {
         let running = running.iter().map(|(job, age)| (*job, Duration::from_secs(*age)));
-        slow.look(running, median.map(Duration::from_millis), |job| format!("./test.sh {job}"))
+        slow.check(running, median.map(Duration::from_millis), |job| format!("./test.sh {job}"))
     }
 
     #[test]
     fn a_slow_job_is_told_of_once() {
-        let mut slow = Slow::default();
+        let mut slow = SlowJobs::default();
         assert_eq!(look(&mut slow, &[(17, 60)], Some(3100)), [""; 0]);
         assert_eq!(
             look(&mut slow, &[(17, 120), (18, 30)], Some(3100)),
@@ -70,17 +70,17 @@ mod tests {
 
     #[test]
     fn slow_is_what_is_slow_beside_the_others() {
-        let mut slow = Slow::default();
+        let mut slow = SlowJobs::default();
         assert_eq!(look(&mut slow, &[(1, 100_000)], None), [""; 0], "there are no others");
         assert_eq!(look(&mut slow, &[(1, 599)], Some(60_000)), [""; 0]);
         assert_eq!(look(&mut slow, &[(1, 601)], Some(60_000)).len(), 1);
         assert_eq!(look(&mut slow, &[(2, 59)], Some(0)), [""; 0]);
-        assert_eq!(slow.look([(3, Duration::MAX)], Some(Duration::MAX), |_| String::new()), [""; 0]);
+        assert_eq!(slow.check([(3, Duration::MAX)], Some(Duration::MAX), |_| String::new()), [""; 0]);
     }
 
     #[test]
     fn no_run_complains_for_ever() {
-        let mut slow = Slow::default();
+        let mut slow = SlowJobs::default();
         let running: Vec<(u64, u64)> = (1..=8).map(|job| (job, 1000)).collect();
         assert_eq!(look(&mut slow, &running, Some(10)).len(), 8);
         let running: Vec<(u64, u64)> = (5..=12).map(|job| (job, 1000)).collect();

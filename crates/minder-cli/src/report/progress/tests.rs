@@ -40,8 +40,8 @@ impl End {
         self.look(|screen| screen.lines.iter().map(line).collect::<String>()).trim_end().to_owned()
     }
 
-    fn progress(&self, wish: Wish) -> Progress {
-        Progress::on(wish, Paint::PLAIN, Box::new(self.clone()))
+    fn progress(&self, wish: ProgressOptions) -> Progress {
+        Progress::on(wish, Palette::PLAIN, Box::new(self.clone()))
     }
 }
 
@@ -127,12 +127,16 @@ impl<T: Iterator<Item = char>> TakeWhileInclusive for T {
     }
 }
 
-const BAR: Wish = Wish { bar: true, eta: false, jobs: false };
-const JOBS: Wish = Wish { bar: false, eta: false, jobs: true };
+const BAR: ProgressOptions = ProgressOptions { bar: true, eta: false, jobs: false };
+const JOBS: ProgressOptions = ProgressOptions { bar: false, eta: false, jobs: true };
 
-fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> View {
-    let mut view =
-        View { total, running_count: running, elapsed: Duration::from_secs(seconds), ..View::default() };
+fn view(succeeded: u64, failed: u64, running: u64, total: Option<u64>, seconds: u64) -> ProgressSnapshot {
+    let mut view = ProgressSnapshot {
+        total,
+        running_count: running,
+        elapsed: Duration::from_secs(seconds),
+        ..ProgressSnapshot::default()
+    };
     (view.counts.succeeded, view.counts.failed, view.counts.running) = (succeeded, failed, running);
     view
 }
@@ -142,7 +146,7 @@ fn running(names: &[(&str, u64)]) -> Vec<(String, Duration)> {
 }
 
 /// What a run that looks so is told as.
-fn drawn(wish: Wish, size: (usize, usize), view: &View) -> String {
+fn drawn(wish: ProgressOptions, size: (usize, usize), view: &ProgressSnapshot) -> String {
     let end = End::new(Some(size));
     end.progress(wish).draw(view.elapsed, || view.clone());
     assert!(!end.look(|screen| screen.beyond), "{size:?}: {}", end.text());
@@ -159,16 +163,16 @@ fn the_line_says_how_far_it_is() {
     );
     let unknown = view(2, 0, 1, None, 1);
     assert_eq!(drawn(BAR, (100, 24), &unknown), "⠋ 2 done · 1 running · 0 failed · 1 s");
-    let mut over = View { input_over: true, ..unknown };
-    over.counts.offered = 4;
+    let mut over = ProgressSnapshot { input_over: true, ..unknown };
+    over.counts.submitted = 4;
     assert!(drawn(BAR, (100, 24), &over).contains(" 50 % · 2/4 done · "));
 }
 
 #[test]
 fn what_holds_the_run_back_is_said() {
-    let held = View { held: Some("load above 8".to_owned()), ..view(1, 0, 1, Some(3), 12) };
+    let held = ProgressSnapshot { held: Some("load above 8".to_owned()), ..view(1, 0, 1, Some(3), 12) };
     assert!(drawn(BAR, (100, 24), &held).contains(" · 0 failed · waiting: load above 8 · 12 s"));
-    let suspended = View { suspended: true, ..held };
+    let suspended = ProgressSnapshot { suspended: true, ..held };
     let text = drawn(BAR, (100, 24), &suspended);
     assert!(text.contains(" · suspended · 12 s") && !text.contains("left"), "{text}");
 }
@@ -176,13 +180,13 @@ fn what_holds_the_run_back_is_said() {
 #[test]
 fn it_fits_every_width_and_loses_what_matters_least() {
     let names = running(&[("日本語日本語日本語日本語 ./test.sh linux", 7300), ("b\x1b[2J", 70), ("", 3)]);
-    let all = View {
+    let all = ProgressSnapshot {
         running: names,
         median: Some(Duration::from_secs(2)),
         held: Some("load above 8".to_owned()),
         ..view(123_456, 7, 64, Some(1_000_000), 3700)
     };
-    let everything = Wish { bar: true, eta: true, jobs: true };
+    let everything = ProgressOptions { bar: true, eta: true, jobs: true };
     for width in 4..=220 {
         for view in [&all, &view(0, 0, 0, None, 0), &view(5, 0, 2, Some(7), 9)] {
             let text = drawn(everything, (width, 24), view);
@@ -206,7 +210,8 @@ fn the_oldest_jobs_have_lines_that_fold_away() {
     let end = End::new(Some((60, 24)));
     let progress = end.progress(JOBS);
     let names = running(&[("./test.sh bsd", 125), ("b", 30), ("c", 4), ("d", 3), ("e", 2), ("f", 1)]);
-    let mut view = View { running: names, median: Some(Duration::from_secs(3)), ..view(9, 0, 6, None, 200) };
+    let mut view =
+        ProgressSnapshot { running: names, median: Some(Duration::from_secs(3)), ..view(9, 0, 6, None, 200) };
     progress.draw(Duration::from_secs(1), || view.clone());
     assert_eq!(
         end.text(),
@@ -216,7 +221,7 @@ fn the_oldest_jobs_have_lines_that_fold_away() {
     view.running.truncate(1);
     progress.draw(Duration::from_secs(2), || view.clone());
     assert_eq!(end.text(), "⠙ 9 done · 6 running · 0 failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd");
-    progress.aside(|| end.clone().write("output\r\n"));
+    progress.suspend(|| end.clone().write("output\r\n"));
     assert!(end.text().starts_with("output"), "{}", end.text());
     progress.draw(Duration::from_secs(3), || view.clone());
     assert!(end.text().ends_with("failed · 3 min 20 s\n  2 min 5 s  ./test.sh bsd"), "{}", end.text());
@@ -248,15 +253,15 @@ fn output_is_never_torn_by_it() {
     let end = End::new(Some((60, 24)));
     let (progress, view) = (end.progress(BAR), view(0, 0, 1, None, 1));
     progress.draw(Duration::from_secs(1), || view.clone());
-    progress.aside_for(false, || end.clone().write("half a li"));
+    progress.suspend_for(false, || end.clone().write("half a li"));
     assert_eq!(end.text(), "half a li");
     progress.draw(Duration::from_secs(2), || view.clone());
     assert_eq!(end.text(), "half a li");
-    progress.aside_for(true, || end.clone().write("ne\r\n"));
+    progress.suspend_for(true, || end.clone().write("ne\r\n"));
     progress.draw(Duration::from_secs(3), || view.clone());
     assert!(end.text().starts_with("half a line\n⠹ 0 done"), "{}", end.text());
     // A line that gets no end is left alone.
-    progress.aside_for(false, || end.clone().write("prompt: "));
+    progress.suspend_for(false, || end.clone().write("prompt: "));
     let Some(inner) = &progress.0 else { panic!("nothing is drawn") };
     inner.lock().torn = Instant::now().checked_sub(TORN_MAX);
     progress.draw(Duration::from_secs(4), || view.clone());
@@ -274,16 +279,16 @@ fn a_terminal_that_takes_nothing_is_not_waited_for() {
     assert_eq!(end.look(|screen| screen.writes), 0);
     // Nor is whoever writes to it.
     end.look(|screen| screen.ready = true);
-    progress.aside(|| {
+    progress.suspend(|| {
         progress.draw(Duration::from_secs(2), || panic!("it is looked at within a write"));
         assert_eq!(
             progress.due(Duration::from_secs(2)),
             Some(DRAWN_EVERY),
             "whoever draws is busy with waiting"
         );
-        assert_eq!(progress.aside_at_once(|| 3), 3);
+        assert_eq!(progress.try_suspend(|| 3), 3);
     });
-    progress.aside_at_once(|| assert_eq!(end.text(), ""));
+    progress.try_suspend(|| assert_eq!(end.text(), ""));
     progress.draw(Duration::from_secs(3), || view(0, 0, 1, None, 1));
     assert!(end.text().contains("0 done"));
 }
@@ -291,19 +296,19 @@ fn a_terminal_that_takes_nothing_is_not_waited_for() {
 #[test]
 fn it_costs_little_however_fast_jobs_end() {
     let end = End::new(Some((60, 24)));
-    let progress = end.progress(Wish { bar: true, eta: true, jobs: true });
+    let progress = end.progress(ProgressOptions { bar: true, eta: true, jobs: true });
     let mut asked = 0;
     for micros in (0..10_000_000).step_by(50) {
         let elapsed = Duration::from_micros(micros);
         progress.draw(elapsed, || {
             asked += 1;
-            View { elapsed, ..view(micros / 50, 0, 8, Some(1_000_000), 0) }
+            ProgressSnapshot { elapsed, ..view(micros / 50, 0, 8, Some(1_000_000), 0) }
         });
     }
     assert_eq!((asked, end.look(|screen| screen.writes)), (100, 100));
     assert_eq!(progress.due(Duration::from_millis(9950)), Some(Duration::from_millis(50)));
     let begun = Instant::now();
-    (0..2000).for_each(|_| progress.aside(|| ()));
+    (0..2000).for_each(|_| progress.suspend(|| ()));
     let most = 2 * (begun.elapsed().as_millis() / REDRAWN_AFTER.as_millis() + 2);
     assert!(end.look(|screen| screen.writes) as u128 <= 100 + most + 2, "drawn behind each line of a flood");
 }
@@ -316,7 +321,7 @@ fn a_log_is_told_now_and_then() {
         let elapsed = Duration::from_secs(second);
         assert!(progress.due(elapsed).is_some_and(|due| due <= LOOKED_EVERY));
         progress.draw(elapsed, || view(second, 0, 1, Some(200), second));
-        progress.aside(|| ());
+        progress.suspend(|| ());
     }
     let lines = [
         "15 % · 30/200 done · 1 running · 0 failed · 30 s · about 2 min 50 s left",
@@ -331,9 +336,9 @@ fn a_log_is_told_now_and_then() {
 #[test]
 fn nothing_is_done_where_nothing_is_wanted() {
     let end = End::new(Some((60, 24)));
-    let progress = end.progress(Wish::default());
+    let progress = end.progress(ProgressOptions::default());
     progress.draw(Duration::ZERO, || panic!("it is looked at"));
-    assert_eq!((progress.due(Duration::ZERO), progress.aside(|| 3)), (None, 3));
+    assert_eq!((progress.due(Duration::ZERO), progress.suspend(|| 3)), (None, 3));
     progress.clear();
     assert_eq!(end.look(|screen| screen.writes), 0);
 }
@@ -360,7 +365,7 @@ fn the_end_has_a_time_on_the_clock() {
     assert!(of(700) == 5 || of(700) == 9, "{}", of(700));
     assert!(of(40 * 86_400) >= 12);
     assert_eq!(clock(now, Duration::MAX), None);
-    let eta = Wish { eta: true, ..Wish::default() };
+    let eta = ProgressOptions { eta: true, ..ProgressOptions::default() };
     let text = drawn(eta, (100, 24), &view(1, 0, 1, Some(3), 12));
     assert!(text.contains(" · 12 s · about 12 s left · ends ") && !text.contains('%'), "{text}");
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use minder::{Guard, GuardOptions, Signal};
+use minder::{GuardOptions, ProcessGuard, Signal};
 use minder_os::terminal::terminal_size;
 
 use crate::exit;
@@ -19,29 +19,29 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Holds the signals of the process while something is measured.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    guard: Guard,
+pub(crate) struct BenchSession {
+    guard: ProcessGuard,
     /// What ended the measuring before its time, and how often somebody asked for an end.
     ended: Option<Signal>,
     asked: usize,
     descriptors: u64,
     /// Whether somebody watches.
     watched: bool,
-    pace: Pace,
+    pace: TimeEstimate,
     now: Option<(usize, Instant)>,
 }
 
-impl Desk {
+impl BenchSession {
     /// Takes the signals and as many descriptors as there may be. First thing, before any thread.
     ///
     /// # Errors
-    /// Those of [`Guard::enter`].
+    /// Those of [`ProcessGuard::install`].
     pub(crate) fn enter() -> Result<Self> {
         // Nothing is left behind that guardians would have to kill, but by mechanisms that are measured:
         // they end it.
-        let guard = Guard::enter(&GuardOptions::new().guardians(false))?;
-        let (_, descriptors) = guard.raise_descriptors()?;
-        let (watched, pace) = (stderr().is_terminal(), Pace::default());
+        let guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
+        let (_, descriptors) = guard.raise_fd_limit()?;
+        let (watched, pace) = (stderr().is_terminal(), TimeEstimate::default());
         Ok(Self { guard, ended: None, asked: 0, descriptors, watched, pace, now: None })
     }
 
@@ -58,7 +58,7 @@ impl Desk {
                     self.ended.get_or_insert(signal);
                     self.asked += 1;
                 }
-                Signal::Stop => self.guard.stop_self(),
+                Signal::Stop => self.guard.suspend_self(),
                 _ => {}
             }
         }
@@ -103,7 +103,7 @@ impl Desk {
 
     /// Says how much there is to do.
     pub(super) fn expect(&mut self, points: usize, rounds: u32) {
-        self.pace = Pace { took: vec![None; points], rounds };
+        self.pace = TimeEstimate { took: vec![None; points], rounds };
     }
 
     /// Tells whoever watches what is measured now.
@@ -134,12 +134,12 @@ impl Desk {
 
 /// How long each point took when it was measured last.
 #[derive(Debug, Default)]
-struct Pace {
+struct TimeEstimate {
     took: Vec<Option<Duration>>,
     rounds: u32,
 }
 
-impl Pace {
+impl TimeEstimate {
     /// What is left from this point on; `None` at the beginning. Points that were not measured yet
     /// take as long as the others did on the whole.
     fn left(&self, place: usize, round: u32) -> Option<Duration> {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_left_is_estimated_by_what_was() {
         let second = Duration::from_secs(1);
-        let mut pace = Pace { took: vec![None; 4], rounds: 2 };
+        let mut pace = TimeEstimate { took: vec![None; 4], rounds: 2 };
         assert_eq!(pace.left(0, 1), None);
         pace.took[0] = Some(second);
         assert_eq!(pace.left(1, 1), Some(7 * second));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use minder::lab::{self, Exits};
 
-use super::{Desk, Figure, Point, Subject, chosen, command, conduct, judge, note, points};
+use super::{BenchSession, BenchSpec, Case, Measurement, chosen, command, conduct, judge, note, points};
 use crate::flags::ExitFlags;
 
 /// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children
@@ -18,7 +18,7 @@ const ONE: &str = "one";
 const BURST: &str = "burst";
 
 pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
-    let subject = Subject {
+    let subject = BenchSpec {
         operation: "exit",
         size: "live",
         sizes: "live children",
@@ -31,9 +31,9 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
     };
     let mechanisms = chosen(&lab::exits().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = flags.live.as_ref().map_or(Exits::SIZES, |sizes| &sizes.0);
-    let both = |point| [ONE, BURST].map(|kind| Point { kind: Some(kind), ..point });
-    let points: Vec<Point> = points(sizes, &mechanisms).into_iter().flat_map(both).collect();
-    let desk = Desk::enter()?;
+    let both = |point| [ONE, BURST].map(|kind| Case { kind: Some(kind), ..point });
+    let points: Vec<Case> = points(sizes, &mechanisms).into_iter().flat_map(both).collect();
+    let desk = BenchSession::enter()?;
     let child = match &flags.child {
         Some(line) => command(line),
         None => idle()?,
@@ -50,12 +50,12 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
             None => gather(point.mechanism, &child, size, desk)?,
         };
         if point.kind == Some(BURST) {
-            return Ok(Figure::of(point.size, exits.burst().map_err(judge)?));
+            return Ok(Measurement::of(point.size, exits.burst().map_err(judge)?));
         }
         let ends = size.saturating_mul(10).clamp(EXITS_MIN, EXITS_MAX);
         let spent = exits.one_by_one(ends).map_err(judge)?;
         crowd = Some((point.mechanism, exits));
-        Ok(Figure::of(ends as u64, spent))
+        Ok(Measurement::of(ends as u64, spent))
     })
 }
 
@@ -71,7 +71,7 @@ fn idle() -> Result<minder::Command> {
 }
 
 /// A mechanism with so many children.
-fn gather(mechanism: &str, child: &minder::Command, size: usize, desk: &mut Desk) -> Result<Exits> {
+fn gather(mechanism: &str, child: &minder::Command, size: usize, desk: &mut BenchSession) -> Result<Exits> {
     let mut exits = Exits::new(mechanism, child)?;
     while exits.live() < size {
         if desk.is_over() {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use minder::lab::Meter;
 
-use super::{Figure, Point, Subject};
+use super::{BenchSpec, Case, Measurement};
 use crate::report::chart::{Chart, Curve, Panel};
 use crate::report::count;
 use crate::report::export::Value;
@@ -14,7 +14,7 @@ use crate::report::table::{Column, Table};
 /// Whether CPU time goes on in steps that can be seen: few operations then seem to cost nothing.
 const COARSE: bool = Meter::TICK.as_millis() > 0;
 
-impl Subject {
+impl BenchSpec {
     /// The columns of a row.
     pub(super) fn columns(&self) -> Vec<String> {
         let operations = format!("{}s", self.operation);
@@ -25,7 +25,7 @@ impl Subject {
     }
 
     /// A row.
-    pub(super) fn values(&self, point: &Point, round: u32, figure: &Figure) -> Vec<Value> {
+    pub(super) fn values(&self, point: &Case, round: u32, figure: &Measurement) -> Vec<Value> {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         // A tenth of a nanosecond is finer than any clock.
         let real = |number: f64| Value::Real((number * 10.0).round() / 10.0);
@@ -42,7 +42,7 @@ impl Subject {
     }
 
     /// What is measured, for whoever watches: `wait: epoll, 64 objects`.
-    pub(super) fn describe(&self, point: &Point) -> String {
+    pub(super) fn describe(&self, point: &Case) -> String {
         let kind = point.kind.map(|kind| format!(", {kind}")).unwrap_or_default();
         format!("{}: {}{kind}, {} {}", self.operation, point.mechanism, point.size, self.sizes)
     }
@@ -51,19 +51,19 @@ impl Subject {
 /// Everything that was measured, by the places of points.
 #[derive(Debug)]
 pub(super) struct Results<'a> {
-    pub(super) subject: &'a Subject,
-    pub(super) points: &'a [Point],
-    figures: Vec<Vec<Figure>>,
+    pub(super) subject: &'a BenchSpec,
+    pub(super) points: &'a [Case],
+    figures: Vec<Vec<Measurement>>,
     refused: Vec<Option<String>>,
 }
 
 impl<'a> Results<'a> {
-    pub(super) fn new(subject: &'a Subject, points: &'a [Point]) -> Self {
+    pub(super) fn new(subject: &'a BenchSpec, points: &'a [Case]) -> Self {
         let (figures, refused) = (vec![Vec::new(); points.len()], vec![None; points.len()]);
         Self { subject, points, figures, refused }
     }
 
-    pub(super) fn take(&mut self, place: usize, figure: Figure) {
+    pub(super) fn take(&mut self, place: usize, figure: Measurement) {
         self.figures[place].push(figure);
     }
 
@@ -82,10 +82,10 @@ impl<'a> Results<'a> {
 
     /// One line for each mechanism and reason: what was not measured.
     pub(super) fn gaps(&self) -> Vec<String> {
-        let mut gaps: Vec<(&Point, &String, Vec<String>)> = Vec::new();
+        let mut gaps: Vec<(&Case, &String, Vec<String>)> = Vec::new();
         for (point, why) in self.points.iter().zip(&self.refused) {
             let Some(why) = why else { continue };
-            let same = |gap: &&mut (&Point, &String, Vec<String>)| {
+            let same = |gap: &&mut (&Case, &String, Vec<String>)| {
                 gap.0.mechanism == point.mechanism && gap.0.kind == point.kind && gap.1 == why
             };
             match gaps.iter_mut().find(same) {
@@ -93,7 +93,7 @@ impl<'a> Results<'a> {
                 None => gaps.push((point, why, vec![point.size.to_string()])),
             }
         }
-        let line = |(point, why, sizes): (&Point, &String, Vec<String>)| {
+        let line = |(point, why, sizes): (&Case, &String, Vec<String>)| {
             let kind = point.kind.map(|kind| format!(", {kind}")).unwrap_or_default();
             format!("{}{kind}, {} {}: {why}", point.mechanism, sizes.join(", "), self.subject.sizes)
         };
@@ -103,7 +103,7 @@ impl<'a> Results<'a> {
     /// Two tables of medians, of CPU and of time that passed, and what was not measured.
     pub(super) fn tables(&self, out: &mut dyn Write, rounds: u32) -> io::Result<()> {
         if !self.is_empty() {
-            let Subject { operation, whose, note, .. } = self.subject;
+            let BenchSpec { operation, whose, note, .. } = self.subject;
             if let Some(note) = note {
                 writeln!(out, "Note: {note}.\n")?;
             }
@@ -119,7 +119,7 @@ impl<'a> Results<'a> {
         gaps.iter().try_for_each(|gap| writeln!(out, "  {gap}"))
     }
 
-    fn table(&self, out: &mut dyn Write, value: impl Fn(&Figure) -> f64) -> io::Result<()> {
+    fn table(&self, out: &mut dyn Write, value: impl Fn(&Measurement) -> f64) -> io::Result<()> {
         let mechanisms = self.mechanisms();
         let kind = self.subject.kinds.then(|| Column::left("kind"));
         let columns = kind.into_iter().chain([Column::right(self.subject.size)]);
@@ -172,14 +172,14 @@ impl<'a> Results<'a> {
     }
 
     fn curve(&self, mechanism: &str, kind: Option<&str>) -> Curve {
-        let of = |point: &&Point| point.mechanism == mechanism && point.kind == kind;
+        let of = |point: &&Case| point.mechanism == mechanism && point.kind == kind;
         let medians: BTreeMap<u64, f64> = self
             .points
             .iter()
             .filter(of)
             .filter_map(|point| {
                 let place = self.place(mechanism, kind, point.size)?;
-                let drawn = |figure: &Figure| if COARSE { figure.wall_ns } else { figure.cpu_ns };
+                let drawn = |figure: &Measurement| if COARSE { figure.wall_ns } else { figure.cpu_ns };
                 Some((point.size, self.median(place, drawn)?))
             })
             .collect();
@@ -189,7 +189,7 @@ impl<'a> Results<'a> {
         Curve { label: mechanism.to_owned(), points, published: false }
     }
 
-    fn median(&self, place: usize, value: impl Fn(&Figure) -> f64) -> Option<f64> {
+    fn median(&self, place: usize, value: impl Fn(&Measurement) -> f64) -> Option<f64> {
         median(self.figures[place].iter().map(value).collect())
     }
 
@@ -255,8 +255,8 @@ mod tests {
     use super::*;
     use crate::report::export::{Format, Rows};
 
-    fn subject(kinds: bool) -> Subject {
-        Subject {
+    fn subject(kinds: bool) -> BenchSpec {
+        BenchSpec {
             operation: "wait",
             size: "objects",
             sizes: "objects",
@@ -269,12 +269,12 @@ mod tests {
         }
     }
 
-    fn point(mechanism: &'static str, size: u64) -> Point {
-        Point { mechanism, kind: None, size }
+    fn point(mechanism: &'static str, size: u64) -> Case {
+        Case { mechanism, kind: None, size }
     }
 
-    fn figure(cpu_ns: f64) -> Figure {
-        Figure { operations: 50, cpu_ns, wall_ns: cpu_ns * 2.0 }
+    fn figure(cpu_ns: f64) -> Measurement {
+        Measurement { operations: 50, cpu_ns, wall_ns: cpu_ns * 2.0 }
     }
 
     #[test]
@@ -331,7 +331,7 @@ Not measured:
     #[test]
     fn kinds_have_a_column_and_a_panel() {
         let subject = subject(true);
-        let of = |kind| Point { kind: Some(kind), ..point("floor", 2) };
+        let of = |kind| Case { kind: Some(kind), ..point("floor", 2) };
         let points = [of("one"), of("burst")];
         let mut results = Results::new(&subject, &points);
         results.take(0, figure(10.0));
@@ -352,7 +352,7 @@ Not measured:
 
     #[test]
     fn a_note_stands_beside_every_figure() {
-        let subject = Subject { note: Some("under Wine"), ..subject(false) };
+        let subject = BenchSpec { note: Some("under Wine"), ..subject(false) };
         let points = [point("scan", 0), point("scan", 2)];
         let mut results = Results::new(&subject, &points);
         results.take(0, figure(10.0));
@@ -371,10 +371,10 @@ Not measured:
 
     #[test]
     fn rows_are_as_their_columns_say() {
-        let write = |subject: &Subject, format| {
+        let write = |subject: &BenchSpec, format| {
             let mut out = Vec::new();
             let mut rows = Rows::new(&mut out, format, subject.columns()).expect("memory");
-            let point = Point { kind: subject.kinds.then_some("one"), ..point("epoll", 64) };
+            let point = Case { kind: subject.kinds.then_some("one"), ..point("epoll", 64) };
             rows.row(&subject.values(&point, 3, &figure(123.456))).expect("memory");
             rows.flush().expect("memory");
             String::from_utf8(out).expect("text")

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use minder::lab::{self, Ballast, Spawns, Spent};
 
-use super::{Desk, Figure, Subject, at_least, chosen, command, conduct, judge, note, points};
+use super::{BenchSession, BenchSpec, Measurement, at_least, chosen, command, conduct, judge, note, points};
 use crate::flags::SpawnFlags;
-use crate::report::{explain, say};
+use crate::report::{format_error, message};
 
 /// How many starts one measurement counts: no more than that, fewer when the time is over, but
 /// some.
@@ -17,7 +17,7 @@ const SPAWNS_MIN: u64 = 5;
 const TIME: Duration = at_least(64, Duration::from_millis(500));
 
 pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
-    let subject = Subject {
+    let subject = BenchSpec {
         operation: "spawn",
         size: "parent_mib",
         sizes: "MiB of the parent",
@@ -29,7 +29,7 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
         note: note(),
     };
     let mechanisms = chosen(&lab::spawns().collect::<Vec<_>>(), &flags.measure)?;
-    let mut desk = Desk::enter()?;
+    let mut desk = BenchSession::enter()?;
     let child = flags.child.as_ref().map_or_else(lab::brief, command);
     // Ours says best what is wrong with a command.
     if let Some(mechanism) = lab::spawns().next() {
@@ -67,13 +67,13 @@ fn sizes(flags: &SpawnFlags) -> Result<Vec<u64>> {
     match refused.pop() {
         Some(last) if fitting.is_empty() => Err(last),
         last => {
-            refused.into_iter().chain(last).for_each(|error| say(&explain(&error)));
+            refused.into_iter().chain(last).for_each(|error| message(&format_error(&error)));
             Ok(fitting)
         }
     }
 }
 
-fn measure(mut spawns: Spawns, desk: &mut Desk) -> Result<Figure> {
+fn measure(mut spawns: Spawns, desk: &mut BenchSession) -> Result<Measurement> {
     let begun = Instant::now();
     let (mut count, mut total) = (0, Spent::default());
     while count < SPAWNS_MIN || (count < SPAWNS_MAX && begun.elapsed() < TIME) {
@@ -85,5 +85,5 @@ fn measure(mut spawns: Spawns, desk: &mut Desk) -> Result<Figure> {
             bail!("interrupted");
         }
     }
-    Ok(Figure::of(count, total))
+    Ok(Measurement::of(count, total))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use minder::lab::{Meter, Objects, Waiting, waits};
 
-use super::{Desk, Figure, Point, Subject, at_least, chosen, conduct, note, points};
+use super::{BenchSession, BenchSpec, Case, Measurement, at_least, chosen, conduct, note, points};
 use crate::flags::WaitFlags;
 use crate::report::chart::Curve;
 
@@ -26,7 +26,7 @@ const OTHERS: u64 = 32;
 
 /// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
-    let subject = Subject {
+    let subject = BenchSpec {
         operation: "wait",
         size: "objects",
         sizes: "objects",
@@ -40,11 +40,11 @@ pub(super) fn run(flags: &WaitFlags) -> Result<ExitCode> {
     let mechanisms = chosen(&waits().collect::<Vec<_>>(), &flags.measure)?;
     let sizes = flags.objects.as_ref().map_or(Objects::SIZES, |sizes| &sizes.0);
     let points = points(sizes, &mechanisms);
-    conduct(&subject, &flags.measure, Desk::enter()?, &points, measure)
+    conduct(&subject, &flags.measure, BenchSession::enter()?, &points, measure)
 }
 
 /// Measures one point.
-fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
+fn measure(point: &Case, desk: &mut BenchSession) -> Result<Measurement> {
     let (count, limit) = (usize::try_from(point.size)?, desk.descriptors());
     let needed = point.size * Objects::DESCRIPTORS as u64 + OTHERS;
     if needed > limit {
@@ -68,7 +68,7 @@ fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
         waiting.cycle(indices.next())?;
     }
     let cycle = repeat(TIME, || waiting.cycle(indices.next()))?;
-    Ok(Figure {
+    Ok(Measurement {
         operations: cycle.operations,
         cpu_ns: (cycle.cpu_ns - rest.cpu_ns).max(0.0),
         wall_ns: (cycle.wall_ns - rest.wall_ns).max(0.0),
@@ -76,15 +76,15 @@ fn measure(point: &Point, desk: &mut Desk) -> Result<Figure> {
 }
 
 /// What is measured when nothing was yet.
-const MOST: Figure = Figure { operations: 0, cpu_ns: f64::INFINITY, wall_ns: f64::INFINITY };
+const MOST: Measurement = Measurement { operations: 0, cpu_ns: f64::INFINITY, wall_ns: f64::INFINITY };
 
-fn least(one: Figure, other: Figure) -> Figure {
+fn least(one: Measurement, other: Measurement) -> Measurement {
     let (cpu_ns, wall_ns) = (one.cpu_ns.min(other.cpu_ns), one.wall_ns.min(other.wall_ns));
-    Figure { operations: one.operations + other.operations, cpu_ns, wall_ns }
+    Measurement { operations: one.operations + other.operations, cpu_ns, wall_ns }
 }
 
 /// Does something for so long, and often enough; returns what it took.
-fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result<Figure> {
+fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result<Measurement> {
     let meter = Meter::start();
     let (mut count, mut batch) = (0, 1);
     loop {
@@ -94,7 +94,7 @@ fn repeat(time: Duration, mut act: impl FnMut() -> minder::Result<()>) -> Result
         count += batch;
         let spent = meter.spent();
         if spent.wall >= time && count >= WAITS_MIN || spent.wall >= TIME_MAX {
-            return Ok(Figure::of(count, spent));
+            return Ok(Measurement::of(count, spent));
         }
         // A look at the clocks costs as much as a short wait.
         if spent.wall < time / 16 {
@@ -157,7 +157,7 @@ mod tests {
         .expect("nothing fails");
         assert!(each.operations == done && each.operations >= WAITS_MIN, "{each:?}");
         assert!(each.wall_ns * each.operations as f64 >= 2e6, "{each:?}");
-        let least = least(each, Figure { operations: 1, cpu_ns: 0.0, wall_ns: f64::INFINITY });
+        let least = least(each, Measurement { operations: 1, cpu_ns: 0.0, wall_ns: f64::INFINITY });
         assert!(least.cpu_ns == 0.0 && (least.wall_ns - each.wall_ns).abs() < 0.1, "{least:?}");
     }
 }

@@ -11,7 +11,7 @@ use minder::{Events, Poller};
 use super::jobs::Printer;
 use super::{id, wrong};
 use crate::report::export::Format;
-use crate::report::say;
+use crate::report::message;
 use minder_record::event::{JobFinished, JournalEvent};
 use minder_record::reader::tail_from;
 use minder_record::store::{attempt_name, attempts, is_alive};
@@ -66,8 +66,8 @@ fn read_on(
         // Only a first look knows the numbers of lines.
         if let Some(why) = wrong(number, &damage, None, true) {
             match *offset {
-                0 => say(&format!("run {} is damaged: {why}", id(folder))),
-                _ => say(&format!("run {} is damaged: {}", id(folder), attempt_name(number))),
+                0 => message(&format!("run {} is damaged: {why}", id(folder))),
+                _ => message(&format!("run {} is damaged: {}", id(folder), attempt_name(number))),
             }
         }
         *offset = next;

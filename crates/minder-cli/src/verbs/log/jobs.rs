@@ -10,7 +10,7 @@ use super::{id, read};
 use crate::report::export::{Format, JOBS, Rows, job};
 use crate::report::table::{Column, Table};
 use crate::report::when::size;
-use crate::report::{say, signal_name, time};
+use crate::report::{message, signal_name, time};
 use minder_record::event::{JobFinished, OsBytes, TAIL_MAX};
 
 /// How many lines of each output of a failed job are shown. Data has all that was kept.
@@ -25,7 +25,7 @@ pub(super) fn list(out: &mut dyn Write, folder: &Path, format: Option<Format>, f
     }
     if printer.count == 0 && format.is_none() {
         let what = if failed && !run.jobs.is_empty() { "failed" } else { "ended" };
-        say(&format!("run {}: no job {what}", id(folder)));
+        message(&format!("run {}: no job {what}", id(folder)));
         return Ok(());
     }
     Ok(printer.finish()?)

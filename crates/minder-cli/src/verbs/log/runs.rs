@@ -14,7 +14,7 @@ use super::wrong;
 use crate::report::export::{Format, RUNS, Rows, RunFacts};
 use crate::report::table::{Column, Table};
 use crate::report::when::{when, zone};
-use crate::report::{explain, reason, say, time};
+use crate::report::{format_error, message, os_error_text, time};
 use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::manifest::InputSource;
 use minder_record::reader::{self, Corruption, each};
@@ -30,7 +30,7 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
     let ids: Vec<String> = found.iter().map(|run| run.id.clone()).collect();
     let facts = found.iter().take(number).map(|run| {
         let (facts, damage) = facts(run, &ids);
-        damage.iter().for_each(|why| say(&format!("run {} is damaged: {why}", run.id)));
+        damage.iter().for_each(|why| message(&format!("run {} is damaged: {why}", run.id)));
         facts
     });
     if let Some(format) = format {
@@ -41,7 +41,7 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         return Ok(());
     }
     if found.is_empty() {
-        say(&store::none(root));
+        message(&store::none(root));
         return Ok(());
     }
     let right = ["jobs", "failed", "elapsed"].map(Column::right);
@@ -78,12 +78,12 @@ fn words(facts: &RunFacts) -> String {
 pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     // Looked at first: what ends while we read is seen by its last line.
     let alive = store::is_alive(&run.folder);
-    let (count, mut damage) = Count::of(&run.folder, alive);
+    let (count, mut damage) = RunCounts::of(&run.folder, alive);
     let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
     (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
     match &run.manifest {
         Ok(manifest) => facts.command = manifest.words.clone(),
-        Err(why) => damage.insert(0, super::one_line(&explain(why))),
+        Err(why) => damage.insert(0, super::one_line(&format_error(why))),
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
@@ -121,7 +121,7 @@ fn short(id: &str, ids: &[String]) -> String {
 
 /// What journals say in sum.
 #[derive(Debug, Default, PartialEq)]
-struct Count {
+struct RunCounts {
     jobs: u64,
     failed: u64,
     elapsed: Option<f64>,
@@ -129,12 +129,12 @@ struct Count {
     over: Option<AttemptFinished>,
 }
 
-impl Count {
+impl RunCounts {
     /// The sum of a run's attempts, and what is wrong with their journals.
     fn of(folder: &Path, alive: bool) -> (Self, Vec<String>) {
         let attempts = match store::attempts(folder) {
             Ok(attempts) => attempts,
-            Err(error) => return (Self::default(), vec![reason(&error)]),
+            Err(error) => return (Self::default(), vec![os_error_text(&error)]),
         };
         if let [one] = attempts.as_slice()
             && let Some(over) = reader::over(&folder.join(attempt_name(*one)))
@@ -169,7 +169,7 @@ impl Count {
             }
             damages.extend(match seen {
                 Ok(damage) => wrong(number, &damage, None, alive),
-                Err(error) => wrong(number, &Corruption::default(), Some(&reason(&error)), alive),
+                Err(error) => wrong(number, &Corruption::default(), Some(&os_error_text(&error)), alive),
             });
         }
         (sum.jobs, sum.failed) = (done.len(), failed.len());
@@ -238,12 +238,12 @@ mod tests {
         rows.extend((1..200).map(|job| ended(job, 0)));
         rows.push(over(None));
         write(folder.path(), 1, &rows, b"");
-        let (count, damage) = Count::of(folder.path(), false);
+        let (count, damage) = RunCounts::of(folder.path(), false);
         assert_eq!((count.jobs, count.failed, count.elapsed), (2, 1, Some(9.0)));
         assert_eq!(damage, [""; 0]);
         // Something behind it: then all is counted.
         write(folder.path(), 1, &rows, b"{\"ev");
-        let (count, damage) = Count::of(folder.path(), false);
+        let (count, damage) = RunCounts::of(folder.path(), false);
         assert_eq!((count.jobs, count.failed), (199, 0));
         assert_eq!(damage, ["attempt-1.jsonl: its last line is not whole"]);
     }
@@ -253,7 +253,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), 1, &[begun(1), ended(1, 0), ended(2, 1), ended(3, 1)], b"");
         write(folder.path(), 2, &[begun(2), ended(2, 0), ended(4, 0), over(Some("halted"))], b"");
-        let (count, _) = Count::of(folder.path(), false);
+        let (count, _) = RunCounts::of(folder.path(), false);
         assert_eq!((count.jobs, count.failed, count.elapsed), (4, 1, Some(14.0)));
         let (facts, damage) = facts(&found(folder.path()), &["61c0aa00".into(), "61c0ab00".into()]);
         assert_eq!(damage, ["gone"]);
@@ -268,7 +268,7 @@ mod tests {
     fn a_run_without_an_end_was_killed() {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), 1, &[begun(1), ended(1, 0)], b"");
-        let (count, damage) = Count::of(folder.path(), false);
+        let (count, damage) = RunCounts::of(folder.path(), false);
         assert_eq!((count.jobs, count.over, damage.len()), (1, None, 0));
         assert_eq!(
             facts(&found(folder.path()), &[]).0.note.as_deref(),

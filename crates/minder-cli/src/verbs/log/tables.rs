@@ -44,17 +44,17 @@ mod with {
     use crate::report::export::{ATTEMPTS, JOBS, RUNS, Rows, Value, attempt, job};
     use crate::report::sql::Database;
     use crate::report::table::{Column, Table};
-    use crate::report::{explain, say};
+    use crate::report::{format_error, message};
     use crate::verbs::log::{id, read, runs};
     use minder_record::store::RunEntry;
 
     /// What takes the rows of an answer.
-    enum Taker<'a> {
+    enum RowSink<'a> {
         Table(Table<'a>),
         Rows(Rows<'a>),
     }
 
-    impl<'a> Taker<'a> {
+    impl<'a> RowSink<'a> {
         fn new(out: &'a mut dyn Write, format: Option<Format>, names: &[String]) -> Result<Self> {
             Ok(match format {
                 Some(format) => Self::Rows(Rows::new(out, format, names.to_vec())?),
@@ -73,11 +73,11 @@ mod with {
         fill(&database, folders)?;
         let taker = database.query(
             query,
-            move |names| Taker::new(out, format, &names),
+            move |names| RowSink::new(out, format, &names),
             |taker, values| {
                 match taker {
-                    Taker::Rows(rows) => rows.row(values)?,
-                    Taker::Table(table) => {
+                    RowSink::Rows(rows) => rows.row(values)?,
+                    RowSink::Table(table) => {
                         let cells: Vec<Vec<u8>> = values.iter().map(Value::shown).collect();
                         table.row(&cells)?;
                     }
@@ -85,7 +85,7 @@ mod with {
                 Ok(())
             },
         )?;
-        if let Taker::Table(table) = taker {
+        if let RowSink::Table(table) = taker {
             table.finish()?;
         }
         Ok(())
@@ -109,7 +109,7 @@ mod with {
             let run = match read(folder) {
                 Ok(run) => run,
                 Err(error) => {
-                    say(&explain(&error));
+                    message(&format_error(&error));
                     continue;
                 }
             };

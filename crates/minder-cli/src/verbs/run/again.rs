@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use std::collections::HashMap;
 
-use crate::input::{Arguments, mark};
-use crate::plan::{Mode, Plan};
+use crate::input::{JobArgs, fingerprint};
+use crate::plan::{ResumeMode, RunConfig};
 use minder_record::event::{JournalEvent, OsBytes};
 use minder_record::reader::each;
 use minder_record::run_state::{JobSet, RunState};
@@ -18,13 +18,13 @@ const TIMES_MAX: usize = 4_000_000;
 
 /// What is known of earlier attempts.
 #[derive(Debug, Default)]
-pub(super) struct Again {
-    mode: Option<Mode>,
+pub(super) struct ResumeFilter {
+    mode: Option<ResumeMode>,
     progress: RunState,
 }
 
-impl Again {
-    pub(super) fn new(mode: Mode, progress: RunState) -> Self {
+impl ResumeFilter {
+    pub(super) fn new(mode: ResumeMode, progress: RunState) -> Self {
         Self { mode: Some(mode), progress }
     }
 
@@ -33,9 +33,9 @@ impl Again {
         let (done, failed) = (&self.progress.done, &self.progress.failed);
         match self.mode {
             None => false,
-            Some(Mode::Rest) => done.contains(job),
-            Some(Mode::RestAndFailed) => done.contains(job) && !failed.contains(job),
-            Some(Mode::Failed) => !failed.contains(job),
+            Some(ResumeMode::Rest) => done.contains(job),
+            Some(ResumeMode::RestAndFailed) => done.contains(job) && !failed.contains(job),
+            Some(ResumeMode::Failed) => !failed.contains(job),
         }
     }
 
@@ -50,11 +50,11 @@ impl Again {
         match self.mode {
             None => 0,
             // By ranges: there may be billions of jobs.
-            Some(Mode::Rest) => self.done().len_up_to(total),
-            Some(Mode::RestAndFailed) => {
+            Some(ResumeMode::Rest) => self.done().len_up_to(total),
+            Some(ResumeMode::RestAndFailed) => {
                 self.done().len_up_to(total).saturating_sub(self.progress.failed.len_up_to(total))
             }
-            Some(Mode::Failed) => total - self.progress.failed.len_up_to(total),
+            Some(ResumeMode::Failed) => total - self.progress.failed.len_up_to(total),
         }
     }
 
@@ -71,7 +71,7 @@ impl Again {
 
 /// What jobs of this command took in earlier runs, in seconds, by the marks of their arguments.
 /// What cannot be read is not known.
-pub(super) fn costs(plan: &Plan) -> HashMap<u64, f32> {
+pub(super) fn costs(plan: &RunConfig) -> HashMap<u64, f32> {
     let words: Vec<OsBytes> = plan.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     let runs = store::state_root().and_then(|root| store::list(&root)).unwrap_or_default();
     let same =
@@ -85,7 +85,7 @@ pub(super) fn costs(plan: &Plan) -> HashMap<u64, f32> {
                     && costs.len() < TIMES_MAX
                 {
                     let columns = ended.args.iter().map(OsBytes::to_os).collect();
-                    costs.entry(mark(&Arguments::Columns(columns))).or_insert(ended.wall as f32);
+                    costs.entry(fingerprint(&JobArgs::Columns(columns))).or_insert(ended.wall as f32);
                 }
             });
         }

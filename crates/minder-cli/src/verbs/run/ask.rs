@@ -11,14 +11,14 @@ use minder_template::{Job, Template};
 
 /// Whoever asks. It has a thread of its own to wait on: that which reads the input.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct ConfirmPrompt {
     template: Template,
     terminal: File,
     answers: BufReader<File>,
     progress: Progress,
 }
 
-impl Ask {
+impl ConfirmPrompt {
     /// Opens the terminal.
     ///
     /// # Errors
@@ -32,13 +32,14 @@ impl Ask {
 
     /// Whether the job may run: `y`, or `Y`, with whatever behind it. The end of the answers is a
     /// no to all that is left.
-    pub(super) fn ask(&mut self, task: &Task) -> bool {
+    pub(super) fn confirm(&mut self, task: &Task) -> bool {
         let job = Job { columns: task.columns(), number: task.number, ..Job::default() };
         let question = format!("{} ?...", self.template.display(&job));
         let Self { terminal, answers, progress, .. } = self;
         let mut answer = String::new();
-        let asked = progress
-            .aside(|| terminal.write_all(question.as_bytes()).and_then(|()| answers.read_line(&mut answer)));
+        let asked = progress.suspend(|| {
+            terminal.write_all(question.as_bytes()).and_then(|()| answers.read_line(&mut answer))
+        });
         asked.is_ok() && answer.trim_start().starts_with(['y', 'Y'])
     }
 }

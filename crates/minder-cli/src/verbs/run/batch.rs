@@ -11,8 +11,8 @@ use std::sync::Arc;
 use minder::Stream;
 use minder_os::files::read_at;
 
-use super::output::{Finished, Own, Piece, Place, Store};
-use super::tags::Marks;
+use super::output::{AppendFile, FinishedJob, JobFile, Location, Segment};
+use super::tags::LineStyle;
 
 /// How many bytes are gathered before they are written. A job of one line costs no call of its own
 /// then.
@@ -20,14 +20,14 @@ const FULL: usize = 32 << 10;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct OutputBatch {
     bytes: Vec<u8>,
     /// Where the job that is being gathered begins in `bytes`.
     start: usize,
-    jobs: Vec<Finished>,
+    jobs: Vec<FinishedJob>,
     /// Pieces of the job that is being gathered.
-    pieces: Vec<Piece>,
-    store: Store,
+    pieces: Vec<Segment>,
+    store: AppendFile,
     /// Where the bytes lie in the loop's file, if they were written to it.
     saved: Option<(Arc<File>, u64)>,
     sync: bool,
@@ -35,12 +35,12 @@ pub(super) struct Batch {
 
 /// What a job wrote that is over and not in the batch.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct UnfinishedOutput {
     bytes: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Segment>,
 }
 
-impl Open {
+impl UnfinishedOutput {
     /// How many bytes it has in memory.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
@@ -48,13 +48,14 @@ impl Open {
 
     /// How many files it keeps open.
     pub(super) fn files(&self) -> usize {
-        let is_open = |piece: &&Piece| matches!(&piece.place, Place::Own(Own { file: Some(_), .. }));
+        let is_open =
+            |piece: &&Segment| matches!(&piece.location, Location::Own(JobFile { file: Some(_), .. }));
         self.pieces.iter().filter(is_open).count()
     }
 }
 
-impl Batch {
-    pub(super) fn new(store: Store, sync: bool) -> Self {
+impl OutputBatch {
+    pub(super) fn new(store: AppendFile, sync: bool) -> Self {
         Self { bytes: Vec::new(), start: 0, jobs: Vec::new(), pieces: Vec::new(), store, saved: None, sync }
     }
 
@@ -67,22 +68,22 @@ impl Batch {
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.len();
         match self.pieces.last_mut() {
-            Some(Piece { stream: last, place: Place::Batch(range) })
+            Some(Segment { stream: last, location: Location::Batch(range) })
                 if *last == stream && range.end == start =>
             {
                 range.end = end;
             }
-            _ => self.pieces.push(Piece { stream, place: Place::Batch(start..end) }),
+            _ => self.pieces.push(Segment { stream, location: Location::Batch(start..end) }),
         }
     }
 
     /// Takes a file of the job that is being gathered.
-    pub(super) fn push_file(&mut self, stream: Stream, own: Own) {
-        self.pieces.push(Piece { stream, place: Place::Own(own) });
+    pub(super) fn push_file(&mut self, stream: Stream, own: JobFile) {
+        self.pieces.push(Segment { stream, location: Location::Own(own) });
     }
 
     /// The pieces of the job that is being gathered.
-    pub(super) fn pieces(&self) -> &[Piece] {
+    pub(super) fn pieces(&self) -> &[Segment] {
         &self.pieces
     }
 
@@ -93,9 +94,9 @@ impl Batch {
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         for piece in self.pieces.iter().filter(|piece| piece.stream == stream) {
-            match &piece.place {
-                Place::Batch(range) => take(&self.bytes[range.clone()])?,
-                Place::Own(own) => {
+            match &piece.location {
+                Location::Batch(range) => take(&self.bytes[range.clone()])?,
+                Location::Own(own) => {
                     let (file, mut at) = (own.open()?, own.range.start);
                     let mut buffer = vec![0; FULL];
                     while at < own.range.end {
@@ -108,35 +109,35 @@ impl Batch {
                         at += read as u64;
                     }
                 }
-                Place::Shared(..) => (),
+                Location::Shared(..) => (),
             }
         }
         Ok(())
     }
 
     /// Takes out what the job that is being gathered wrote.
-    pub(super) fn take_open(&mut self) -> Open {
+    pub(super) fn take_open(&mut self) -> UnfinishedOutput {
         let bytes = self.bytes.split_off(self.start);
         let mut pieces = std::mem::take(&mut self.pieces);
         for piece in &mut pieces {
-            match &mut piece.place {
-                Place::Batch(range) => *range = range.start - self.start..range.end - self.start,
+            match &mut piece.location {
+                Location::Batch(range) => *range = range.start - self.start..range.end - self.start,
                 // A named file is opened again: no descriptor is kept for a job that only waits.
-                Place::Own(own) if own.path.is_some() => own.file = None,
+                Location::Own(own) if own.path.is_some() => own.file = None,
                 _ => (),
             }
         }
-        Open { bytes, pieces }
+        UnfinishedOutput { bytes, pieces }
     }
 
     /// Puts it back: that job is being gathered. No other is.
-    pub(super) fn put_open(&mut self, open: Open) {
-        let Open { bytes, mut pieces } = open;
+    pub(super) fn put_open(&mut self, open: UnfinishedOutput) {
+        let UnfinishedOutput { bytes, mut pieces } = open;
         for piece in &mut pieces {
-            match &mut piece.place {
-                Place::Batch(range) => *range = range.start + self.start..range.end + self.start,
+            match &mut piece.location {
+                Location::Batch(range) => *range = range.start + self.start..range.end + self.start,
                 // What cannot be opened again is said where it is read.
-                Place::Own(own) if own.file.is_none() => own.file = own.open().ok(),
+                Location::Own(own) if own.file.is_none() => own.file = own.open().ok(),
                 _ => (),
             }
         }
@@ -147,9 +148,9 @@ impl Batch {
 
     /// How many bytes the job that is being gathered has.
     pub(super) fn len(&self) -> u64 {
-        let of = |piece: &Piece| match &piece.place {
-            Place::Batch(range) => range.len() as u64,
-            Place::Own(Own { range, .. }) | Place::Shared(_, range) => range.end - range.start,
+        let of = |piece: &Segment| match &piece.location {
+            Location::Batch(range) => range.len() as u64,
+            Location::Own(JobFile { range, .. }) | Location::Shared(_, range) => range.end - range.start,
         };
         self.pieces.iter().map(of).sum()
     }
@@ -158,17 +159,23 @@ impl Batch {
     pub(super) fn discard(&mut self) {
         self.bytes.truncate(self.start);
         for piece in self.pieces.drain(..) {
-            if let Place::Own(own) = piece.place {
+            if let Location::Own(own) = piece.location {
                 own.remove();
             }
         }
     }
 
     /// The job is over.
-    pub(super) fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {
+    pub(super) fn end_job(&mut self, job: u64, marks: Option<LineStyle>, owed: bool) {
         let pieces = std::mem::take(&mut self.pieces);
         self.start = self.bytes.len();
-        self.jobs.push(Finished { job, marks, pieces, owed, earlier: false });
+        self.jobs.push(FinishedJob {
+            job,
+            style: marks,
+            segments: pieces,
+            needs_shown_event: owed,
+            from_earlier_attempt: false,
+        });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -207,8 +214,8 @@ impl Batch {
     /// Waits for the disk, for what lies in files of the jobs' own.
     fn sync_files(&self) -> io::Result<()> {
         let mut named = false;
-        for piece in self.jobs.iter().flat_map(|finished| &finished.pieces) {
-            if let Place::Own(Own { file: Some(file), path, .. }) = &piece.place {
+        for piece in self.jobs.iter().flat_map(|finished| &finished.segments) {
+            if let Location::Own(JobFile { file: Some(file), path, .. }) = &piece.location {
                 file.sync_data()?;
                 named |= path.is_some();
             }
@@ -227,31 +234,31 @@ impl Batch {
         &self.bytes[..self.start]
     }
 
-    pub(super) fn take_jobs(&mut self) -> Vec<Finished> {
+    pub(super) fn take_jobs(&mut self) -> Vec<FinishedJob> {
         std::mem::take(&mut self.jobs)
     }
 
     /// Puts what a job wrote where it can wait: in files, of which none is open for it alone.
-    pub(super) fn keep(&mut self, finished: &mut Finished) -> io::Result<()> {
-        for piece in &mut finished.pieces {
-            match &mut piece.place {
-                Place::Batch(range) => {
+    pub(super) fn keep(&mut self, finished: &mut FinishedJob) -> io::Result<()> {
+        for piece in &mut finished.segments {
+            match &mut piece.location {
+                Location::Batch(range) => {
                     self.save()?;
                     if let Some((file, base)) = &self.saved {
                         let range = base + range.start as u64..base + range.end as u64;
-                        piece.place = Place::Shared(Arc::clone(file), range);
+                        piece.location = Location::Shared(Arc::clone(file), range);
                     }
                 }
-                Place::Own(own) if own.path.is_some() => own.file = None,
-                Place::Own(own) => {
+                Location::Own(own) if own.path.is_some() => own.file = None,
+                Location::Own(own) => {
                     self.save()?;
                     let range = std::mem::take(&mut own.range);
                     if let Some(file) = own.file.take() {
                         let (file, range) = self.take_in(&file, range)?;
-                        piece.place = Place::Shared(file, range);
+                        piece.location = Location::Shared(file, range);
                     }
                 }
-                Place::Shared(..) => (),
+                Location::Shared(..) => (),
             }
         }
         Ok(())
@@ -282,7 +289,7 @@ impl Batch {
     }
 
     /// The loop's file.
-    pub(super) fn store(&mut self) -> &mut Store {
+    pub(super) fn store(&mut self) -> &mut AppendFile {
         &mut self.store
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::again::Again;
+use super::again::ResumeFilter;
 use super::kept::{self, Kept};
-use super::output::{Finished, Store};
-use crate::plan::{BY_JOBLOG, Mode, Plan, RecordPlan};
-use crate::report::{count, explain, reason, say};
+use super::output::{AppendFile, FinishedJob};
+use crate::plan::{BY_JOBLOG, RecordConfig, ResumeMode, RunConfig};
+use crate::report::{count, format_error, message, os_error_text};
 use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
@@ -24,7 +24,7 @@ pub(super) const FAILED: &str = "it failed";
 
 /// Where rows go.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct RunRecorder {
     record: Option<JournalWriter>,
     joblog: Option<Joblog>,
     sync: bool,
@@ -33,9 +33,9 @@ pub(super) struct Book {
     /// choice.
     folder: PathBuf,
     /// Whether output of an earlier attempt is still to be shown or made again.
-    owes: bool,
+    output_owed: bool,
     /// All folders outside of the run's own in which output of this run lies or lay.
-    elsewhere: Vec<PathBuf>,
+    output_dirs: Vec<PathBuf>,
 }
 
 /// How many attempts that are missing are named.
@@ -43,9 +43,9 @@ const MISSING_NAMED_MAX: usize = 3;
 
 /// What earlier attempts left.
 #[derive(Debug, Default)]
-pub(super) struct Left {
-    pub(super) again: Arc<Again>,
-    pub(super) unshown: Vec<Finished>,
+pub(super) struct ResumeState {
+    pub(super) filter: Arc<ResumeFilter>,
+    pub(super) unshown: Vec<FinishedJob>,
     /// The jobs of `unshown`.
     waiting: JobSet,
     /// Jobs whose output was kept and cannot be read.
@@ -56,9 +56,9 @@ pub(super) struct Left {
     elsewhere: Vec<PathBuf>,
 }
 
-impl Left {
+impl ResumeState {
     /// Reads the record of the run that is taken up, or a joblog.
-    pub(super) fn read(plan: &Plan) -> Result<Self> {
+    pub(super) fn read(plan: &RunConfig) -> Result<Self> {
         let Some(mode) = plan.record.mode else { return Ok(Self::default()) };
         match (&plan.record.run, &plan.record.joblog) {
             (Some(folder), joblog) => {
@@ -70,7 +70,7 @@ impl Left {
                     );
                 }
                 for attempt in missing(folder)? {
-                    say(&format!(
+                    message(&format!(
                         "attempt {attempt} of the record in `{}` is missing: what only it ran, runs again",
                         folder.display()
                     ));
@@ -84,19 +84,19 @@ impl Left {
                     let failed: Vec<u64> =
                         waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
                     (progress.done, progress.failed) = (logged.done, logged.failed);
-                    if mode != Mode::Failed {
+                    if mode != ResumeMode::Failed {
                         lost.jobs().for_each(|job| progress.lose(job));
                     }
                     waiting.jobs().for_each(|job| _ = progress.done.insert(job));
                     failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
                 }
                 let elsewhere = kept::elsewhere(folder, &progress);
-                let again = Arc::new(Again::new(mode, progress));
+                let again = Arc::new(ResumeFilter::new(mode, progress));
                 let owes = lost.jobs().any(|job| again.skips(job));
-                Ok(Self { again, unshown, waiting, lost, owes, elsewhere })
+                Ok(Self { filter: again, unshown, waiting, lost, owes, elsewhere })
             }
             (None, Some(path)) => {
-                Ok(Self { again: Arc::new(Again::new(mode, read_joblog(path)?)), ..Self::default() })
+                Ok(Self { filter: Arc::new(ResumeFilter::new(mode, read_joblog(path)?)), ..Self::default() })
             }
             (None, None) => Ok(Self::default()),
         }
@@ -112,34 +112,34 @@ fn missing(folder: &Path) -> Result<Vec<u32>> {
     Ok((1..=last).filter(|attempt| !found.contains(attempt)).take(MISSING_NAMED_MAX).collect())
 }
 
-impl Book {
+impl RunRecorder {
     /// Opens the record of this run, and reads what earlier attempts left.
-    pub(super) fn open(plan: &Plan, jobs: Option<u64>) -> Result<(Self, Left)> {
+    pub(super) fn open(plan: &RunConfig, jobs: Option<u64>) -> Result<(Self, ResumeState)> {
         let mut book = Self::default();
         (book.sync, book.quiet) = (plan.record.sync, plan.quiet);
         if let Some(folder) = &plan.record.run {
             // Locked first, so that nobody writes to what is read.
             book.record = Some(JournalWriter::resume(folder, plan.record.sync)?);
         }
-        let left = Left::read(plan)?;
+        let left = ResumeState::read(plan)?;
         if plan.record.keep && book.record.is_none() {
             match store::state_root().and_then(|root| create(&root, plan, jobs)) {
                 Ok(record) => book.record = Some(record),
                 Err(error) if plan.record.sync => return Err(error),
                 Err(error) if !plan.quiet => {
-                    say(&format!(
+                    message(&format!(
                         "this run leaves no record: {} (--no-record says nothing)",
-                        explain(&error)
+                        format_error(&error)
                     ));
                 }
                 Err(_) => (),
             }
         }
         book.folder = book.make_folder(plan)?;
-        book.elsewhere.clone_from(&left.elsewhere);
-        book.owes = left.owes;
+        book.output_dirs.clone_from(&left.elsewhere);
+        book.output_owed = left.owes;
         if plan.tmpdir.is_some() && book.record.is_some() {
-            book.elsewhere.push(book.folder.clone());
+            book.output_dirs.push(book.folder.clone());
         }
         if let Some(path) = &plan.record.joblog {
             // A kill between a row of the record and its row here left the latter out.
@@ -150,7 +150,7 @@ impl Book {
             let opened = Joblog::open(path, plan.record.mode.is_some() || plan.record.joblog_append);
             let joblog = opened.with_context(|| format!("cannot write the joblog `{}`", path.display()))?;
             if joblog.was_cut() {
-                say(&format!("the last row of the joblog `{}` was torn, and is dropped", path.display()));
+                message(&format!("the last row of the joblog `{}` was torn, and is dropped", path.display()));
             }
             joblog
                 .append(&missing)
@@ -162,7 +162,7 @@ impl Book {
 
     /// The folder for output that waits. In one of the user's choice a run with a record has a
     /// folder of its own, which the record names.
-    fn make_folder(&self, plan: &Plan) -> Result<PathBuf> {
+    fn make_folder(&self, plan: &RunConfig) -> Result<PathBuf> {
         let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
             (Some(tmpdir), Some(record)) => (tmpdir, record),
             (Some(tmpdir), None) => return Ok(tmpdir.clone()),
@@ -193,7 +193,7 @@ impl Book {
     }
 
     /// What stands behind `--resume` when the run is taken up again.
-    pub(super) fn resume(&self, plan: &Plan) -> Option<String> {
+    pub(super) fn resume(&self, plan: &RunConfig) -> Option<String> {
         match &plan.record.joblog {
             _ if plan.pipe.as_ref().is_some_and(|pipe| pipe.flags.round_robin) => None,
             Some(joblog) if plan.record.by_joblog => Some(format!("--joblog {} COMMAND…", joblog.display())),
@@ -214,8 +214,8 @@ impl Book {
     }
 
     /// A loop's file for small outputs.
-    pub(super) fn store(&self, place: usize) -> Store {
-        Store::new(&self.folder, self.name("out", place))
+    pub(super) fn store(&self, place: usize) -> AppendFile {
+        AppendFile::new(&self.folder, self.name("out", place))
     }
 
     pub(super) fn syncs(&self) -> bool {
@@ -226,14 +226,14 @@ impl Book {
     pub(super) fn append(&self, rows: &[u8]) -> Result<(), String> {
         let Some(record) = self.record.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         record.append(rows).map_err(|error| {
-            format!("cannot write the record in `{}`: {}", record.folder().display(), reason(&error))
+            format!("cannot write the record in `{}`: {}", record.folder().display(), os_error_text(&error))
         })
     }
 
     /// Writes rows of the joblog.
     pub(super) fn append_joblog(&self, rows: &[u8]) -> Result<(), String> {
         let Some(joblog) = self.joblog.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
-        joblog.append(rows).map_err(|error| format!("cannot write the joblog: {}", reason(&error)))
+        joblog.append(rows).map_err(|error| format!("cannot write the joblog: {}", os_error_text(&error)))
     }
 
     /// Notes what was shown.
@@ -265,16 +265,16 @@ impl Book {
                 return;
             }
             if !record.exists() {
-                say(&format!(
+                message(&format!(
                     "the record of this run is gone: `{}` was removed while it ran",
                     record.folder().display()
                 ));
                 return;
             }
         }
-        if let Some(record) = self.record.as_ref().filter(|_| shown && !self.owes) {
+        if let Some(record) = self.record.as_ref().filter(|_| shown && !self.output_owed) {
             remove_outputs(record.folder());
-            for folder in &self.elsewhere {
+            for folder in &self.output_dirs {
                 remove_outputs(folder);
                 // Only if it is empty, as it should be.
                 let _ = std::fs::remove_dir(folder);
@@ -290,13 +290,13 @@ impl Book {
                 pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
             if !unfinished.is_empty() && !self.quiet {
                 // One that was over is not missed.
-                say(&removed(&unfinished));
+                message(&removed(&unfinished));
             }
         }
     }
 }
 
-impl Drop for Book {
+impl Drop for RunRecorder {
     /// An attempt that was refused leaves no folder either.
     fn drop(&mut self) {
         if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
@@ -321,12 +321,12 @@ fn removed(runs: &[String]) -> String {
 }
 
 /// Begins a new record. `jobs`: how many there will be, if that is known.
-fn create(root: &Path, plan: &Plan, jobs: Option<u64>) -> Result<JournalWriter> {
+fn create(root: &Path, plan: &RunConfig, jobs: Option<u64>) -> Result<JournalWriter> {
     if store::secure_runs(root)? {
         let runs = store::runs(root);
-        say(&format!("other users could change `{}`: its mode is 0700 now", runs.display()));
+        message(&format!("other users could change `{}`: its mode is 0700 now", runs.display()));
     }
-    let RecordPlan { files, stdin, behind, .. } = &plan.record;
+    let RecordConfig { files, stdin, trailing: behind, .. } = &plan.record;
     let (input, arguments) = match (files.is_empty() && behind.is_empty(), stdin) {
         _ if plan.record.redact => {
             (InputSource::Lost { why: "arguments were to be kept out of its record".to_owned() }, &[][..])
@@ -371,7 +371,7 @@ fn read_joblog(path: &Path) -> Result<RunState> {
 }
 
 /// Rows of the record that the joblog lacks.
-fn missing_rows(folder: &Path, path: &Path, left: &Left, plan: &Plan) -> Result<Vec<u8>> {
+fn missing_rows(folder: &Path, path: &Path, left: &ResumeState, plan: &RunConfig) -> Result<Vec<u8>> {
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
     let mut rows = Vec::new();
     for number in store::attempts(folder)? {
@@ -389,7 +389,7 @@ fn missing_rows(folder: &Path, path: &Path, left: &Left, plan: &Plan) -> Result<
 }
 
 /// A job's command for the joblog; the command alone where arguments are kept out.
-pub(super) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &Plan) -> String {
+pub(super) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &RunConfig) -> String {
     if plan.record.redact || args.is_empty() {
         return plan.record.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     }
@@ -399,6 +399,6 @@ pub(super) fn command_of(args: &[OsBytes], number: u64, slot: u32, plan: &Plan) 
 
 fn name_damage(what: &str, damage: &Corruption) {
     if damage.any() {
-        say(&format!("{what} is damaged: {damage}"));
+        message(&format!("{what} is damaged: {damage}"));
     }
 }

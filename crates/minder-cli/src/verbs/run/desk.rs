@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Events, Guard, Interest, Poller, Signal, Token};
+use minder::{Events, Interest, Poller, ProcessGuard, Signal, Token};
 
-use super::gates::{Gates, Tokens};
-use super::roster::Entry;
-use super::shared::Shared;
+use super::gates::{AdmissionMonitor, JobserverClient};
+use super::roster::JobEntry;
+use super::shared::RunContext;
 use crate::exit;
-use crate::report::{Progress, Slow, View, count, say_if_heard};
+use crate::report::{Progress, ProgressSnapshot, SlowJobs, count, try_message};
 
 /// How often signals are looked at where they cannot be waited for.
 const TICK: Duration = Duration::from_millis(100);
@@ -22,61 +22,61 @@ const LATE: Duration = Duration::from_secs(7);
 
 /// Where the main thread sits.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct MainLoop {
     poller: Poller,
     /// Loops that still work.
-    loops: AtomicUsize,
+    workers: AtomicUsize,
     /// Loops whose jobs are not over.
-    busy: AtomicUsize,
+    busy_workers: AtomicUsize,
     /// Whether only what waits is left to show: that takes as long as whoever reads it takes.
-    rests: AtomicBool,
+    draining: AtomicBool,
 }
 
-impl Desk {
+impl MainLoop {
     pub(super) fn new(loops: usize) -> minder::Result<Self> {
         let (poller, count) = (Poller::new()?, || AtomicUsize::new(loops));
-        Ok(Self { poller, loops: count(), busy: count(), rests: AtomicBool::new(false) })
+        Ok(Self { poller, workers: count(), busy_workers: count(), draining: AtomicBool::new(false) })
     }
 
     /// Runs a loop and tells the main thread of its end, be it by a panic. Whoever ends last does
     /// the rest: the main thread takes signals meanwhile.
-    pub(super) fn attend<T>(&self, work: impl FnOnce() -> T, rest: impl FnOnce()) -> T {
-        struct Leave<'a>(&'a Desk);
-        impl Drop for Leave<'_> {
+    pub(super) fn run_worker<T>(&self, work: impl FnOnce() -> T, rest: impl FnOnce()) -> T {
+        struct ExitNotifier<'a>(&'a MainLoop);
+        impl Drop for ExitNotifier<'_> {
             fn drop(&mut self) {
-                self.0.loops.fetch_sub(1, Ordering::SeqCst);
+                self.0.workers.fetch_sub(1, Ordering::SeqCst);
                 // It fails only for a descriptor that is not ours.
                 let _ = self.0.poller.notify();
             }
         }
-        let _leave = Leave(self);
+        let _leave = ExitNotifier(self);
         let done = work();
-        if self.busy.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.rests.store(true, Ordering::SeqCst);
+        if self.busy_workers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.draining.store(true, Ordering::SeqCst);
             rest();
         }
         done
     }
 
     /// Expects one loop less.
-    pub(super) fn do_without(&self) {
-        self.busy.fetch_sub(1, Ordering::SeqCst);
-        self.loops.fetch_sub(1, Ordering::SeqCst);
+    pub(super) fn drop_worker(&self) {
+        self.busy_workers.fetch_sub(1, Ordering::SeqCst);
+        self.workers.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Serves until all loops have ended. Returns the signal that ended the run, if one did.
-    pub(super) fn serve(
+    pub(super) fn run(
         &self,
-        guard: &mut Guard,
-        shared: &Shared<'_>,
+        guard: &mut ProcessGuard,
+        shared: &RunContext<'_>,
         progress: &Progress,
         begun: Instant,
     ) -> Option<Signal> {
-        let mut watch = Watch::new(shared);
-        guard.tell_orphaned(Arc::clone(shared.told_to_end()));
+        let mut watch = SlowJobMonitor::new(shared);
+        guard.set_orphaned_flag(Arc::clone(shared.shutdown_flag()));
         let heard = self.poller.add(&guard.signals(), Token(0), Interest::READABLE).is_ok();
-        let (mut events, mut wishes) = (Events::new(), Wishes::default());
-        while self.loops.load(Ordering::SeqCst) > 0 {
+        let (mut events, mut wishes) = (Events::new(), ShutdownState::default());
+        while self.workers.load(Ordering::SeqCst) > 0 {
             let tick = (!heard).then_some(TICK);
             let wait = [tick, progress.due(begun.elapsed())].into_iter().flatten().min();
             let next = wait.and_then(|wait| Instant::now().checked_add(wait));
@@ -86,21 +86,21 @@ impl Desk {
                 break;
             }
             while let Some(signal) = guard.next_signal() {
-                take(signal, guard, shared, &mut wishes);
+                handle_signal(signal, guard, shared, &mut wishes);
             }
             if self.give_up_at(&wishes).is_some_and(|at| Instant::now() >= at) {
-                give_up(shared, &wishes);
+                force_exit(shared, &wishes);
             }
             let elapsed = begun.elapsed();
             progress.draw(elapsed, || view(shared, elapsed));
-            watch.look(shared);
+            watch.check(shared);
         }
         wishes.first
     }
 
     /// When no longer to wait. Whoever wished once only is to see all that ended.
-    fn give_up_at(&self, wishes: &Wishes) -> Option<Instant> {
-        wishes.give_up_at.filter(|_| wishes.killed || !self.rests.load(Ordering::SeqCst))
+    fn give_up_at(&self, wishes: &ShutdownState) -> Option<Instant> {
+        wishes.give_up_at.filter(|_| wishes.killed || !self.draining.load(Ordering::SeqCst))
     }
 }
 
@@ -108,64 +108,64 @@ impl Desk {
 const NAMED_MAX: usize = 8;
 
 /// What the run looks like.
-fn view(shared: &Shared<'_>, elapsed: Duration) -> View {
-    let counts = shared.crew.counts();
-    let named = |(job, entry): (u64, Entry)| (shared.name_of(job, &entry), entry.begun.elapsed());
-    let jobs = if shared.plan.wish.jobs { NAMED_MAX } else { 1 };
-    View {
+fn view(shared: &RunContext<'_>, elapsed: Duration) -> ProgressSnapshot {
+    let counts = shared.pool.counts();
+    let named = |(job, entry): (u64, JobEntry)| (shared.job_name(job, &entry), entry.begun.elapsed());
+    let jobs = if shared.config.progress.jobs { NAMED_MAX } else { 1 };
+    ProgressSnapshot {
         counts,
-        total: shared.input.total(),
-        input_over: shared.input.has_ended(),
+        total: shared.queue.total(),
+        input_over: shared.queue.has_ended(),
         elapsed,
-        running: shared.roster.oldest(jobs).into_iter().map(named).collect(),
+        running: shared.job_table.oldest(jobs).into_iter().map(named).collect(),
         running_count: counts.running,
-        median: shared.roster.median(),
-        held: shared.admission.gates.as_ref().and_then(Gates::why),
+        median: shared.job_table.median(),
+        held: shared.admission.monitor.as_ref().and_then(AdmissionMonitor::why),
         suspended: false,
     }
 }
 
 /// Looks for jobs that run far longer than others, where somebody may want to know.
-struct Watch {
-    slow: Slow,
+struct SlowJobMonitor {
+    slow: SlowJobs,
     at: Option<Instant>,
 }
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_secs(5);
 
-impl Watch {
-    fn new(shared: &Shared<'_>) -> Self {
-        let wanted = shared.roster.is_wanted() && !shared.plan.quiet;
-        let told = std::io::stderr().is_terminal() || shared.plan.wish.jobs;
-        Self { slow: Slow::default(), at: (wanted && told).then(|| Instant::now() + LOOK) }
+impl SlowJobMonitor {
+    fn new(shared: &RunContext<'_>) -> Self {
+        let wanted = shared.job_table.is_wanted() && !shared.config.quiet;
+        let told = std::io::stderr().is_terminal() || shared.config.progress.jobs;
+        Self { slow: SlowJobs::default(), at: (wanted && told).then(|| Instant::now() + LOOK) }
     }
 
     fn due(&self) -> Option<Instant> {
         self.at
     }
 
-    fn look(&mut self, shared: &Shared<'_>) {
+    fn check(&mut self, shared: &RunContext<'_>) {
         let now = Instant::now();
         if self.at.is_none_or(|at| at > now) {
             return;
         }
         self.at = (!self.slow.is_over()).then(|| now + LOOK);
-        let jobs = shared.roster.oldest(NAMED_MAX);
+        let jobs = shared.job_table.oldest(NAMED_MAX);
         let ages = jobs.iter().map(|(job, entry)| (*job, entry.begun.elapsed()));
         let name = |job: u64| {
             let its = jobs.iter().find(|(number, _)| *number == job);
-            its.map(|(job, entry)| shared.name_of(*job, entry)).unwrap_or_default()
+            its.map(|(job, entry)| shared.job_name(*job, entry)).unwrap_or_default()
         };
-        for line in self.slow.look(ages, shared.roster.median(), name) {
-            shared.stage.screen.aside(|| say_if_heard(&line));
+        for line in self.slow.check(ages, shared.job_table.median(), name) {
+            shared.sequencer.stdio.suspend_progress(|| try_message(&line));
         }
     }
 }
 
 /// What was wished so far.
 #[derive(Debug, Default)]
-struct Wishes {
+struct ShutdownState {
     first: Option<Signal>,
     killed: bool,
     /// When the loops are no longer waited for: one may hang in a write to somebody who does not
@@ -175,32 +175,32 @@ struct Wishes {
 
 /// The first wish to end asks the jobs, the second kills them, the third no longer waits for those
 /// that cannot be killed.
-fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes) {
+fn handle_signal(signal: Signal, guard: &ProcessGuard, shared: &RunContext<'_>, wishes: &mut ShutdownState) {
     match signal {
         Signal::Interrupt | Signal::Terminate | Signal::Hangup if wishes.first.is_none() => {
             wishes.first = Some(signal);
-            shared.told_to_end().store(true, Ordering::SeqCst);
-            wishes.give_up_at = Instant::now().checked_add(shared.plan.grace.saturating_add(LATE));
-            let running = shared.crew.counts().running;
-            shared.crew.cancel();
-            if !shared.plan.quiet {
+            shared.shutdown_flag().store(true, Ordering::SeqCst);
+            wishes.give_up_at = Instant::now().checked_add(shared.config.grace.saturating_add(LATE));
+            let running = shared.pool.counts().running;
+            shared.pool.cancel();
+            if !shared.config.quiet {
                 let jobs = count(running, "running job");
-                let line = match minder::os::can_ask() {
+                let line = match minder::os::supports_graceful_termination() {
                     true => format!("{}: asked {jobs} to end; once more kills", name(signal)),
                     false => format!("{}: ended {jobs}", name(signal)),
                 };
-                shared.stage.screen.aside_at_once(|| say_if_heard(&line));
+                shared.sequencer.stdio.try_suspend_progress(|| try_message(&line));
             }
         }
         Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit if !wishes.killed => {
             wishes.first.get_or_insert(signal);
             wishes.killed = true;
-            shared.told_to_end().store(true, Ordering::SeqCst);
+            shared.shutdown_flag().store(true, Ordering::SeqCst);
             wishes.give_up_at = Some(Instant::now() + LATE);
-            shared.crew.kill();
+            shared.pool.kill();
         }
-        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => give_up(shared, wishes),
-        Signal::Stop => stop(guard, shared),
+        Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => force_exit(shared, wishes),
+        Signal::Stop => suspend_run(guard, shared),
         _ => (),
     }
 }
@@ -210,20 +210,20 @@ fn take(signal: Signal, guard: &Guard, shared: &Shared<'_>, wishes: &mut Wishes)
 const STOPPING: Duration = Duration::from_secs(1);
 
 /// Ctrl-Z: the jobs stand still, then we do, and when we are let go on so are they.
-fn stop(guard: &Guard, shared: &Shared<'_>) {
-    shared.crew.suspend();
+fn suspend_run(guard: &ProcessGuard, shared: &RunContext<'_>) {
+    shared.pool.suspend();
     let since = Instant::now();
-    shared.crew.suspended(since + STOPPING);
+    shared.pool.wait_suspended(since + STOPPING);
     // A shell's prompt does not stand within the picture.
-    shared.stage.screen.aside_at_once(|| guard.stop_self());
-    shared.roster.stood_still(since.elapsed());
-    shared.crew.go_on();
+    shared.sequencer.stdio.try_suspend_progress(|| guard.suspend_self());
+    shared.job_table.add_suspended_time(since.elapsed());
+    shared.pool.resume();
 }
 
 /// Ends without order: the guardians sweep whatever is left, and name what they cannot end.
-fn give_up(shared: &Shared<'_>, wishes: &Wishes) -> ! {
+fn force_exit(shared: &RunContext<'_>, wishes: &ShutdownState) -> ! {
     // Nothing is dropped here, and the build wants its tokens back.
-    shared.admission.tokens.iter().for_each(Tokens::give_back);
+    shared.admission.jobserver.iter().for_each(JobserverClient::give_back);
     std::process::exit(i32::from(match wishes.first {
         Some(Signal::Terminate) => exit::TERMINATED,
         _ => exit::INTERRUPTED,

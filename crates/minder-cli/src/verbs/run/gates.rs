@@ -6,16 +6,16 @@
 //! 1. [`jobserver::find`] before anything else is opened and before the guard is entered: the build
 //!    that we are a part of may have left us descriptors, and their numbers must not be taken by
 //!    others. [`jobserver::job_environment`] says what the jobs' environment must not promise.
-//! 2. [`Gate::new`] with the [`Conditions`] of the plan: what this machine cannot tell, or can
-//!    never fulfil, is an error here, before any job.
-//! 3. [`Gates::start`] with a [`Control`] over the crew, when threads may run. Its thread looks
-//!    once a second, and sooner when a start waits for an answer that is asked for each start.
-//!    [`Tokens::start`] likewise, with what was found.
-//! 4. Right before each start, [`Admission::admit`]. `None`: put the job back, and wait to be
-//!    woken. A [`Permit`] is kept as long as the job runs, and dropped at its end.
-//! 5. Dropped, both stop; tokens go back with their permits. [`Tokens::give_back`] is for an end
-//!    that drops nothing (`process::exit`). Only SIGKILL of the runner loses tokens: nobody else
-//!    knows of them.
+//! 2. [`AdmissionPolicy::new`] with the [`Conditions`] of the plan: what this machine cannot tell,
+//!    or can never fulfil, is an error here, before any job.
+//! 3. [`AdmissionMonitor::start`] with a [`JobControl`] over the crew, when threads may run. Its
+//!    thread looks once a second, and sooner when a start waits for an answer that is asked for
+//!    each start. [`JobserverClient::start`] likewise, with what was found.
+//! 4. Right before each start, [`AdmissionController::admit`]. `None`: put the job back, and wait
+//!    to be woken. A [`JobPermit`] is kept as long as the job runs, and dropped at its end.
+//! 5. Dropped, both stop; tokens go back with their permits. [`JobserverClient::give_back`] is for
+//!    an end that drops nothing (`process::exit`). Only SIGKILL of the runner loses tokens: nobody
+//!    else knows of them.
 //!
 //! What holds a start back, and what does not:
 //!
@@ -48,13 +48,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-pub(crate) use self::jobserver::{Permit, Tokens};
-pub(crate) use self::readings::{Machine, Readings};
-pub(crate) use self::watch::{Admission, Control, Gates};
+pub(crate) use self::jobserver::{JobPermit, JobserverClient};
+pub(crate) use self::readings::{HostMetrics, Metrics};
+pub(crate) use self::watch::{AdmissionController, AdmissionMonitor, JobControl};
 
-use self::readings::Answer;
+use self::readings::LimitDecision;
 use crate::conditions::{Conditions, Limit};
-use crate::report::reason;
+use crate::report::os_error_text;
 
 /// How often is looked.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
@@ -78,7 +78,7 @@ pub(crate) struct Jobs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Jobs may start.
-    Start(Room),
+    Start(Quota),
     /// Nothing starts until then.
     Wait(Instant),
     /// Nothing starts, and the youngest job is killed and put back.
@@ -91,14 +91,14 @@ pub(crate) enum Decision {
 
 /// How many jobs may start until the next look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct Quota {
     /// The most that run at once.
     pub(crate) most: usize,
     /// The most that start.
     pub(crate) starts: usize,
 }
 
-impl Room {
+impl Quota {
     const ALL: Self = Self { most: usize::MAX, starts: usize::MAX };
 
     fn up_to(self, most: usize) -> Self {
@@ -108,11 +108,11 @@ impl Room {
 
 /// Decides by readings. It has no thread, no clock and no children.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct AdmissionPolicy {
     conditions: Conditions,
-    readings: Box<dyn Readings>,
-    swaps: Span<minder_os::host_stats::SwapCounters, bool>,
-    disks: Span<HashMap<String, Duration>, f64>,
+    readings: Box<dyn Metrics>,
+    swaps: RateSample<minder_os::host_stats::SwapCounters, bool>,
+    disks: RateSample<HashMap<String, Duration>, f64>,
     /// Since when nothing of ours runs, because of something that is not ours.
     idle_since: Option<Instant>,
     why: Option<String>,
@@ -123,18 +123,18 @@ pub(crate) struct Gate {
 
 /// Counters of the last look that counted, and what they said against those before them.
 #[derive(Debug)]
-struct Span<T, V> {
+struct RateSample<T, V> {
     from: Option<(Instant, T)>,
     verdict: Option<V>,
 }
 
-impl<T, V> Default for Span<T, V> {
+impl<T, V> Default for RateSample<T, V> {
     fn default() -> Self {
         Self { from: None, verdict: None }
     }
 }
 
-impl<T, V> Span<T, V> {
+impl<T, V> RateSample<T, V> {
     /// Takes new counters, and judges by those before them if they are old enough.
     fn take(&mut self, now: Instant, counters: T, judge: impl FnOnce(&T, &T, Duration) -> V) {
         match &self.from {
@@ -149,8 +149,8 @@ impl<T, V> Span<T, V> {
 }
 
 /// What one condition says to a start.
-enum Say {
-    Open(Room),
+enum Constraint {
+    Open(Quota),
     /// Closed, for this reason; `ours` if it is waited for without end.
     Closed {
         why: String,
@@ -159,14 +159,14 @@ enum Say {
     Kill,
 }
 
-impl Gate {
+impl AdmissionPolicy {
     /// Makes it, and reads once all that will be needed.
     ///
     /// # Errors
     /// This system does not tell what a condition is about, or this machine has less memory than is
     /// asked for.
-    pub(crate) fn new(conditions: Conditions, readings: Box<dyn Readings>) -> Result<Self> {
-        let (swaps, disks) = (Span::default(), Span::default());
+    pub(crate) fn new(conditions: Conditions, readings: Box<dyn Metrics>) -> Result<Self> {
+        let (swaps, disks) = (RateSample::default(), RateSample::default());
         let (told, fresh) = (Vec::new(), Vec::new());
         let mut gate = Self { conditions, readings, swaps, disks, idle_since: None, why: None, told, fresh };
         gate.check()?;
@@ -218,17 +218,17 @@ impl Gate {
     }
 
     /// Looks, and decides.
-    pub(crate) fn look(&mut self, now: Instant, jobs: Jobs) -> Decision {
+    pub(crate) fn evaluate(&mut self, now: Instant, jobs: Jobs) -> Decision {
         self.why = None;
         if let Some(decision) = self.look_at_suspension(now, jobs) {
             return decision;
         }
-        let (mut room, mut closed, mut endless) = (Room::ALL, None, false);
+        let (mut room, mut closed, mut endless) = (Quota::ALL, None, false);
         for say in self.conditions_but_command(now, jobs) {
             match say {
-                Say::Open(narrower) => room = room.up_to(narrower.most),
-                Say::Kill => return self.kill("too little memory is free"),
-                Say::Closed { why, ours } => {
+                Constraint::Open(narrower) => room = room.up_to(narrower.most),
+                Constraint::Kill => return self.kill("too little memory is free"),
+                Constraint::Closed { why, ours } => {
                     endless |= ours;
                     closed.get_or_insert(why);
                 }
@@ -242,13 +242,13 @@ impl Gate {
             if now.saturating_duration_since(*self.idle_since.get_or_insert(now)) < PATIENCE {
                 return self.wait(now, why);
             }
-            room = Room { most: 1, starts: 1 };
+            room = Quota { most: 1, starts: 1 };
         }
         match self.command(room, jobs) {
-            Say::Kill if jobs.running > 0 => self.kill("--limit says so"),
-            Say::Kill => self.wait(now, "--limit says so".to_owned()),
-            Say::Closed { why, .. } => self.wait(now, why),
-            Say::Open(room) => {
+            Constraint::Kill if jobs.running > 0 => self.kill("--limit says so"),
+            Constraint::Kill => self.wait(now, "--limit says so".to_owned()),
+            Constraint::Closed { why, .. } => self.wait(now, why),
+            Constraint::Open(room) => {
                 if room.starts > 0 {
                     self.idle_since = None;
                 }
@@ -288,13 +288,13 @@ impl Gate {
     }
 
     /// `--memsuspend` to a start: one job may always run, others only when none would be suspended.
-    fn one_alone(&mut self, size: u64) -> Option<Say> {
+    fn one_alone(&mut self, size: u64) -> Option<Constraint> {
         let short = self.free_memory("--memsuspend")? < size.saturating_mul(2);
-        short.then_some(Say::Open(Room::ALL.up_to(1)))
+        short.then_some(Constraint::Open(Quota::ALL.up_to(1)))
     }
 
     /// What all say but a command of `--limit`, which is only asked when they allow a start.
-    fn conditions_but_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Say> {
+    fn conditions_but_command(&mut self, now: Instant, jobs: Jobs) -> Vec<Constraint> {
         let Conditions { load, memfree, memsuspend, noswap, limit } = self.conditions.clone();
         let mut says = Vec::new();
         if let Some(size) = memfree {
@@ -319,31 +319,34 @@ impl Gate {
     }
 
     /// Each job that starts may take as much as is asked for: so many more may start as have room.
-    fn memory(&mut self, flag: &str, size: u64, jobs: Jobs) -> Option<Say> {
+    fn memory(&mut self, flag: &str, size: u64, jobs: Jobs) -> Option<Constraint> {
         let free = self.free_memory(flag)?;
         if free < size / 2 && jobs.running > 1 {
-            return Some(Say::Kill);
+            return Some(Constraint::Kill);
         }
         if free < size {
-            return Some(Say::Closed { why: format!("{} of memory free", bytes(free)), ours: true });
+            return Some(Constraint::Closed { why: format!("{} of memory free", bytes(free)), ours: true });
         }
         let more = usize::try_from(free / size.max(1)).unwrap_or(usize::MAX);
-        Some(Say::Open(Room::ALL.up_to(jobs.running.saturating_add(more))))
+        Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
 
     /// A job that has just started does not show yet: so many more may start as are missing.
-    fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Say> {
+    fn load(&mut self, flag: &str, most: f64, jobs: Jobs) -> Option<Constraint> {
         let load = self.readings.load();
         let load = self.read(flag, load)?;
         if load >= most {
-            return Some(Say::Closed { why: format!("load {load:.0} of {}", plain(most)), ours: false });
+            return Some(Constraint::Closed {
+                why: format!("load {load:.0} of {}", plain(most)),
+                ours: false,
+            });
         }
         // A cast of a float stays within the bounds of the integer.
         let more = ((most - load).ceil() as usize).max(1);
-        Some(Say::Open(Room::ALL.up_to(jobs.running.saturating_add(more))))
+        Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(more))))
     }
 
-    fn swapping(&mut self, now: Instant) -> Option<Say> {
+    fn swapping(&mut self, now: Instant) -> Option<Constraint> {
         let swaps = self.readings.swaps();
         let swaps = self.read("--noswap", swaps)?;
         self.swaps.take(now, swaps, |before, after, _| {
@@ -354,10 +357,10 @@ impl Gate {
             Some(true) => "the machine swaps",
             None => "a look at swapping",
         };
-        Some(Say::Closed { why: why.to_owned(), ours: false })
+        Some(Constraint::Closed { why: why.to_owned(), ours: false })
     }
 
-    fn disks(&mut self, now: Instant, most: f64, jobs: Jobs) -> Option<Say> {
+    fn disks(&mut self, now: Instant, most: f64, jobs: Jobs) -> Option<Constraint> {
         let disks = self.readings.disks();
         let disks = self.read("--limit io", disks)?;
         self.disks.take(now, disks, |before, after, span| {
@@ -367,26 +370,26 @@ impl Gate {
         });
         let why = match self.disks.verdict {
             Some(busy) if busy < most => {
-                return Some(Say::Open(Room::ALL.up_to(jobs.running.saturating_add(1))));
+                return Some(Constraint::Open(Quota::ALL.up_to(jobs.running.saturating_add(1))));
             }
             Some(busy) => format!("a disk is busy for {busy:.0} % of the time"),
             None => "a look at the disks".to_owned(),
         };
-        Some(Say::Closed { why, ours: false })
+        Some(Constraint::Closed { why, ours: false })
     }
 
     /// Asked only when a start waits, and for that start alone.
-    fn command(&mut self, room: Room, jobs: Jobs) -> Say {
-        let Some(Limit::Command(command)) = &self.conditions.limit else { return Say::Open(room) };
+    fn command(&mut self, room: Quota, jobs: Jobs) -> Constraint {
+        let Some(Limit::Command(command)) = &self.conditions.limit else { return Constraint::Open(room) };
         if !jobs.wanted || jobs.running >= room.most {
-            return Say::Open(Room { starts: 0, ..room });
+            return Constraint::Open(Quota { starts: 0, ..room });
         }
         let (answer, complaint) = self.readings.ask(command);
         complaint.into_iter().for_each(|line| self.tell(line));
         match answer {
-            Answer::Start => Say::Open(Room { starts: 1, ..room }),
-            Answer::Wait => Say::Closed { why: "--limit says so".to_owned(), ours: true },
-            Answer::Kill => Say::Kill,
+            LimitDecision::Start => Constraint::Open(Quota { starts: 1, ..room }),
+            LimitDecision::Wait => Constraint::Closed { why: "--limit says so".to_owned(), ours: true },
+            LimitDecision::Kill => Constraint::Kill,
         }
     }
 
@@ -397,7 +400,7 @@ impl Gate {
 
     /// A reading; one that fails while the run goes on is told once, and holds back nothing.
     fn read<T>(&mut self, flag: &str, reading: io::Result<T>) -> Option<T> {
-        reading.map_err(|error| self.tell(format!("{flag} is not looked at: {}", reason(&error)))).ok()
+        reading.map_err(|error| self.tell(format!("{flag} is not looked at: {}", os_error_text(&error)))).ok()
     }
 
     fn tell(&mut self, line: String) {
@@ -415,7 +418,7 @@ fn known<T>(flag: &str, reading: io::Result<T>) -> Result<T> {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
             bail!("`{flag}` is not known on this system")
         }
-        Err(error) => bail!("`{flag}` cannot be looked at here: {}", reason(&error)),
+        Err(error) => bail!("`{flag}` cannot be looked at here: {}", os_error_text(&error)),
     }
 }
 

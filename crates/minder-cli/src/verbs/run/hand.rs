@@ -10,26 +10,26 @@ pub(super) mod held;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use minder::exec::{Launch, Outputs, Start, Supply, Verdict, Worker};
-use minder::{Error, ErrorKind, Event, Kill, Outcome, Token};
+use minder::jobs::{Attempt, ChildControl, JobHandler, JobResult, NextJob, SpawnRequest};
+use minder::{Error, ErrorKind, Event, Outcome, Termination, Token};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
-use self::hear::{forward, show_head};
-use self::launch::job;
-use super::batch::Batch;
-use super::gates::Permit;
+use self::hear::{forward, show_header};
+use self::launch::job_values;
+use super::batch::OutputBatch;
+use super::gates::JobPermit;
 use super::input::Task;
-use super::job::Running;
+use super::job::RunningJob;
 use super::lines::line_max;
-use super::output::Own;
-use super::results::{Refusal, Results};
-use super::shared::Shared;
-use super::spread::Meal;
-use super::tags::{Marker, Marks};
-use crate::input::Arguments;
-use crate::plan::{Timeout, View};
+use super::output::JobFile;
+use super::results::{JobResults, Refusal};
+use super::shared::RunContext;
+use super::spread::StdinFeeder;
+use super::tags::{LineDecorator, LineStyle};
+use crate::input::JobArgs;
+use crate::plan::{OutputView, Timeout};
 use crate::report::table::escape;
-use crate::report::{Cause, Tally, count, say};
+use crate::report::{EndCause, RunStats, count, message};
 use crate::spawn_command::spawn_command;
 use minder_template as template;
 
@@ -37,164 +37,171 @@ use minder_template as template;
 const TERMINAL_GRACE: Duration = Duration::from_secs(1);
 
 /// One loop's worker.
-pub(super) struct Hand<'a> {
-    shared: &'a Shared<'a>,
-    batch: Batch,
+pub(super) struct RunWorker<'a> {
+    context: &'a RunContext<'a>,
+    batch: OutputBatch,
     /// Rows of the jobs in the batch.
     rows: Vec<u8>,
     joblog: Vec<u8>,
-    tally: Tally,
+    stats: RunStats,
     /// Ends whose rows wait.
-    held: held::Queue,
+    held: held::HeldQueue,
     /// By slot.
-    running: Vec<Option<Running>>,
+    running: Vec<Option<RunningJob>>,
     /// The slots of the jobs that run here, by number. With these lists a wait costs what waits,
     /// not what runs.
-    here: HashMap<u64, usize>,
+    slot_of_job: HashMap<u64, usize>,
     /// Slots of jobs with lines that wait for the screen, that are to be fed again, and that have
     /// no time-out yet. What ended meanwhile is passed over.
-    lined_up: BTreeSet<usize>,
-    hungry: BTreeSet<usize>,
-    untimed: BTreeSet<usize>,
+    blocked_lines: BTreeSet<usize>,
+    starved_stdin: BTreeSet<usize>,
+    without_timeout: BTreeSet<usize>,
     slots: usize,
     line_max: usize,
     /// How many files were made for jobs to write to.
-    spools: u64,
+    spool_count: u64,
     /// How many jobs there had been when the other loop was last told that its job is the only one.
-    rung: u64,
-    place: usize,
+    woken_for: u64,
+    index: usize,
     /// What allows the job that is being started.
-    permit: Option<Permit>,
+    permit: Option<JobPermit>,
     /// The median that time-outs were set by.
     median: Option<Duration>,
 }
 
-impl<'a> Hand<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, batch: Batch, place: usize, loops: usize) -> Self {
+impl<'a> RunWorker<'a> {
+    pub(super) fn new(context: &'a RunContext<'a>, batch: OutputBatch, index: usize, loops: usize) -> Self {
         Self {
-            shared,
+            context,
             batch,
             rows: Vec::new(),
             joblog: Vec::new(),
-            tally: Tally::default(),
-            held: held::Queue::new(),
+            stats: RunStats::default(),
+            held: held::HeldQueue::new(),
             running: Vec::new(),
-            here: HashMap::new(),
-            lined_up: BTreeSet::new(),
-            hungry: BTreeSet::new(),
-            untimed: BTreeSet::new(),
-            slots: shared.degree.div_ceil(loops),
-            line_max: line_max(shared.plan.buffer, shared.degree),
-            spools: 0,
-            rung: 0,
-            place,
+            slot_of_job: HashMap::new(),
+            blocked_lines: BTreeSet::new(),
+            starved_stdin: BTreeSet::new(),
+            without_timeout: BTreeSet::new(),
+            slots: context.slots.div_ceil(loops),
+            line_max: line_max(context.config.buffer, context.slots),
+            spool_count: 0,
+            woken_for: 0,
+            index,
             permit: None,
             median: None,
         }
     }
 
     /// Writes out what is left, and says what came of all jobs.
-    pub(super) fn finish(mut self) -> Tally {
+    pub(super) fn finish(mut self) -> RunStats {
         self.release_all();
         self.flush();
-        self.tally
+        self.stats
     }
 }
 
-impl Hand<'_> {
-    fn name(&self, start: Start, task: &Task) -> String {
+impl RunWorker<'_> {
+    fn name(&self, start: Attempt, task: &Task) -> String {
         match &task.item {
-            Arguments::Columns(_) => {
-                shorten(&self.shared.plan.template.display_escaped(&job(self.shared, task, start)))
+            JobArgs::Columns(_) => {
+                shorten(&self.context.config.template.display_escaped(&job_values(self.context, task, start)))
             }
-            Arguments::Unfit(_) => format!("job {}", task.number),
+            JobArgs::Unfit(_) => format!("job {}", task.number),
         }
     }
 
-    fn at(&mut self, start: Start) -> Option<&mut Running> {
-        self.in_slot(start.slot as usize)
+    fn running_mut(&mut self, start: Attempt) -> Option<&mut RunningJob> {
+        self.slot_mut(start.slot as usize)
     }
 
-    fn in_slot(&mut self, slot: usize) -> Option<&mut Running> {
+    fn slot_mut(&mut self, slot: usize) -> Option<&mut RunningJob> {
         self.running.get_mut(slot)?.as_mut()
     }
 
     /// The job runs here no longer.
-    fn leave(&mut self, start: Start) -> Option<Running> {
+    fn take_running(&mut self, start: Attempt) -> Option<RunningJob> {
         let running = self.running.get_mut(start.slot as usize)?.take()?;
-        self.here.remove(&running.number);
+        self.slot_of_job.remove(&running.number);
         Some(running)
     }
 }
 
-impl Hand<'_> {
+impl RunWorker<'_> {
     /// Records, shows and counts a job that is over.
-    fn end(&mut self, start: Start, task: &Task, running: &mut Running, outcome: &Outcome, cause: Cause) {
-        let cut = self.conclude(start, task, running, outcome, cause);
-        let mut tally = std::mem::take(&mut self.tally);
+    fn finish_job(
+        &mut self,
+        start: Attempt,
+        task: &Task,
+        running: &mut RunningJob,
+        outcome: &Outcome,
+        cause: EndCause,
+    ) {
+        let cut = self.record_and_show(start, task, running, outcome, cause);
+        let mut tally = std::mem::take(&mut self.stats);
         match cut {
             true => tally.add_cut(cause, outcome.exit, running.wall(), || self.name(start, task)),
             false => tally.add_as(cause, outcome, running.wall(), || self.name(start, task)),
         }
-        self.tally = tally;
+        self.stats = tally;
     }
 }
 
-impl Worker for Hand<'_> {
+impl JobHandler for RunWorker<'_> {
     type Job = Task;
 
-    fn supply(&mut self) -> Supply<Task> {
-        if self.shared.stage.is_crowded() {
-            return Supply::Later;
+    fn next_job(&mut self) -> NextJob<Task> {
+        if self.context.sequencer.is_backlogged() {
+            return NextJob::Pending;
         }
-        self.shared.input.supply()
+        self.context.queue.next_job()
     }
 
-    fn admit(&mut self, _start: Start, running: u64) -> bool {
-        self.permit = self.shared.admission.admit(usize::try_from(running).unwrap_or(usize::MAX));
+    fn admit(&mut self, _start: Attempt, running: u64) -> bool {
+        self.permit = self.context.admission.admit(usize::try_from(running).unwrap_or(usize::MAX));
         self.permit.is_some()
     }
 
-    fn launch(&mut self, start: Start, task: &Task) -> Result<Launch, Verdict> {
-        let plan = self.shared.plan;
+    fn prepare(&mut self, start: Attempt, task: &Task) -> Result<SpawnRequest, JobResult> {
+        let plan = self.context.config;
         // Dropped wherever the job does not start.
         let permit = self.permit.take();
-        if let Arguments::Unfit(why) = &task.item {
-            return Err(self.give_up(start, task, &format!("job {}", task.number), &why.to_string()));
+        if let JobArgs::Unfit(why) = &task.item {
+            return Err(self.fail_unstarted(start, task, &format!("job {}", task.number), &why.to_string()));
         }
-        let call = match plan.template.invocation(&job(self.shared, task, start)) {
+        let call = match plan.template.invocation(&job_values(self.context, task, start)) {
             Ok(call) => call,
             Err(error) if error.kind() == template::ErrorKind::Column => {
                 // The same for every job: said once, and no other job is tried.
-                self.shared.fail(error.to_string());
-                return Err(Verdict::FailedForGood);
+                self.context.fail(error.to_string());
+                return Err(JobResult::PermanentFailure);
             }
             Err(error) => {
                 let name = self.name(start, task);
-                return Err(self.give_up(start, task, &name, &error.to_string()));
+                return Err(self.fail_unstarted(start, task, &name, &error.to_string()));
             }
         };
         let mut command = spawn_command(&call);
-        let mut running = Running::new(task.number);
+        let mut running = RunningJob::new(task.number);
         running.permit = permit;
-        running.last = self.shared.is_last(start);
+        running.last = self.context.is_last_attempt(start);
         running.may_live = running.last && !plan.may_put_back() && !plan.colour_failed;
-        running.marks = Marks::of(plan, &job(self.shared, task, start));
-        if plan.view == View::Ordered {
-            running.markers = [(); 2].map(|()| Marker::new(running.marks.as_ref()));
+        running.style = LineStyle::of(plan, &job_values(self.context, task, start));
+        if plan.view == OutputView::Ordered {
+            running.decorators = [(); 2].map(|()| LineDecorator::new(running.style.as_ref()));
         }
-        let options = match self.prepare(&mut command, &mut running, task, start) {
+        let options = match self.configure(&mut command, &mut running, task, start) {
             Ok(options) => options,
             Err(Refusal::All(why)) => {
-                self.shared.fail(why);
-                return Err(Verdict::FailedForGood);
+                self.context.fail(why);
+                return Err(JobResult::PermanentFailure);
             }
             Err(Refusal::Own(why)) => {
-                if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), &mut running.meal) {
+                if let (Some(pipe), Some(meal)) = (self.context.queue.splitter(), &mut running.stdin) {
                     meal.end(pipe);
                 }
                 let name = self.name(start, task);
-                return Err(self.give_up(start, task, &name, &why));
+                return Err(self.fail_unstarted(start, task, &name, &why));
             }
         };
         // It may have become another command.
@@ -202,133 +209,141 @@ impl Worker for Hand<'_> {
             command.env(name, value);
         }
         if plan.verbose {
-            let line = plan.template.display(&job(self.shared, task, start));
-            self.shared.stage.screen.aside(|| crate::report::say_command(&line));
+            let line = plan.template.display(&job_values(self.context, task, start));
+            self.context.sequencer.stdio.suspend_progress(|| crate::report::command_message(&line));
         }
         let slot = start.slot as usize;
         if self.running.len() <= slot {
             self.running.resize_with(slot + 1, || None);
         }
-        self.here.insert(running.number, slot);
+        self.slot_of_job.insert(running.number, slot);
         self.running[slot] = Some(running);
-        self.shared.roster.enter(task, start);
-        Ok(Launch { command, options })
+        self.context.job_table.insert(task, start);
+        Ok(SpawnRequest { command, options })
     }
 
-    fn postponed(&mut self, start: Start, task: &Task) {
-        if let Some(mut running) = self.leave(start) {
-            self.forget(&mut running, task);
-            self.shared.roster.leave(task.number, None);
+    fn deferred(&mut self, start: Attempt, task: &Task) {
+        if let Some(mut running) = self.take_running(start) {
+            self.discard_attempt(&mut running, task);
+            self.context.job_table.remove(task.number, None);
         }
     }
 
-    fn started(&mut self, start: Start, _task: &Task, token: Token, outputs: &mut Outputs<'_>) {
-        let shared = self.shared;
-        let Some(running) = self.at(start) else { return };
+    fn started(&mut self, start: Attempt, _task: &Task, token: Token, outputs: &mut ChildControl<'_>) {
+        let shared = self.context;
+        let Some(running) = self.running_mut(start) else { return };
         running.token = Some(token);
         if running.live {
-            show_head(shared, running);
-        } else if shared.plan.view == View::Lines {
-            self.begin(start);
+            show_header(shared, running);
+        } else if shared.config.view == OutputView::Lines {
+            self.write_header(start);
         }
-        if matches!(shared.plan.control.timeout, Some(Timeout::Median(_))) {
-            self.untimed.insert(start.slot as usize);
+        if matches!(shared.config.control.timeout, Some(Timeout::Median(_))) {
+            self.without_timeout.insert(start.slot as usize);
         }
-        self.feed(start.slot as usize, outputs);
+        self.feed_stdin(start.slot as usize, outputs);
     }
 
-    fn event(&mut self, start: Start, task: &Task, event: Event, outputs: &mut Outputs<'_>) -> Option<Kill> {
+    fn event(
+        &mut self,
+        start: Attempt,
+        task: &Task,
+        event: Event,
+        outputs: &mut ChildControl<'_>,
+    ) -> Option<Termination> {
         match event {
-            Event::Writable(_) => self.feed(start.slot as usize, outputs),
+            Event::Writable(_) => self.feed_stdin(start.slot as usize, outputs),
             Event::Output(token, stream, chunk) => {
-                self.heard(start, stream, chunk);
-                let shared = self.shared;
-                self.at(start).into_iter().for_each(|running| forward(shared, running, token, outputs));
+                self.receive_chunk(start, stream, chunk);
+                let shared = self.context;
+                self.running_mut(start)
+                    .into_iter()
+                    .for_each(|running| forward(shared, running, token, outputs));
             }
-            Event::Spilled(_, stream, spilled) => self.heard_file(start, stream, spilled),
+            Event::Spilled(_, stream, spilled) => self.receive_file(start, stream, spilled),
             Event::Forwarded(_, stream, bytes) => {
-                if let Some(running) = self.at(start) {
+                if let Some(running) = self.running_mut(start) {
                     running.count(stream, bytes);
                     // What came before these bytes is no longer the last.
                     running.tails[stream as usize].take();
                 }
             }
-            Event::Exited(_, exit) if minder::os::may_be_killed(exit.status) && self.shared.has_failed() => {
-                self.at(start).into_iter().for_each(|running| running.torn = true);
+            Event::Exited(_, exit) if minder::os::looks_killed(exit.status) && self.context.has_failed() => {
+                self.running_mut(start).into_iter().for_each(|running| running.interrupted = true);
             }
             Event::Stopped(_, signal) if minder::os::wants_terminal(signal) => {
                 let name = self.name(start, task);
-                self.shared.stage.screen.aside(|| {
-                    say(&format!("`{name}` wants the terminal, which jobs do not have, and is ended: give it a file as input, or the answer as an argument"));
+                self.context.sequencer.stdio.suspend_progress(|| {
+                    message(&format!("`{name}` wants the terminal, which jobs do not have, and is ended: give it a file as input, or the answer as an argument"));
                 });
-                return Some(Kill::after(TERMINAL_GRACE));
+                return Some(Termination::graceful(TERMINAL_GRACE));
             }
             _ => (),
         }
         None
     }
 
-    fn done(&mut self, start: Start, task: &Task, outcome: Outcome) -> Verdict {
-        let Some(mut running) = self.leave(start) else {
-            return Verdict::FailedForGood;
+    fn finished(&mut self, start: Attempt, task: &Task, outcome: Outcome) -> JobResult {
+        let Some(mut running) = self.take_running(start) else {
+            return JobResult::PermanentFailure;
         };
-        let shared = self.shared;
+        let shared = self.context;
         // A build's token is not kept while somebody reads slowly.
         drop(running.permit.take());
         let (wall, status) = (running.wall(), outcome.exit.status);
-        running.took = Some(wall);
-        let halted_now = shared.crew.is_cancelled() && shared.crew.halted_by().is_some_and(|by| by.now);
+        running.wall_time = Some(wall);
+        let halted_now = shared.pool.is_cancelled() && shared.pool.halted_by().is_some_and(|by| by.now);
         let cause = running.cause(&outcome, halted_now);
         // What it made of half of its input is no result: it has no row, and the error ends the run.
-        running.torn |= running.meal.as_ref().is_some_and(Meal::is_torn);
+        running.interrupted |= running.stdin.as_ref().is_some_and(StdinFeeder::is_torn);
         let took = wall.saturating_sub(outcome.suspended);
-        shared.roster.leave(task.number, status.success().then_some(took));
-        if shared.plan.slots.may_change() {
-            shared.follow_slots();
+        shared.job_table.remove(task.number, status.success().then_some(took));
+        if shared.config.slots.may_change() {
+            shared.reload_slots();
         }
-        if !status.success() && !running.torn && !shared.crew.is_cancelled() {
+        if !status.success() && !running.interrupted && !shared.pool.is_cancelled() {
             let again = match cause {
-                Cause::Memory => Some(Verdict::PutBack),
-                _ if !running.last => Some(Verdict::Failed),
+                EndCause::Memory => Some(JobResult::Requeue),
+                _ if !running.last => Some(JobResult::Failure),
                 _ => None,
             };
             if let Some(verdict) = again {
-                self.forget(&mut running, task);
-                self.tally.add_attempt(cause, outcome.exit, wall);
+                self.discard_attempt(&mut running, task);
+                self.stats.add_attempt(cause, outcome.exit, wall);
                 return verdict;
             }
         }
-        if let (Some(pipe), Some(meal)) = (shared.input.pipe(), &mut running.meal) {
+        if let (Some(pipe), Some(meal)) = (shared.queue.splitter(), &mut running.stdin) {
             meal.end(pipe);
         }
         if self.is_to_hold(&running, &outcome) {
             self.hold(start, task, running, outcome, cause);
         } else {
-            self.end(start, task, &mut running, &outcome, cause);
+            self.finish_job(start, task, &mut running, &outcome, cause);
         }
         if self.batch.is_full(self.slots) {
             self.flush();
         }
         if status.success() {
-            return Verdict::Succeeded;
+            return JobResult::Success;
         }
         shared.note_failure(status);
-        if let Some(pipe) = shared.input.pipe()
-            && shared.crew.is_cancelled()
+        if let Some(pipe) = shared.queue.splitter()
+            && shared.pool.is_cancelled()
         {
             pipe.close();
         }
-        Verdict::Failed
+        JobResult::Failure
     }
 
-    fn refused(&mut self, start: Start, task: &Task, error: Error) -> Verdict {
-        if let Some(mut running) = self.leave(start) {
-            running.spool.drain(..).for_each(Own::remove);
-            running.results.take().into_iter().for_each(Results::discard);
-            if let (Some(pipe), Some(mut meal)) = (self.shared.input.pipe(), running.meal.take()) {
+    fn spawn_failed(&mut self, start: Attempt, task: &Task, error: Error) -> JobResult {
+        if let Some(mut running) = self.take_running(start) {
+            running.spool.drain(..).for_each(JobFile::remove);
+            running.results.take().into_iter().for_each(JobResults::discard);
+            if let (Some(pipe), Some(mut meal)) = (self.context.queue.splitter(), running.stdin.take()) {
                 meal.end(pipe);
             }
-            self.shared.roster.leave(task.number, None);
+            self.context.job_table.remove(task.number, None);
         }
         // A folder that cannot be entered is no matter of the program.
         let text = error.to_string();
@@ -337,7 +352,7 @@ impl Worker for Hand<'_> {
             text if is_folder => text,
             // Of one record there are no fewer.
             _ if error.kind() == ErrorKind::TooLong
-                && self.shared.plan.gathers
+                && self.context.config.batches_arguments
                 && task.columns().len() > 1 =>
             {
                 format!("{}; or give each job fewer arguments (-s)", error.reason())
@@ -345,24 +360,24 @@ impl Worker for Hand<'_> {
             _ => error.reason(),
         };
         let hopeless = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
-        if hopeless && self.shared.plan.is_same_for_all(is_folder) {
+        if hopeless && self.context.config.is_same_for_all(is_folder) {
             // The same for every job: said once, and no other job is tried.
-            let ran = self.shared.crew.counts();
-            let jobs = match (ran.succeeded + ran.failed, self.shared.input.early_total()) {
+            let ran = self.context.pool.counts();
+            let jobs = match (ran.succeeded + ran.failed, self.context.queue.early_total()) {
                 (0, Some(total)) => format!(" ({}, none started)", count(total, "job")),
                 (0, None) => " (no job was started)".to_owned(),
                 (ran, _) => format!(" ({} ran before)", count(ran, "job")),
             };
-            self.shared
+            self.context
                 .fail(format!("{}{jobs}", error.to_string().replacen("failed to start", "cannot run", 1)));
-            return Verdict::FailedForGood;
+            return JobResult::PermanentFailure;
         }
         let name = self.name(start, task);
-        self.give_up(start, task, &name, &why)
+        self.fail_unstarted(start, task, &name, &why)
     }
 
-    fn broken(&mut self, error: &Error) {
-        self.shared.fail(match error.kind() {
+    fn worker_failed(&mut self, error: &Error) {
+        self.context.fail(match error.kind() {
             ErrorKind::Exhausted => {
                 format!("{error}, and no job runs whose end could free some (`minder doctor` shows the limits)")
             }
@@ -381,21 +396,21 @@ impl Worker for Hand<'_> {
         self.held_until()
     }
 
-    fn idle(&mut self, outputs: &mut Outputs<'_>) {
+    fn idle(&mut self, outputs: &mut ChildControl<'_>) {
         self.release();
         self.flush();
-        if self.shared.plan.view == View::Lines {
-            self.go_on();
-            if self.shared.stage.is_due() {
-                self.shared.show_more(false);
+        if self.context.config.view == OutputView::Lines {
+            self.retry_blocked_lines();
+            if self.context.sequencer.is_due() {
+                self.context.show_more(false);
             }
         }
-        self.promote(outputs);
-        self.feed_hungry(outputs);
-        self.obey(outputs);
-        self.limit(outputs);
-        if self.shared.stage.screen.is_broken() {
-            self.shared.crew.cancel();
+        self.start_live_output(outputs);
+        self.feed_starved(outputs);
+        self.apply_requests(outputs);
+        self.update_median_timeouts(outputs);
+        if self.context.sequencer.stdio.is_broken() {
+            self.context.pool.cancel();
         }
     }
 }

@@ -12,15 +12,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
-use minder::exec::{Crew, Supply};
+use minder::jobs::{JobPool, NextJob};
 use minder_os::files::read_at;
 
-use super::again::Again;
-use super::ask::Ask;
-use super::parts::Parts;
-use super::pipe::{Part, Pipe};
-use crate::input::{Arguments, Opened, Order, Ordered};
-use crate::report::explain;
+use super::again::ResumeFilter;
+use super::ask::ConfirmPrompt;
+use super::parts::BlockSource;
+use super::pipe::{InputSplitter, JobInput};
+use crate::input::{ArgumentReader, JobArgs, Order, Ordered};
+use crate::report::format_error;
 
 /// How many bytes are read ahead of the jobs at most.
 const AHEAD_MAX: usize = 64 << 10;
@@ -31,44 +31,44 @@ const UNKNOWN: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) number: u64,
-    pub(super) item: Arguments,
+    pub(super) item: JobArgs,
     /// What it reads, until it is started.
-    pub(super) part: Mutex<Option<Box<Part>>>,
+    pub(super) block: Mutex<Option<Box<JobInput>>>,
 }
 
 impl Task {
-    pub(super) fn new(number: u64, item: Arguments) -> Self {
-        Self { number, item, part: Mutex::new(None) }
+    pub(super) fn new(number: u64, item: JobArgs) -> Self {
+        Self { number, item, block: Mutex::new(None) }
     }
 
     /// Takes what it reads, or puts it back.
-    pub(super) fn part(&self) -> MutexGuard<'_, Option<Box<Part>>> {
-        self.part.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn block(&self) -> MutexGuard<'_, Option<Box<JobInput>>> {
+        self.block.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its arguments; none if they cannot be arguments.
     pub(super) fn columns(&self) -> &[OsString] {
         match &self.item {
-            Arguments::Columns(columns) => columns,
-            Arguments::Unfit(_) => &[],
+            JobArgs::Columns(columns) => columns,
+            JobArgs::Unfit(_) => &[],
         }
     }
 }
 
 /// Where jobs come from.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum JobSource {
     /// As they are read.
-    Lazy(Box<Opened>),
+    Lazy(Box<ArgumentReader>),
     /// From what is to be read to its end first, in this order.
-    Unread(Box<Opened>, Order),
+    Unread(Box<ArgumentReader>, Order),
     /// From what was read to its end.
     Ordered(Box<Ordered>),
     /// Parts of the input.
-    Parts(Box<Parts>),
+    Parts(Box<BlockSource>),
 }
 
-impl Source {
+impl JobSource {
     /// Reads what has to be read first. Returns how many jobs there are, if that is known by it.
     fn prepare(&mut self) -> Result<Option<u64>> {
         if let Self::Unread(opened, order) = self {
@@ -94,7 +94,7 @@ impl Source {
 
 /// The jobs of a run.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct JobQueue {
     state: Mutex<State>,
     /// Told when room was made for the reader.
     room: Condvar,
@@ -102,21 +102,21 @@ pub(super) struct Input {
     /// How many there are, if that was known before anything was read.
     early: Option<u64>,
     /// Which jobs do not run.
-    again: Arc<Again>,
+    resume: Arc<ResumeFilter>,
     /// What a thread is to read, and a file whose records are to be counted.
-    source: Mutex<Option<Source>>,
+    source: Mutex<Option<JobSource>>,
     countable: Mutex<Option<(File, u8)>>,
     /// What gives parts out.
-    pipe: Option<Arc<Pipe>>,
+    splitter: Option<Arc<InputSplitter>>,
     /// Who is asked before each job.
-    ask: Mutex<Option<Ask>>,
+    confirm: Mutex<Option<ConfirmPrompt>>,
 }
 
 #[derive(Debug)]
 struct State {
     ready: VecDeque<Task>,
     /// Where jobs come from that are made when they are asked for.
-    made_here: Option<Source>,
+    inline_source: Option<JobSource>,
     made: u64,
     /// How many jobs were taken.
     taken: u64,
@@ -131,31 +131,31 @@ struct State {
     stopped: bool,
 }
 
-impl Input {
+impl JobQueue {
     /// Takes the jobs from where they come. `told`: how many there are, if somebody says so.
     pub(super) fn open(
-        mut source: Source,
-        again: Arc<Again>,
+        mut source: JobSource,
+        again: Arc<ResumeFilter>,
         told: Option<u64>,
-        ask: Option<Ask>,
+        ask: Option<ConfirmPrompt>,
     ) -> Arc<Self> {
         let (total, blocks, countable) = match &mut source {
-            Source::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
+            JobSource::Lazy(opened) => (opened.total(), opened.blocks, opened.take_countable()),
             // A thread reads, so that signals are taken meanwhile.
-            Source::Unread(opened, _) => (opened.total(), true, None),
-            Source::Ordered(ordered) => (Some(ordered.total()), false, None),
+            JobSource::Unread(opened, _) => (opened.total(), true, None),
+            JobSource::Ordered(ordered) => (Some(ordered.total()), false, None),
             // With --tee each set of values is a job; otherwise each part is one.
-            Source::Parts(parts) => (parts.values.total().filter(|_| parts.pipe.is_tee()), false, None),
+            JobSource::Parts(parts) => (parts.values.total().filter(|_| parts.pipe.is_tee()), false, None),
         };
         let pipe = match &source {
-            Source::Parts(parts) => Some(Arc::clone(&parts.pipe)),
+            JobSource::Parts(parts) => Some(Arc::clone(&parts.pipe)),
             _ => None,
         };
         let total = told.or(total.map(|total| total - again.skipped(total)));
         let (here, there) = if blocks || ask.is_some() { (None, Some(source)) } else { (Some(source), None) };
         let state = State {
             ready: VecDeque::new(),
-            made_here: here,
+            inline_source: here,
             made: 0,
             taken: 0,
             bytes: 0,
@@ -169,11 +169,11 @@ impl Input {
             room: Condvar::new(),
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
             early: total,
-            again,
+            resume: again,
             source: Mutex::new(there),
             countable: Mutex::new(countable),
-            pipe,
-            ask: Mutex::new(ask),
+            splitter: pipe,
+            confirm: Mutex::new(ask),
         })
     }
 
@@ -185,7 +185,7 @@ impl Input {
     /// So many jobs are in the input, those too that do not run this time.
     fn know_total(&self, total: Option<u64>) {
         if let Some(total) = total {
-            let total = total - self.again.skipped(total);
+            let total = total - self.resume.skipped(total);
             let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -197,8 +197,8 @@ impl Input {
 
     /// Starts to read, if the input is read by a thread. The thread is left to itself: it may block
     /// for ever, and ends with the process.
-    pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
-        if let Some(pipe) = &self.pipe {
+    pub(super) fn read_on(self: &Arc<Self>, crew: &Arc<JobPool<Task>>) -> Result<()> {
+        if let Some(pipe) = &self.splitter {
             let (pipe, crew) = (Arc::clone(pipe), Arc::clone(crew));
             detach("minder-input", move || pipe.read(move || crew.wake()))?;
         }
@@ -211,9 +211,9 @@ impl Input {
     }
 
     /// The same for the values beside parts.
-    fn read_values_on(self: &Arc<Self>, crew: &Arc<Crew<Task>>) -> Result<()> {
-        let ahead = match &mut self.lock().made_here {
-            Some(Source::Parts(parts)) => parts.values.read_ahead(),
+    fn read_values_on(self: &Arc<Self>, crew: &Arc<JobPool<Task>>) -> Result<()> {
+        let ahead = match &mut self.lock().inline_source {
+            Some(JobSource::Parts(parts)) => parts.values.read_ahead(),
             _ => None,
         };
         let Some((mut opened, sender)) = ahead else { return Ok(()) };
@@ -244,7 +244,7 @@ impl Input {
         // Without it the bar has no total before the end of the input.
         let _ = detach("minder-count", move || {
             if let Some(total) = count(&file, end) {
-                let total = total - input.again.skipped(total);
+                let total = total - input.resume.skipped(total);
                 let _ = input.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
             }
         });
@@ -268,19 +268,19 @@ impl Input {
     pub(super) fn each(&self, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         if let Some(mut source) = self.source.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.know_total(source.prepare()?);
-            self.lock().made_here = Some(source);
+            self.lock().inline_source = Some(source);
         }
-        if let Some(pipe) = &self.pipe {
+        if let Some(pipe) = &self.splitter {
             return self.each_part(pipe, take);
         }
-        while let Supply::Job(task) = self.supply() {
+        while let NextJob::Ready(task) = self.next_job() {
             take(task)?;
         }
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
     /// The same for parts of the input, which are read meanwhile.
-    fn each_part(&self, pipe: &Arc<Pipe>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
+    fn each_part(&self, pipe: &Arc<InputSplitter>, mut take: impl FnMut(Task) -> Result<()>) -> Result<()> {
         let (news, woken) = std::sync::mpsc::sync_channel(1);
         let its = Arc::clone(pipe);
         // Left to itself, as in a run: when nothing more is taken it may wait for room, or for input, for
@@ -292,29 +292,29 @@ impl Input {
             });
         })?;
         loop {
-            match self.supply() {
-                Supply::Job(task) => {
-                    if let Some(part) = task.part().as_mut() {
+            match self.next_job() {
+                NextJob::Ready(task) => {
+                    if let Some(part) = task.block().as_mut() {
                         pipe.give_up(part);
                     }
                     take(task)?;
                 }
-                Supply::Later => {
+                NextJob::Pending => {
                     // It fails when the reader is gone, which has read all then.
                     let _ = woken.recv();
                 }
-                Supply::End => break,
+                NextJob::Exhausted => break,
             }
         }
         self.error().map_or(Ok(()), |error| Err(anyhow::anyhow!(error)))
     }
 
     /// The next job, if one is there. Never blocks, but where it reads itself.
-    pub(super) fn supply(&self) -> Supply<Task> {
+    pub(super) fn next_job(&self) -> NextJob<Task> {
         let mut state = self.lock();
         loop {
             if state.stopped {
-                return Supply::End;
+                return NextJob::Exhausted;
             }
             if state.ready.is_empty() {
                 state.make();
@@ -322,7 +322,7 @@ impl Input {
             let Some(task) = state.ready.pop_front() else {
                 state.asked = true;
                 self.room.notify_one();
-                let (had, least) = (state.taken, self.again.last());
+                let (had, least) = (state.taken, self.resume.last());
                 if state.ended && had < least && state.error.is_none() {
                     let why = format!(
                         "the input is not what it was: it has {}, and had {least} at least",
@@ -330,15 +330,15 @@ impl Input {
                     );
                     (state.error, state.stopped) = (Some(why), true);
                 }
-                return if state.ended { Supply::End } else { Supply::Later };
+                return if state.ended { NextJob::Exhausted } else { NextJob::Pending };
             };
             state.taken += 1;
             self.make_room(&mut state, &task);
-            if !self.again.skips(task.number) {
-                return Supply::Job(task);
+            if !self.resume.skips(task.number) {
+                return NextJob::Ready(task);
             }
-            if let Arguments::Columns(columns) = &task.item
-                && self.again.differs(task.number, columns)
+            if let JobArgs::Columns(columns) = &task.item
+                && self.resume.differs(task.number, columns)
             {
                 state.error =
                     Some(format!("job {} of the input is not what it was: nothing is run", task.number));
@@ -359,15 +359,15 @@ impl Input {
     /// What kept the input from being read to its end.
     pub(super) fn error(&self) -> Option<String> {
         let error = self.lock().error.take();
-        error.or_else(|| self.pipe.as_ref().and_then(|pipe| pipe.error()))
+        error.or_else(|| self.splitter.as_ref().and_then(|pipe| pipe.error()))
     }
 
     /// What gives parts of the input out.
-    pub(super) fn pipe(&self) -> Option<&Arc<Pipe>> {
-        self.pipe.as_ref()
+    pub(super) fn splitter(&self) -> Option<&Arc<InputSplitter>> {
+        self.splitter.as_ref()
     }
 
-    fn read(&self, source: &mut Source, crew: &Crew<Task>) {
+    fn read(&self, source: &mut JobSource, crew: &JobPool<Task>) {
         match source.prepare() {
             Ok(total) => {
                 self.know_total(total);
@@ -375,19 +375,19 @@ impl Input {
             }
             Err(error) => {
                 let mut state = self.lock();
-                (state.error, state.ended) = (Some(explain(&error)), true);
+                (state.error, state.ended) = (Some(format_error(&error)), true);
                 drop(state);
                 return crew.wake();
             }
         }
         let mut made = 0;
-        let mut ask = self.ask.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut ask = self.confirm.lock().unwrap_or_else(PoisonError::into_inner).take();
         loop {
             match source.next(&mut made) {
                 Ok(Some(task)) => {
                     if let Some(ask) = &mut ask {
                         self.wait_until_asked();
-                        if !self.again.skips(task.number) && !ask.ask(&task) {
+                        if !self.resume.skips(task.number) && !ask.confirm(&task) {
                             // It is part of the input all the same.
                             self.lock().taken += 1;
                             continue;
@@ -396,13 +396,13 @@ impl Input {
                     self.add(task, crew);
                 }
                 Ok(None) => {
-                    let total = made - self.again.skipped(made);
+                    let total = made - self.resume.skipped(made);
                     let _ = self.total.compare_exchange(UNKNOWN, total, Ordering::Relaxed, Ordering::Relaxed);
                     break;
                 }
                 // A line that the error cut is no argument.
                 Err(error) => {
-                    self.lock().error = Some(explain(&error));
+                    self.lock().error = Some(format_error(&error));
                     break;
                 }
             }
@@ -420,7 +420,7 @@ impl Input {
     }
 
     /// Adds one job, when there is room.
-    fn add(&self, task: Task, crew: &Crew<Task>) {
+    fn add(&self, task: Task, crew: &JobPool<Task>) {
         let mut state = self.lock();
         while state.bytes + len(&task) > AHEAD_MAX && !state.ready.is_empty() {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -442,25 +442,25 @@ impl Input {
 impl State {
     /// Makes the next job, if jobs are made here.
     fn make(&mut self) {
-        let Some(source) = self.made_here.as_mut().filter(|_| !self.ended) else { return };
-        if let Source::Parts(parts) = source {
+        let Some(source) = self.inline_source.as_mut().filter(|_| !self.ended) else { return };
+        if let JobSource::Parts(parts) = source {
             return match parts.next(self.made + 1) {
-                Ok(Supply::Job((part, arguments))) => {
+                Ok(NextJob::Ready((part, arguments))) => {
                     self.made += 1;
                     let task = Task::new(self.made, arguments);
-                    *task.part() = Some(Box::new(part));
+                    *task.block() = Some(Box::new(part));
                     self.ready.push_back(task);
                 }
-                Ok(Supply::Later) => (),
-                Ok(Supply::End) => self.ended = true,
-                Err(error) => (self.error, self.ended) = (Some(explain(&error)), true),
+                Ok(NextJob::Pending) => (),
+                Ok(NextJob::Exhausted) => self.ended = true,
+                Err(error) => (self.error, self.ended) = (Some(format_error(&error)), true),
             };
         }
         match source.next(&mut self.made) {
             Ok(Some(task)) => self.ready.push_back(task),
             Ok(None) => self.ended = true,
             Err(error) => {
-                self.error = Some(explain(&error));
+                self.error = Some(format_error(&error));
                 self.ended = true;
             }
         }

@@ -3,45 +3,45 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use minder::{Exit, Outcome, Status, Stream, Token};
+use minder::{ExitInfo, ExitStatus, Outcome, Stream, Token};
 
-use super::gates::Permit;
-use super::lines::Lines;
-use super::output::Own;
-use super::results::{Copies, Results};
-use super::spread::Meal;
-use super::stage::Marking;
-use super::tags::{Marker, Marks};
-use crate::report::Cause;
+use super::gates::JobPermit;
+use super::lines::LineBuffer;
+use super::output::JobFile;
+use super::results::{JobResults, TemplateFiles};
+use super::spread::StdinFeeder;
+use super::stage::LineDecoration;
+use super::tags::{LineDecorator, LineStyle};
+use crate::report::EndCause;
 use minder_record::event::{JobFinished, OsBytes, OutputSegment, TAIL_MAX, since_1970};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningJob {
     pub(super) number: u64,
     pub(super) token: Option<Token>,
-    pub(super) begun: Instant,
+    pub(super) started_at: Instant,
     /// How long it took, once it is over.
-    pub(super) took: Option<Duration>,
+    pub(super) wall_time: Option<Duration>,
     at: SystemTime,
     /// Whether its output is shown as it comes.
     pub(super) live: bool,
     /// Whether it was killed by a failure of ours: the torn pieces that it wrote are not shown.
-    pub(super) torn: bool,
-    pub(super) marks: Option<Marks>,
-    pub(super) markers: [Marker; 2],
+    pub(super) interrupted: bool,
+    pub(super) style: Option<LineStyle>,
+    pub(super) decorators: [LineDecorator; 2],
     /// Bytes that it wrote to its outputs.
     pub(super) wrote: [u64; 2],
     /// The last of its outputs, as far as they are not kept elsewhere.
-    pub(super) tails: [Tail; 2],
+    pub(super) tails: [StderrTail; 2],
     /// Whether its standard output may pass without us.
     pub(super) forwards: bool,
     /// The files that are its outputs.
-    pub(super) spool: Vec<Own>,
-    pub(super) results: Option<Results>,
+    pub(super) spool: Vec<JobFile>,
+    pub(super) results: Option<JobResults>,
     /// What was made for it and goes with it.
-    pub(super) copies: Copies,
-    pub(super) lines: Lines,
+    pub(super) copies: TemplateFiles,
+    pub(super) lines: LineBuffer,
     /// Whether a failure of this attempt is the job's last word.
     pub(super) last: bool,
     /// Whether it may be seen as it writes: nobody puts it back.
@@ -53,48 +53,48 @@ pub(super) struct Running {
     /// Whether it was ended to run again later.
     pub(super) put_back: bool,
     /// What is printed before its output.
-    pub(super) head: Vec<u8>,
+    pub(super) header: Vec<u8>,
     /// What it reads.
-    pub(super) meal: Option<Meal>,
+    pub(super) stdin: Option<StdinFeeder>,
     /// Files that go with it.
     pub(super) files: Vec<PathBuf>,
     /// Given back at its end.
-    pub(super) permit: Option<Permit>,
+    pub(super) permit: Option<JobPermit>,
 }
 
-impl Running {
+impl RunningJob {
     pub(super) fn new(number: u64) -> Self {
         Self {
             number,
             token: None,
-            begun: Instant::now(),
-            took: None,
+            started_at: Instant::now(),
+            wall_time: None,
             at: SystemTime::now(),
             live: false,
-            torn: false,
-            marks: None,
-            markers: Default::default(),
+            interrupted: false,
+            style: None,
+            decorators: Default::default(),
             wrote: [0; 2],
             tails: Default::default(),
             forwards: false,
             spool: Vec::new(),
             results: None,
-            copies: Copies::default(),
-            lines: Lines::default(),
+            copies: TemplateFiles::default(),
+            lines: LineBuffer::default(),
             last: true,
             may_live: true,
             timeout: None,
             held: false,
             put_back: false,
-            head: Vec::new(),
-            meal: None,
+            header: Vec::new(),
+            stdin: None,
             files: Vec::new(),
             permit: None,
         }
     }
 
     pub(super) fn wall(&self) -> Duration {
-        self.took.unwrap_or_else(|| self.begun.elapsed())
+        self.wall_time.unwrap_or_else(|| self.started_at.elapsed())
     }
 
     /// How many files are open for it, at most.
@@ -103,8 +103,8 @@ impl Running {
     }
 
     /// How its lines are marked when they are shown as they come.
-    pub(super) fn marking(&mut self, stream: Stream) -> Option<Marking<'_>> {
-        self.marks.as_ref().map(|marks| (marks, &mut self.markers[stream as usize]))
+    pub(super) fn marking(&mut self, stream: Stream) -> Option<LineDecoration<'_>> {
+        self.style.as_ref().map(|marks| (marks, &mut self.decorators[stream as usize]))
     }
 
     /// Bytes that were just heard.
@@ -113,20 +113,20 @@ impl Running {
     }
 
     /// Why it ended, if not by itself.
-    pub(super) fn cause(&self, outcome: &Outcome, halted_now: bool) -> Cause {
+    pub(super) fn cause(&self, outcome: &Outcome, halted_now: bool) -> EndCause {
         match self.timeout {
-            _ if self.put_back => Cause::Memory,
-            Some(limit) if outcome.timed_out => Cause::TimedOut(limit),
-            _ if halted_now => Cause::Halted,
-            _ => Cause::Own,
+            _ if self.put_back => EndCause::Memory,
+            Some(limit) if outcome.timed_out => EndCause::TimedOut(limit),
+            _ if halted_now => EndCause::Halted,
+            _ => EndCause::Own,
         }
     }
 
     /// Its row.
-    pub(super) fn row(&self, args: Vec<OsBytes>, exit: Exit, kept: Vec<OutputSegment>) -> JobFinished {
+    pub(super) fn row(&self, args: Vec<OsBytes>, exit: ExitInfo, kept: Vec<OutputSegment>) -> JobFinished {
         let (code, signal) = match exit.status {
-            Status::Exited(code) => (Some(code), None),
-            Status::Signaled { signal, .. } => (None, Some(signal)),
+            ExitStatus::Exited(code) => (Some(code), None),
+            ExitStatus::Signaled { signal, .. } => (None, Some(signal)),
             _ => (None, None),
         };
         JobFinished {
@@ -142,7 +142,7 @@ impl Running {
             error: None,
             out: self.wrote[0],
             err: self.wrote[1],
-            sent: self.meal.as_ref().map_or(0, |meal| meal.sent),
+            sent: self.stdin.as_ref().map_or(0, |meal| meal.sent),
             leaked: false,
             timed_out: false,
             kept,
@@ -155,17 +155,17 @@ impl Running {
 }
 
 /// The row of a job that could not be started.
-pub(super) fn refused(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
+pub(super) fn unstarted_row(number: u64, args: Vec<OsBytes>, why: &str) -> JobFinished {
     let at = since_1970(SystemTime::now());
     JobFinished { job: number, args, at, error: Some(why.to_owned()), ..JobFinished::default() }
 }
 
 /// Whether a job that ended so was cut off by our order to end, or with the whole run.
-pub(super) fn is_cut(outcome: &Outcome, cancelled: bool) -> bool {
+pub(super) fn was_cancelled(outcome: &Outcome, cancelled: bool) -> bool {
     cancelled && !outcome.exit.status.success()
 }
 
-impl Drop for Running {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         for path in &self.files {
             // Whoever prunes the record finds what is left.
@@ -176,9 +176,9 @@ impl Drop for Running {
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Tail(Vec<u8>);
+pub(super) struct StderrTail(Vec<u8>);
 
-impl Tail {
+impl StderrTail {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let last = &bytes[bytes.len().saturating_sub(TAIL_MAX)..];
         let room = TAIL_MAX - last.len();
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_tail_keeps_the_last_bytes() {
-        let mut tail = Tail::default();
+        let mut tail = StderrTail::default();
         tail.push(&[1; TAIL_MAX - 1]);
         tail.push(&[2; 3]);
         let bytes = tail.take();

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use minder::{Charge, Stream};
 use minder_os::files::{create_private_dir, is_owned_by_user, open_no_follow};
 
-use super::output::{Finished, Own, Piece, Place};
-use super::tags::Marks;
-use crate::plan::{Mode, Plan};
-use crate::report::{reason, say};
+use super::output::{FinishedJob, JobFile, Location, Segment};
+use super::tags::LineStyle;
+use crate::plan::{ResumeMode, RunConfig};
+use crate::report::{message, os_error_text};
 use minder_record::event::{self, OsBytes};
 use minder_record::run_state::{JobSet, RunState};
 use minder_record::store;
@@ -32,7 +32,7 @@ const FOLDERS_MAX: u32 = 100;
 /// What earlier attempts kept.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    pub(super) unshown: Vec<Finished>,
+    pub(super) unshown: Vec<FinishedJob>,
     /// Jobs of which something cannot be read.
     pub(super) lost: JobSet,
 }
@@ -40,23 +40,29 @@ pub(super) struct Kept {
 /// Finds the output that was recorded and not shown. Jobs of which some cannot be read are named on
 /// stderr. They are taken out of `progress`, so that they run again, unless `plan` or `mode` say
 /// otherwise.
-pub(super) fn read(folder: &Path, progress: &mut RunState, mode: Mode, plan: &Plan) -> Kept {
+pub(super) fn read(folder: &Path, progress: &mut RunState, mode: ResumeMode, plan: &RunConfig) -> Kept {
     let mut all_args = std::mem::take(&mut progress.unshown_args);
     let unshown = std::mem::take(&mut progress.unshown);
     let mut files = Files::new(folder, progress);
     let (mut found, mut lost) = (Vec::new(), Losses::default());
     for (job, pieces) in unshown {
         let columns: Vec<_> = all_args.remove(&job).unwrap_or_default().iter().map(OsBytes::to_os).collect();
-        let marks = Marks::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
+        let marks = LineStyle::of(plan, &Job { columns: &columns, number: job, slot: 1, ..Job::default() });
         let marks = match plan.colour_failed && progress.failed.contains(job) {
-            true => Marks::failed(marks),
+            true => LineStyle::failed(marks),
             false => marks,
         };
-        let mut finished = Finished { job, marks, pieces: Vec::new(), owed: true, earlier: true };
+        let mut finished = FinishedJob {
+            job,
+            style: marks,
+            segments: Vec::new(),
+            needs_shown_event: true,
+            from_earlier_attempt: true,
+        };
         for piece in &pieces {
             match files.find(piece) {
-                Ok(piece) => finished.pieces.push(piece),
-                Err(error) => lost.add(job, &piece.file, &reason(&error)),
+                Ok(piece) => finished.segments.push(piece),
+                Err(error) => lost.add(job, &piece.file, &os_error_text(&error)),
             }
         }
         if plan.record.skip_lost || !lost.jobs.contains(job) {
@@ -66,12 +72,14 @@ pub(super) fn read(folder: &Path, progress: &mut RunState, mode: Mode, plan: &Pl
     if !lost.jobs.is_empty() {
         lost.say(match mode {
             _ if plan.record.skip_lost => "counted as done (--skip-lost)",
-            Mode::Failed => "--resume would run what is lost again",
-            Mode::Rest | Mode::RestAndFailed => "what is lost will run again (--skip-lost counts it as done)",
+            ResumeMode::Failed => "--resume would run what is lost again",
+            ResumeMode::Rest | ResumeMode::RestAndFailed => {
+                "what is lost will run again (--skip-lost counts it as done)"
+            }
         });
         if plan.record.skip_lost {
             lost.jobs = JobSet::default();
-        } else if mode != Mode::Failed {
+        } else if mode != ResumeMode::Failed {
             lost.jobs.jobs().for_each(|job| progress.lose(job));
         }
     }
@@ -129,7 +137,7 @@ impl<'a> Files<'a> {
     fn new(folder: &'a Path, progress: &RunState) -> Self {
         let folders = progress.outputs.iter().map(|(attempt, folder)| {
             let folder = PathBuf::from(folder.to_os());
-            let checked = check_folder(&folder).map_err(|error| reason(&error));
+            let checked = check_folder(&folder).map_err(|error| os_error_text(&error));
             (*attempt, checked.map(|()| folder))
         });
         Self { folder, folders: folders.collect(), shared: HashMap::new() }
@@ -139,7 +147,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// Its file is not there, is too short, or is not ours.
-    fn find(&mut self, piece: &event::OutputSegment) -> io::Result<Piece> {
+    fn find(&mut self, piece: &event::OutputSegment) -> io::Result<Segment> {
         let path = output_path(self.folder_of(&piece.file)?, &piece.file)?;
         let end = piece.at.checked_add(piece.len).ok_or_else(|| io::Error::other("its row is damaged"))?;
         let (range, is_shared) = (piece.at..end, piece.file.starts_with("out-"));
@@ -159,11 +167,13 @@ impl<'a> Files<'a> {
         }
         let stream = if piece.stream == 2 { Stream::Stderr } else { Stream::Stdout };
         let place = match is_shared {
-            true => Place::Shared(file, range),
+            true => Location::Shared(file, range),
             // Not one descriptor for each job.
-            false => Place::Own(Own { file: None, path: Some(path), range, charge: Charge::default() }),
+            false => {
+                Location::Own(JobFile { file: None, path: Some(path), range, charge: Charge::default() })
+            }
         };
-        Ok(Piece { stream, place })
+        Ok(Segment { stream, location: place })
     }
 
     /// The folder of a file with output, by the attempt in its name.
@@ -209,12 +219,15 @@ impl Losses {
         for (why, (file, jobs)) in self.reasons.iter().take(NAMED_MAX) {
             let s = if jobs.len() == 1 { "" } else { "s" };
             let why = crate::report::table::escape(why.as_bytes());
-            say(&format!("cannot read the kept output of job{s} {}: `{file}`: {why}; {next}", ranges(jobs)));
+            message(&format!(
+                "cannot read the kept output of job{s} {}: `{file}`: {why}; {next}",
+                ranges(jobs)
+            ));
         }
         let named = self.reasons.values().take(NAMED_MAX).map(|(_, jobs)| jobs.len()).sum();
         match self.jobs.len().saturating_sub(named) {
             0 => (),
-            more => say(&format!("cannot read the kept output of {more} more jobs; {next}")),
+            more => message(&format!("cannot read the kept output of {more} more jobs; {next}")),
         }
     }
 }

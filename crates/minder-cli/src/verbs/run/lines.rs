@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use minder::{Chunk, Stream};
 
-use super::stage::Stage;
-use super::tags::{Marker, Marks};
+use super::stage::OutputSequencer;
+use super::tags::{LineDecorator, LineStyle};
 
 /// The longest line that waits for its end in memory. A longer one has the screen for itself until
 /// it ends.
@@ -21,7 +21,7 @@ pub(super) fn line_max(buffer: usize, degree: usize) -> usize {
 
 /// The lines of one job.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineBuffer {
     /// The beginning of a line, of each output.
     begun: [Vec<u8>; 2],
     /// Which outputs have a line under way that was partly shown: the job has the screen until it
@@ -33,17 +33,17 @@ pub(super) struct Lines {
 }
 
 /// How a job's lines are written.
-pub(super) struct Pen<'a> {
-    pub(super) stage: &'a Stage,
+pub(super) struct LineSink<'a> {
+    pub(super) stage: &'a OutputSequencer,
     pub(super) job: u64,
     pub(super) line_max: usize,
-    pub(super) marks: Option<&'a Marks>,
-    pub(super) markers: &'a mut [Marker; 2],
+    pub(super) marks: Option<&'a LineStyle>,
+    pub(super) markers: &'a mut [LineDecorator; 2],
 }
 
-impl Lines {
+impl LineBuffer {
     /// Shows what stands before the first line, or with it if another job has the screen.
-    pub(super) fn begin(&mut self, head: Vec<u8>, pen: &mut Pen<'_>) {
+    pub(super) fn begin(&mut self, head: Vec<u8>, pen: &mut LineSink<'_>) {
         let marking = pen.marks.map(|marks| (marks, &mut pen.markers[Stream::Stdout as usize]));
         if !head.is_empty() && !pen.stage.show_lines(pen.job, Stream::Stdout, [&head, &[]], marking, false) {
             self.begun[Stream::Stdout as usize] = head;
@@ -51,7 +51,7 @@ impl Lines {
     }
 
     /// Takes what the job wrote. Says whether it gave the screen back.
-    pub(super) fn push(&mut self, stream: Stream, chunk: Chunk, pen: &mut Pen<'_>) -> bool {
+    pub(super) fn push(&mut self, stream: Stream, chunk: Chunk, pen: &mut LineSink<'_>) -> bool {
         if !self.queued.is_empty() {
             self.queued.push_back((stream, chunk));
             return self.go_on(pen);
@@ -67,7 +67,7 @@ impl Lines {
 
     /// Shows what had to wait, as far as it may be shown now. Says whether the screen was given
     /// back.
-    pub(super) fn go_on(&mut self, pen: &mut Pen<'_>) -> bool {
+    pub(super) fn go_on(&mut self, pen: &mut LineSink<'_>) -> bool {
         let mut released = false;
         while let Some((stream, chunk)) = self.queued.pop_front() {
             match self.show(stream, &chunk, pen) {
@@ -83,7 +83,7 @@ impl Lines {
 
     /// Ends what was shown of lines without their ends, and gives the screen back: the job runs
     /// again, perhaps much later or never. Says whether it had the screen.
-    pub(super) fn give_back(&mut self, pen: &mut Pen<'_>) -> bool {
+    pub(super) fn give_back(&mut self, pen: &mut LineSink<'_>) -> bool {
         let mut had = false;
         for stream in [Stream::Stdout, Stream::Stderr] {
             if std::mem::take(&mut self.under_way[stream as usize]) {
@@ -113,7 +113,7 @@ impl Lines {
 
     /// Shows the whole lines of `bytes`, and what goes on from there; `None` if another job has the
     /// screen.
-    fn show(&mut self, stream: Stream, bytes: &[u8], pen: &mut Pen<'_>) -> Option<bool> {
+    fn show(&mut self, stream: Stream, bytes: &[u8], pen: &mut LineSink<'_>) -> Option<bool> {
         let begun = &mut self.begun[stream as usize];
         let under_way = self.under_way[stream as usize];
         let end = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);

@@ -7,46 +7,46 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use minder::{Charge, Spilled, Stream};
+use minder::{Charge, SpillFile, Stream};
 use minder_os::files::{create_private_file, create_unnamed_file, open_no_follow, write_all_at};
 
-use super::tags::Marks;
+use super::tags::LineStyle;
 
 /// A job that is over and not shown yet.
 #[derive(Debug, Default)]
-pub(super) struct Finished {
+pub(super) struct FinishedJob {
     pub(super) job: u64,
     /// What stands around each of its lines.
-    pub(super) marks: Option<Marks>,
+    pub(super) style: Option<LineStyle>,
     /// What it wrote, in the order in which it is shown.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) segments: Vec<Segment>,
     /// Whether the record says that its output waits, so that it has to say when it was shown.
-    pub(super) owed: bool,
+    pub(super) needs_shown_event: bool,
     /// Whether an earlier attempt kept it: what cannot be read of it costs this job only.
-    pub(super) earlier: bool,
+    pub(super) from_earlier_attempt: bool,
 }
 
 /// A part of a job's output.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct Segment {
     pub(super) stream: Stream,
-    pub(super) place: Place,
+    pub(super) location: Location,
 }
 
 /// Where it is.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// In the memory of the loop that ran the job, and nowhere else.
     Batch(Range<usize>),
     /// In a file that is shared with other jobs.
     Shared(Arc<File>, Range<u64>),
     /// In a file of its own, which is removed when it was shown.
-    Own(Own),
+    Own(JobFile),
 }
 
 /// A file with the output of one job.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct JobFile {
     /// None: it is opened again by its path.
     pub(super) file: Option<File>,
     /// None: it goes with the last handle.
@@ -56,7 +56,7 @@ pub(super) struct Own {
     pub(super) charge: Charge,
 }
 
-impl Own {
+impl JobFile {
     /// The file, opened again if it was closed meanwhile.
     pub(super) fn open(&self) -> io::Result<File> {
         match (&self.file, &self.path) {
@@ -75,9 +75,9 @@ impl Own {
     }
 }
 
-impl From<Spilled> for Own {
-    fn from(spilled: Spilled) -> Self {
-        let Spilled { file, path, start, len, charge } = spilled;
+impl From<SpillFile> for JobFile {
+    fn from(spilled: SpillFile) -> Self {
+        let SpillFile { file, path, start, len, charge } = spilled;
         Self { file: Some(file), path, range: start..start + len, charge }
     }
 }
@@ -85,7 +85,7 @@ impl From<Spilled> for Own {
 /// The file of one loop, in which small outputs wait. It grows at its end; when nothing waits in
 /// it, it begins anew.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct AppendFile {
     folder: PathBuf,
     /// Its name; without one the file has none.
     name: Option<String>,
@@ -96,7 +96,7 @@ pub(super) struct Store {
 /// From this size on a file in which nothing waits is emptied.
 const EMPTY_FROM: u64 = 1 << 20;
 
-impl Store {
+impl AppendFile {
     /// The store will make its file when it needs one.
     pub(super) fn new(folder: &Path, name: Option<String>) -> Self {
         Self { folder: folder.to_owned(), name, file: None, len: 0 }
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_read_meanwhile_does_not_move_what_is_appended() {
         const BYTES: &[u8] = b"four";
-        let mut store = Store::new(&std::env::temp_dir(), None);
+        let mut store = AppendFile::new(&std::env::temp_dir(), None);
         let file = Arc::clone(store.append(BYTES, false).expect("a file"));
         let over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use anyhow::{Result, bail};
-use minder::exec::Supply;
+use minder::jobs::NextJob;
 
-use super::pipe::{Part, Pipe};
-use crate::input::{Arguments, Opened};
+use super::pipe::{InputSplitter, JobInput};
+use crate::input::{ArgumentReader, JobArgs};
 
 /// How many values are read ahead at most.
 const AHEAD_MAX: usize = 64;
 
 /// Where jobs of `--pipe` come from.
 #[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) pipe: Arc<Pipe>,
+pub(super) struct BlockSource {
+    pub(super) pipe: Arc<InputSplitter>,
     /// The first job gets the first of them, and so on.
     pub(super) values: Values,
     /// Whether a value is the command, so that a job without one cannot be.
@@ -26,16 +26,16 @@ pub(super) struct Parts {
     /// the first value.
     pub(super) name: Option<PathBuf>,
     /// The part whose values are not there yet.
-    pub(super) held: Option<Part>,
+    pub(super) held: Option<JobInput>,
 }
 
 /// Values beside parts.
 #[derive(Debug)]
 pub(super) enum Values {
     None,
-    Here(Box<Opened>),
+    Here(Box<ArgumentReader>),
     /// A thread reads them: the loops wait for no file.
-    Ahead(Receiver<Result<Arguments>>),
+    Ahead(Receiver<Result<JobArgs>>),
 }
 
 impl Values {
@@ -49,7 +49,7 @@ impl Values {
 
     /// Has them read ahead, if reading may block. Returns what a thread is to read, and where it
     /// puts that.
-    pub(super) fn read_ahead(&mut self) -> Option<(Box<Opened>, SyncSender<Result<Arguments>>)> {
+    pub(super) fn read_ahead(&mut self) -> Option<(Box<ArgumentReader>, SyncSender<Result<JobArgs>>)> {
         match std::mem::replace(self, Self::None) {
             Self::Here(opened) if opened.blocks => {
                 let (sender, receiver) = sync_channel(AHEAD_MAX);
@@ -63,54 +63,54 @@ impl Values {
         }
     }
 
-    fn next(&mut self) -> Result<Supply<Arguments>> {
+    fn next(&mut self) -> Result<NextJob<JobArgs>> {
         Ok(match self {
-            Self::None => Supply::Job(Arguments::Columns(Vec::new())),
-            Self::Here(opened) => opened.next()?.map_or(Supply::End, Supply::Job),
+            Self::None => NextJob::Ready(JobArgs::Columns(Vec::new())),
+            Self::Here(opened) => opened.next()?.map_or(NextJob::Exhausted, NextJob::Ready),
             Self::Ahead(receiver) => match receiver.try_recv() {
-                Ok(arguments) => Supply::Job(arguments?),
-                Err(TryRecvError::Empty) => Supply::Later,
-                Err(TryRecvError::Disconnected) => Supply::End,
+                Ok(arguments) => NextJob::Ready(arguments?),
+                Err(TryRecvError::Empty) => NextJob::Pending,
+                Err(TryRecvError::Disconnected) => NextJob::Exhausted,
             },
         })
     }
 }
 
-impl Parts {
+impl BlockSource {
     /// The next part, with the arguments of job `number`.
-    pub(super) fn next(&mut self, number: u64) -> Result<Supply<(Part, Arguments)>> {
+    pub(super) fn next(&mut self, number: u64) -> Result<NextJob<(JobInput, JobArgs)>> {
         let part = match self.held.take() {
             Some(part) => part,
             None => match self.pipe.next() {
-                Supply::Job(part) => part,
-                Supply::Later => return Ok(Supply::Later),
-                Supply::End => return Ok(Supply::End),
+                NextJob::Ready(part) => part,
+                NextJob::Pending => return Ok(NextJob::Pending),
+                NextJob::Exhausted => return Ok(NextJob::Exhausted),
             },
         };
         let values = match self.values.next()? {
-            Supply::Job(values) => values,
-            Supply::Later => {
+            NextJob::Ready(values) => values,
+            NextJob::Pending => {
                 self.held = Some(part);
-                return Ok(Supply::Later);
+                return Ok(NextJob::Pending);
             }
-            Supply::End if self.runs_values => bail!(
+            NextJob::Exhausted if self.runs_values => bail!(
                 "the input has a part for job {number}, and no command for it: `:::` names fewer of them"
             ),
             // As with GNU parallel, the placeholders of the others stand for nothing.
-            Supply::End => Arguments::Columns(vec![OsString::new()]),
+            NextJob::Exhausted => JobArgs::Columns(vec![OsString::new()]),
         };
-        Ok(Supply::Job((part, self.named(number, values))))
+        Ok(NextJob::Ready((part, self.named(number, values))))
     }
 
     /// With the name of the part's file before the values.
-    fn named(&self, number: u64, values: Arguments) -> Arguments {
+    fn named(&self, number: u64, values: JobArgs) -> JobArgs {
         match (&self.name, values) {
-            (Some(name), Arguments::Columns(mut columns)) => {
+            (Some(name), JobArgs::Columns(mut columns)) => {
                 // What has this name is made anew, and goes with the job.
                 let mut name = name.clone().into_os_string();
                 name.push(number.to_string());
                 columns.splice(..columns.len().min(1), [name]);
-                Arguments::Columns(columns)
+                JobArgs::Columns(columns)
             }
             (_, values) => values,
         }

@@ -32,18 +32,18 @@ use std::time::Duration;
 use std::vec;
 
 use anyhow::{Context, Result, anyhow, bail};
-use minder::exec::Supply;
+use minder::jobs::NextJob;
 use regex::bytes::{Regex, RegexBuilder};
 
 pub(super) use self::buffer::Bytes;
 use self::buffer::{Buffer, Pool};
 pub(super) use self::column::Column;
 use self::column::Key;
-use self::cutter::{Cutter, Measure};
+use self::cutter::{ChunkSize, Chunker};
 use self::feed::FileFeed;
 pub(super) use self::header::Header;
-use self::span::Span;
-use self::split::Splitter;
+use self::span::FileRange;
+use self::split::RecordBounds;
 
 /// The size of a block where none is asked for.
 pub(super) const BLOCK: u64 = 1 << 20;
@@ -70,9 +70,9 @@ const PIECE: usize = 64 << 10;
 
 /// What was asked for, all decided.
 #[derive(Clone, Debug)]
-pub(super) struct PipePlan {
-    pub(super) spread: Spread,
-    pub(super) block: Block,
+pub(super) struct SplitterConfig {
+    pub(super) spread: Distribution,
+    pub(super) block: BlockSize,
     /// Records in a chunk, instead of as many as a block has: `-N` times `-L`.
     pub(super) records: Option<NonZeroU64>,
     /// What a record begins and ends with; a line end if neither is said. Escapes are resolved: see
@@ -99,7 +99,7 @@ pub(super) struct PipePlan {
 
 /// How large a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Block {
+pub(super) enum BlockSize {
     Bytes(u64),
     /// So many parts of a file for each slot: only of files.
     Shares(NonZeroU64),
@@ -107,7 +107,7 @@ pub(super) enum Block {
 
 /// Who gets what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spread {
+pub(super) enum Distribution {
     /// A job for each chunk.
     Blocks,
     /// Each chunk to a stream that has nothing.
@@ -122,18 +122,18 @@ pub(super) enum Spread {
 
 /// Where input comes from.
 #[derive(Debug)]
-pub(super) enum PipeSource {
+pub(super) enum SplitterSource {
     /// Anything that can be read; it may be set to be non-blocking.
     Reader(File),
     /// Regular files, which are not read to be cut.
     Files(Vec<PathBuf>),
 }
 
-impl Default for PipePlan {
+impl Default for SplitterConfig {
     fn default() -> Self {
         Self {
-            spread: Spread::Blocks,
-            block: Block::Bytes(BLOCK),
+            spread: Distribution::Blocks,
+            block: BlockSize::Bytes(BLOCK),
             records: None,
             start: None,
             end: None,
@@ -151,10 +151,10 @@ impl Default for PipePlan {
 }
 
 /// Input that is given out.
-pub(super) struct Pipe {
-    plan: PipePlan,
+pub(super) struct InputSplitter {
+    plan: SplitterConfig,
     slots: usize,
-    source: Mutex<Option<PipeSource>>,
+    source: Mutex<Option<SplitterSource>>,
     pool: Arc<Pool>,
     state: Mutex<State>,
     /// Told when the reader may go on.
@@ -165,7 +165,7 @@ type Wake = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Portion>,
+    ready: VecDeque<ReadyBlock>,
     streams: Vec<Stream>,
     /// How many parts were handed out.
     given: usize,
@@ -184,9 +184,9 @@ struct State {
 }
 
 /// What waits for jobs.
-enum Portion {
+enum ReadyBlock {
     Held { header: Option<Bytes>, buffer: Arc<Buffer>, chunks: vec::IntoIter<Range<usize>> },
-    Span(Span),
+    Span(FileRange),
 }
 
 /// A job that gets what falls to it.
@@ -201,8 +201,8 @@ struct Stream {
 }
 
 /// The input of one job. Whatever it holds is let go when it is dropped.
-pub(super) struct Part {
-    pipe: Arc<Pipe>,
+pub(super) struct JobInput {
+    pipe: Arc<InputSplitter>,
     /// Which one, from 0, in the order of the input; of a stream: which stream.
     pub(super) place: usize,
     content: Content,
@@ -215,29 +215,29 @@ pub(super) struct Part {
 
 enum Content {
     Held { header: Option<Bytes>, chunk: Bytes },
-    Span(Span),
+    Span(FileRange),
     Stream,
 }
 
-/// What [`Pipe::more`] says.
+/// What [`InputSplitter::more`] says.
 #[derive(Clone, Debug)]
-pub(super) enum More {
+pub(super) enum ReadResult {
     /// The next bytes, at least one.
     Bytes(Bytes),
     /// Nothing now; the reader wakes when there is something.
-    Later,
+    Pending,
     /// Nothing more.
-    End,
+    Eof,
 }
 
-impl Pipe {
+impl InputSplitter {
     /// Checks the plan. `slots` is how many jobs run at once, and how many streams there are: they
     /// have to run all at once, or a `--tee` would wait for those that do not.
-    pub(super) fn open(mut plan: PipePlan, source: PipeSource, slots: usize) -> Result<Arc<Self>> {
+    pub(super) fn open(mut plan: SplitterConfig, source: SplitterSource, slots: usize) -> Result<Arc<Self>> {
         let slots = slots.max(1);
         check(&plan, &source)?;
         let names = match &plan.spread {
-            Spread::Shard(Column::Name(_)) | Spread::Bin(Column::Name(_)) => true,
+            Distribution::Shard(Column::Name(_)) | Distribution::Bin(Column::Name(_)) => true,
             _ => matches!(plan.group_by, Some(Column::Name(_))),
         };
         // A name is one of the first line.
@@ -245,10 +245,10 @@ impl Pipe {
             plan.header = Some(Header::Lines(1));
         }
         let (streams, blocks) = match plan.spread {
-            Spread::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
-            Spread::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
-            Spread::Tee => (slots, TEE_BLOCKS),
-            Spread::Shard(_) | Spread::Bin(_) => (slots, 1),
+            Distribution::Blocks => (0, slots.saturating_add(BLOCKS_OWN)),
+            Distribution::RoundRobin => (slots, slots.saturating_add(BLOCKS_OWN)),
+            Distribution::Tee => (slots, TEE_BLOCKS),
+            Distribution::Shard(_) | Distribution::Bin(_) => (slots, 1),
         };
         let mut state = State::default();
         state.streams.resize_with(streams, Stream::default);
@@ -273,8 +273,8 @@ impl Pipe {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.lock().wake = Some(Arc::new(wake));
         let result = match source {
-            Some(PipeSource::Reader(file)) => self.take_in(&mut FileFeed::new(file), true),
-            Some(PipeSource::Files(paths)) => self.take_files(&paths),
+            Some(SplitterSource::Reader(file)) => self.take_in(&mut FileFeed::new(file), true),
+            Some(SplitterSource::Files(paths)) => self.take_files(&paths),
             None => Ok(()),
         };
         self.finish(result);
@@ -296,46 +296,53 @@ impl Pipe {
     /// By parts, one for each chunk. Streams that get chunks begin with one each: where there is
     /// little, there are fewer jobs, unless all of them are asked for. All others are there at
     /// once, also if they will get nothing.
-    pub(super) fn next(self: &Arc<Self>) -> Supply<Part> {
+    pub(super) fn next(self: &Arc<Self>) -> NextJob<JobInput> {
         let mut state = self.lock();
         if state.closed {
-            return Supply::End;
+            return NextJob::Exhausted;
         }
         let streams = state.streams.len();
         if streams > 0 && state.given == streams {
-            return Supply::End;
+            return NextJob::Exhausted;
         }
         let place = state.given;
         let content = match self.plan.spread {
-            Spread::Tee | Spread::Shard(_) | Spread::Bin(_) => Content::Stream,
-            Spread::Blocks | Spread::RoundRobin => match self.pop(&mut state) {
+            Distribution::Tee | Distribution::Shard(_) | Distribution::Bin(_) => Content::Stream,
+            Distribution::Blocks | Distribution::RoundRobin => match self.pop(&mut state) {
                 Some(content) => content,
                 None if state.ended && streams > 0 && self.plan.all_streams && !state.failed => {
                     Content::Stream
                 }
-                None if state.ended || state.stopped => return Supply::End,
+                None if state.ended || state.stopped => return NextJob::Exhausted,
                 None => {
                     state.asked = true;
-                    return Supply::Later;
+                    return NextJob::Pending;
                 }
             },
         };
         state.given += 1;
         let content = if streams > 0 { state.begin(place, content) } else { content };
         drop(state);
-        Supply::Job(Part { pipe: Arc::clone(self), place, content, at: 0, given_up: false, torn: false })
+        NextJob::Ready(JobInput {
+            pipe: Arc::clone(self),
+            place,
+            content,
+            at: 0,
+            given_up: false,
+            torn: false,
+        })
     }
 
     /// Whether all jobs read all of the input.
     pub(super) fn is_tee(&self) -> bool {
-        self.plan.spread == Spread::Tee
+        self.plan.spread == Distribution::Tee
     }
 
     /// The next bytes for the standard input of a job, at most 64 KiB. It waits for nothing but a
     /// disk.
-    pub(super) fn more(&self, part: &mut Part) -> More {
+    pub(super) fn more(&self, part: &mut JobInput) -> ReadResult {
         if part.given_up {
-            return More::End;
+            return ReadResult::Eof;
         }
         let piece = match &part.content {
             Content::Held { header, chunk } => held(header.as_ref(), chunk, part.at),
@@ -344,17 +351,17 @@ impl Pipe {
                 Err(why) => {
                     self.lock().error.get_or_insert(why);
                     part.torn = true;
-                    return More::End;
+                    return ReadResult::Eof;
                 }
             },
             Content::Stream => return self.more_of_stream(part),
         };
         part.at += piece.len() as u64;
-        if piece.is_empty() { More::End } else { More::Bytes(piece) }
+        if piece.is_empty() { ReadResult::Eof } else { ReadResult::Bytes(piece) }
     }
 
     /// The job takes nothing more: it closed its input, or ended. Others go on without it.
-    pub(super) fn give_up(&self, part: &mut Part) {
+    pub(super) fn give_up(&self, part: &mut JobInput) {
         if !std::mem::replace(&mut part.given_up, true) && matches!(part.content, Content::Stream) {
             let mut state = self.lock();
             let stream = &mut state.streams[part.place];
@@ -368,7 +375,7 @@ impl Pipe {
 
     /// Begins the part anew, for a job that is run again. Says whether that is possible: what a
     /// stream had is gone.
-    pub(super) fn again(&self, part: &mut Part) -> bool {
+    pub(super) fn again(&self, part: &mut JobInput) -> bool {
         let is_whole = !matches!(part.content, Content::Stream);
         if is_whole {
             (part.at, part.given_up) = (0, false);
@@ -402,13 +409,13 @@ impl Pipe {
         self.lock().error.take()
     }
 
-    fn more_of_stream(&self, part: &mut Part) -> More {
+    fn more_of_stream(&self, part: &mut JobInput) -> ReadResult {
         let place = part.place;
         let mut state = self.lock();
         let all_begun = state.closed || state.given == state.streams.len();
         let stream = &mut state.streams[place];
         if stream.over {
-            return More::End;
+            return ReadResult::Eof;
         }
         if let Some(piece) = stream.pop() {
             if stream.bytes <= STREAM_MAX {
@@ -417,31 +424,31 @@ impl Pipe {
             // When the last stream began, nobody was woken for what was left then.
             let news = (all_begun && !state.ready.is_empty()).then(|| state.news()).flatten();
             call(news, state);
-            return More::Bytes(piece);
+            return ReadResult::Bytes(piece);
         }
         // A chunk begins a job as long as there are jobs to begin.
         if all_begun
-            && self.plan.spread == Spread::RoundRobin
+            && self.plan.spread == Distribution::RoundRobin
             && let Some(Content::Held { chunk, .. }) = self.pop(&mut state)
         {
             let stream = &mut state.streams[place];
             stream.push(chunk);
-            return stream.pop().map_or(More::End, More::Bytes);
+            return stream.pop().map_or(ReadResult::Eof, ReadResult::Bytes);
         }
         if state.ended || state.stopped {
             part.torn = state.failed;
-            return More::End;
+            return ReadResult::Eof;
         }
         state.asked = true;
-        More::Later
+        ReadResult::Pending
     }
 
     /// Takes a chunk from those that wait.
     fn pop(&self, state: &mut State) -> Option<Content> {
         loop {
             let (content, is_used) = match state.ready.front_mut()? {
-                Portion::Span(span) => (Some(Content::Span(span.clone())), true),
-                Portion::Held { header, buffer, chunks } => {
+                ReadyBlock::Span(span) => (Some(Content::Span(span.clone())), true),
+                ReadyBlock::Held { header, buffer, chunks } => {
                     let chunk = chunks.next().map(|range| Bytes::new(buffer, range));
                     let content = chunk.map(|chunk| Content::Held { header: header.clone(), chunk });
                     (content, chunks.as_slice().is_empty())
@@ -471,8 +478,8 @@ impl Pipe {
     }
 
     /// Adds what was cut, when there is room; says whether more is wanted.
-    fn push(&self, portion: Portion) -> bool {
-        let most = if matches!(portion, Portion::Span(_)) { SPANS_MAX } else { READY_MAX };
+    fn push(&self, portion: ReadyBlock) -> bool {
+        let most = if matches!(portion, ReadyBlock::Span(_)) { SPANS_MAX } else { READY_MAX };
         let mut state = self.lock();
         while state.ready.len() >= most && !state.stopped {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -515,41 +522,41 @@ impl Pipe {
     }
 
     /// How records are found.
-    fn cutter(&self) -> Result<Cutter, String> {
+    fn cutter(&self) -> Result<Chunker, String> {
         let plan = &self.plan;
         let splitter = match &plan.group_by {
-            Some(column) => Splitter::Group(Key::new(column.clone(), plan.colsep.as_deref())?),
+            Some(column) => RecordBounds::Group(Key::new(column.clone(), plan.colsep.as_deref())?),
             None => {
                 let start = plan.start.as_deref().unwrap_or_default();
                 let default: &[u8] = if plan.start.is_some() { b"" } else { b"\n" };
                 let end = plan.end.as_deref().unwrap_or(default);
                 match plan.regexp {
-                    true => Splitter::pattern(end, start)?,
-                    false => Splitter::fixed(end, start),
+                    true => RecordBounds::pattern(end, start)?,
+                    false => RecordBounds::fixed(end, start),
                 }
             }
         };
         let measure = match (plan.records, &plan.spread) {
             // The same bytes, however they are cut.
-            (_, Spread::Tee) if !plan.remove_separator => Measure::Reads,
-            (Some(records), _) => Measure::Records(records.get()),
-            (None, _) => Measure::Blocks,
+            (_, Distribution::Tee) if !plan.remove_separator => ChunkSize::Reads,
+            (Some(records), _) => ChunkSize::Records(records.get()),
+            (None, _) => ChunkSize::Blocks,
         };
-        Ok(Cutter::new(splitter, measure))
+        Ok(Chunker::new(splitter, measure))
     }
 
     /// How the stream of a line is found.
     fn key(&self) -> Result<Option<Key>, String> {
         match &self.plan.spread {
-            Spread::Shard(column) | Spread::Bin(column) => {
+            Distribution::Shard(column) | Distribution::Bin(column) => {
                 Key::new(column.clone(), self.plan.colsep.as_deref()).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    fn finder(&self) -> Result<Option<header::Finder>, String> {
-        self.plan.header.as_ref().map(header::Finder::new).transpose()
+    fn finder(&self) -> Result<Option<header::HeaderParser>, String> {
+        self.plan.header.as_ref().map(header::HeaderParser::new).transpose()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -592,7 +599,7 @@ impl Stream {
     }
 }
 
-impl Part {
+impl JobInput {
     /// A command for a POSIX shell that writes this part of a file. `None` where it is in no file,
     /// or the file's name is no text.
     pub(super) fn as_shell(&self) -> Option<String> {
@@ -608,20 +615,20 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for JobInput {
     fn drop(&mut self) {
         let pipe = Arc::clone(&self.pipe);
         pipe.give_up(self);
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for JobInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Part").field("place", &self.place).field("at", &self.at).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Pipe {
+impl fmt::Debug for InputSplitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pipe").field("plan", &self.plan).finish_non_exhaustive()
     }
@@ -645,10 +652,10 @@ fn held(header: Option<&Bytes>, chunk: &Bytes, at: u64) -> Bytes {
 }
 
 /// Refuses what does not go together.
-fn check(plan: &PipePlan, source: &PipeSource) -> Result<()> {
+fn check(plan: &SplitterConfig, source: &SplitterSource) -> Result<()> {
     let by_line = match plan.spread {
-        Spread::Shard(_) => Some("--shard"),
-        Spread::Bin(_) => Some("--bin"),
+        Distribution::Shard(_) => Some("--shard"),
+        Distribution::Bin(_) => Some("--bin"),
         _ => None,
     };
     if let Some(flag) = by_line {
@@ -667,13 +674,13 @@ fn check(plan: &PipePlan, source: &PipeSource) -> Result<()> {
         bail!("`--group-by` makes records of lines, and does not go with `--recstart` and `--recend`");
     }
     match (source, plan.block) {
-        (_, Block::Bytes(0)) => bail!("a block of 0 bytes holds nothing: `--block` has to be larger"),
-        (PipeSource::Reader(_), Block::Shares(_)) => {
+        (_, BlockSize::Bytes(0)) => bail!("a block of 0 bytes holds nothing: `--block` has to be larger"),
+        (SplitterSource::Reader(_), BlockSize::Shares(_)) => {
             bail!("a negative `--block` is a share of a file: it goes with `--pipe-part` only")
         }
         _ => {}
     }
-    if matches!((source, &plan.spread), (PipeSource::Files(_), Spread::Blocks)) {
+    if matches!((source, &plan.spread), (SplitterSource::Files(_), Distribution::Blocks)) {
         if plan.records.is_some() {
             bail!("`--pipe-part` counts no records: `-N` and `-L` go with `--pipe`");
         }
@@ -681,7 +688,7 @@ fn check(plan: &PipePlan, source: &PipeSource) -> Result<()> {
             bail!("`--pipe-part` gives files as they are: `--remove-rec-sep` goes with `--pipe`");
         }
     }
-    let PipeSource::Files(paths) = source else { return Ok(()) };
+    let SplitterSource::Files(paths) = source else { return Ok(()) };
     for path in paths {
         let found = std::fs::metadata(path).with_context(|| format!("cannot read `{}`", path.display()))?;
         if !found.is_file() {

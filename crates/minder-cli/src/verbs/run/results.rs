@@ -15,11 +15,11 @@ use minder::Stream;
 use minder_os::encoding::os_string_from_encoded;
 use minder_os::files::{create_private_file, read_at, remove_open_file};
 
-pub(super) use self::copies::Copies;
-use self::escape::Rules;
+pub(super) use self::copies::TemplateFiles;
+use self::escape::PathRules;
 pub(super) use self::refusal::Refusal;
-use crate::plan::{self, Beside};
-use crate::report::reason;
+use crate::plan::{self, OutputFiles};
+use crate::report::os_error_text;
 use minder_template::{Job, Template};
 
 /// How many names are tried for a file that nobody may have made before.
@@ -27,7 +27,7 @@ const NAMES_MAX: u32 = 1000;
 
 /// The files of one job.
 #[derive(Debug)]
-pub(super) struct Results {
+pub(super) struct JobResults {
     /// What messages name.
     place: PathBuf,
     files: [Option<File>; 2],
@@ -42,10 +42,14 @@ pub(super) struct Results {
     straight: [bool; 2],
 }
 
-impl Results {
+impl JobResults {
     /// Makes the files of a job, if it is to have some. What an earlier run left in their place is
     /// replaced, and no link is followed. `run` is the name of the run.
-    pub(super) fn create(beside: &Beside, job: &Job<'_>, run: Option<&str>) -> Result<Option<Self>, String> {
+    pub(super) fn create(
+        beside: &OutputFiles,
+        job: &Job<'_>,
+        run: Option<&str>,
+    ) -> Result<Option<Self>, String> {
         if !beside.is_wanted() {
             return Ok(None);
         }
@@ -80,7 +84,7 @@ impl Results {
     }
 
     /// A file for the standard output alone, for its owner alone.
-    fn alone(beside: &Beside, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
+    fn alone(beside: &OutputFiles, job: &Job<'_>, run: Option<&str>) -> Result<Self, String> {
         let folder = &beside.folder;
         let made = (0..NAMES_MAX).find_map(|time| {
             let path = folder.join(own_name(beside, job.number, run, time));
@@ -91,7 +95,7 @@ impl Results {
         });
         let taken = || Err(io::Error::other("all names are taken"));
         let (file, path) = made.unwrap_or_else(taken).map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error))
+            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
         })?;
         Ok(Self {
             place: path.clone(),
@@ -175,7 +179,7 @@ impl Results {
 }
 
 pub(super) fn cannot_write(results: &Path, error: &io::Error) -> String {
-    format!("cannot write results in `{}`: {}", results.display(), reason(error))
+    format!("cannot write results in `{}`: {}", results.display(), os_error_text(error))
 }
 
 /// A text with the values of a job.
@@ -194,7 +198,7 @@ fn below(root: &Path, keys: &[(OsString, &OsStr)]) -> io::Result<PathBuf> {
     let mut folder = root.to_owned();
     for (key, value) in keys {
         for name in [key.as_os_str(), value] {
-            folder = escape::make_folder(&folder, name, Rules::of_system())?;
+            folder = escape::make_folder(&folder, name, PathRules::of_system())?;
         }
     }
     Ok(folder)
@@ -230,7 +234,7 @@ fn is_no_stream(name: &Path) -> io::Result<()> {
         Component::Normal(part) => part.as_encoded_bytes().contains(&b':'),
         _ => false,
     };
-    if Rules::of_system() == Rules::Windows && name.components().any(holds) {
+    if PathRules::of_system() == PathRules::Windows && name.components().any(holds) {
         let text = "what follows `:` would name a stream of a file, which Windows shows nowhere";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
@@ -253,8 +257,8 @@ fn anew(path: &Path) -> io::Result<File> {
 }
 
 /// The name of a file with one job's output; another one each `time`.
-fn own_name(beside: &Beside, number: u64, run: Option<&str>, time: u32) -> String {
-    if beside.like_gnu {
+fn own_name(beside: &OutputFiles, number: u64, run: Option<&str>, time: u32) -> String {
+    if beside.gnu_names {
         // Scripts look for GNU parallel's names: `par`, five letters, `.par`.
         let mut sum = u64::from(crc32fast::hash(format!("{}-{number}-{time}", beside.token).as_bytes()));
         let letter = |_| {

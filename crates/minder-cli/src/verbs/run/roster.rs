@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use minder::exec::Start;
+use minder::jobs::Attempt;
 
 use super::input::Task;
 
@@ -18,27 +18,27 @@ const TIMES_MIN: usize = 3;
 
 /// See the module. It costs nothing where nobody wants it.
 #[derive(Debug, Default)]
-pub(super) struct Roster {
+pub(super) struct JobTable {
     /// Whether jobs are entered.
     wanted: bool,
     state: Mutex<State>,
     /// Whether there are orders.
-    ordered: AtomicBool,
+    has_requests: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    running: BTreeMap<u64, Entry>,
+    running: BTreeMap<u64, JobEntry>,
     /// What the last jobs took, and the place of the next.
     times: Vec<Duration>,
     next: usize,
     median: Option<Duration>,
-    orders: Vec<(u64, Order)>,
+    requests: Vec<(u64, JobRequest)>,
 }
 
 /// A job that runs.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct JobEntry {
     pub(super) begun: Instant,
     pub(super) columns: Vec<OsString>,
     pub(super) slot: u32,
@@ -47,14 +47,14 @@ pub(super) struct Entry {
 
 /// What a loop is to do to one of its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum JobRequest {
     /// Kill it; it runs again later.
-    PutBack,
+    Requeue,
     Suspend,
     Resume,
 }
 
-impl Roster {
+impl JobTable {
     pub(super) fn new(wanted: bool) -> Self {
         Self { wanted, ..Self::default() }
     }
@@ -65,9 +65,9 @@ impl Roster {
     }
 
     /// A job starts.
-    pub(super) fn enter(&self, task: &Task, start: Start) {
+    pub(super) fn insert(&self, task: &Task, start: Attempt) {
         if self.wanted {
-            let entry = Entry {
+            let entry = JobEntry {
                 begun: Instant::now(),
                 columns: task.columns().to_vec(),
                 slot: start.slot,
@@ -78,14 +78,14 @@ impl Roster {
     }
 
     /// A job is over. `took`: how long it did, if it succeeded.
-    pub(super) fn leave(&self, job: u64, took: Option<Duration>) {
+    pub(super) fn remove(&self, job: u64, took: Option<Duration>) {
         if !self.wanted {
             return;
         }
         let mut state = self.lock();
         state.running.remove(&job);
         // Its next attempt is not meant: nobody would let it go on again.
-        state.orders.retain(|(its, _)| *its != job);
+        state.requests.retain(|(its, _)| *its != job);
         if let Some(took) = took {
             match state.times.len() {
                 TIMES_MAX => {
@@ -111,15 +111,16 @@ impl Roster {
     }
 
     /// The jobs that run, the oldest first, at most so many.
-    pub(super) fn oldest(&self, most: usize) -> Vec<(u64, Entry)> {
+    pub(super) fn oldest(&self, most: usize) -> Vec<(u64, JobEntry)> {
         let state = self.lock();
-        let mut found: Vec<(u64, &Entry)> = state.running.iter().map(|(job, entry)| (*job, entry)).collect();
+        let mut found: Vec<(u64, &JobEntry)> =
+            state.running.iter().map(|(job, entry)| (*job, entry)).collect();
         found.sort_by_key(|(_, entry)| entry.begun);
         found.into_iter().take(most).map(|(job, entry)| (job, entry.clone())).collect()
     }
 
     /// All jobs stood still for this long: that does not make them slow.
-    pub(super) fn stood_still(&self, time: Duration) {
+    pub(super) fn add_suspended_time(&self, time: Duration) {
         for entry in self.lock().running.values_mut() {
             entry.begun = entry.begun.checked_add(time).unwrap_or(entry.begun);
         }
@@ -133,35 +134,35 @@ impl Roster {
 
     /// Orders something for the youngest job that is not suspended, or for the oldest that is. Says
     /// whether there is one.
-    pub(super) fn order(&self, order: Order) -> bool {
+    pub(super) fn request(&self, order: JobRequest) -> bool {
         let mut state = self.lock();
-        let suspended = order == Order::Resume;
+        let suspended = order == JobRequest::Resume;
         let its = state.running.iter().filter(|(_, entry)| entry.suspended == suspended);
         let chosen = match order {
-            Order::Resume => its.min_by_key(|(_, entry)| entry.begun),
+            JobRequest::Resume => its.min_by_key(|(_, entry)| entry.begun),
             _ => its.max_by_key(|(_, entry)| entry.begun),
         };
         let Some(job) = chosen.map(|(job, _)| *job) else { return false };
         if let Some(entry) = state.running.get_mut(&job) {
-            entry.suspended = order == Order::Suspend;
+            entry.suspended = order == JobRequest::Suspend;
         }
-        state.orders.push((job, order));
-        self.ordered.store(true, Ordering::SeqCst);
+        state.requests.push((job, order));
+        self.has_requests.store(true, Ordering::SeqCst);
         true
     }
 
     /// Takes the orders for the jobs of which `is_here` says that they are the caller's.
-    pub(super) fn take(&self, is_here: impl Fn(u64) -> bool) -> Vec<(u64, Order)> {
-        if !self.ordered.load(Ordering::SeqCst) {
+    pub(super) fn take_requests(&self, is_here: impl Fn(u64) -> bool) -> Vec<(u64, JobRequest)> {
+        if !self.has_requests.load(Ordering::SeqCst) {
             return Vec::new();
         }
         let mut state = self.lock();
         // What is not here and runs nowhere is over.
-        let State { running, orders, .. } = &mut *state;
+        let State { running, requests: orders, .. } = &mut *state;
         let (here, there): (Vec<_>, Vec<_>) =
             orders.drain(..).filter(|(job, _)| running.contains_key(job)).partition(|(job, _)| is_here(*job));
         *orders = there;
-        self.ordered.store(!orders.is_empty(), Ordering::SeqCst);
+        self.has_requests.store(!orders.is_empty(), Ordering::SeqCst);
         here
     }
 
@@ -173,19 +174,21 @@ impl Roster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Arguments;
+    use crate::input::JobArgs;
 
-    fn roster() -> Roster {
-        let roster = Roster::new(true);
-        let mut schedule = minder::exec::Schedule::new({
-            let mut rules = minder::exec::Rules::default();
-            rules.degree = 3;
+    fn roster() -> JobTable {
+        let roster = JobTable::new(true);
+        let mut schedule = minder::jobs::Scheduler::new({
+            let mut rules = minder::jobs::SchedulerConfig::default();
+            rules.max_running = 3;
             rules
         });
         for number in 1..=3 {
-            schedule.offer(number, &[], 0);
-            let minder::exec::Next::Start(start, number) = schedule.next(Instant::now()) else { panic!() };
-            roster.enter(&Task::new(number, Arguments::Columns(Vec::new())), start);
+            schedule.submit(number, &[], 0);
+            let minder::jobs::NextAction::Start(start, number) = schedule.next(Instant::now()) else {
+                panic!()
+            };
+            roster.insert(&Task::new(number, JobArgs::Columns(Vec::new())), start);
         }
         roster
     }
@@ -193,38 +196,38 @@ mod tests {
     #[test]
     fn orders_go_to_the_youngest_and_to_the_oldest() {
         let roster = roster();
-        assert!(roster.order(Order::Suspend) && roster.order(Order::Suspend));
+        assert!(roster.request(JobRequest::Suspend) && roster.request(JobRequest::Suspend));
         assert_eq!(roster.counts(), (3, 2));
-        assert_eq!(roster.take(|job| job == 3), [(3, Order::Suspend)]);
-        assert!(roster.order(Order::Resume));
-        assert_eq!(roster.take(|_| true), [(2, Order::Suspend), (2, Order::Resume)]);
-        roster.leave(2, None);
-        assert!(roster.order(Order::PutBack));
-        assert_eq!(roster.take(|_| true), [(1, Order::PutBack)]);
-        assert_eq!(roster.take(|_| true), []);
+        assert_eq!(roster.take_requests(|job| job == 3), [(3, JobRequest::Suspend)]);
+        assert!(roster.request(JobRequest::Resume));
+        assert_eq!(roster.take_requests(|_| true), [(2, JobRequest::Suspend), (2, JobRequest::Resume)]);
+        roster.remove(2, None);
+        assert!(roster.request(JobRequest::Requeue));
+        assert_eq!(roster.take_requests(|_| true), [(1, JobRequest::Requeue)]);
+        assert_eq!(roster.take_requests(|_| true), []);
     }
 
     #[test]
     fn an_order_is_for_one_attempt() {
         let roster = roster();
-        assert!(roster.order(Order::Suspend));
-        roster.leave(3, None);
+        assert!(roster.request(JobRequest::Suspend));
+        roster.remove(3, None);
         roster
             .lock()
             .running
-            .insert(3, Entry { begun: Instant::now(), columns: Vec::new(), slot: 3, suspended: false });
-        assert_eq!(roster.take(|_| true), []);
+            .insert(3, JobEntry { begun: Instant::now(), columns: Vec::new(), slot: 3, suspended: false });
+        assert_eq!(roster.take_requests(|_| true), []);
     }
 
     #[test]
     fn the_median_is_of_the_last_jobs() {
         let roster = roster();
         for seconds in 1..=2 {
-            roster.leave(seconds, Some(Duration::from_secs(seconds)));
+            roster.remove(seconds, Some(Duration::from_secs(seconds)));
         }
         assert_eq!(roster.median(), None);
         for _ in 0..TIMES_MAX {
-            roster.leave(3, Some(Duration::from_secs(7)));
+            roster.remove(3, Some(Duration::from_secs(7)));
         }
         assert_eq!(roster.median(), Some(Duration::from_secs(7)));
         assert_eq!(roster.oldest(8).len(), 0);

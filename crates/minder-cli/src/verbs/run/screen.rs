@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minder::Stream;
-use minder::os::enlarge_pipe;
+use minder::os::grow_pipe;
 use minder_os::files::{read_at, send_file};
 use minder_os::stdio::{StdStream, std_file, std_was_closed};
 use minder_os::terminal::write_console;
 
 use crate::ready;
 use crate::report::colours::can_draw;
-use crate::report::{Progress, reason};
+use crate::report::{Progress, os_error_text};
 
 /// Bytes of a file that are shown at once.
 const AT_ONCE: usize = 128 << 10;
@@ -22,7 +22,7 @@ const SENT_AT_ONCE: u64 = 1 << 20;
 
 /// StdStream output and standard error, without buffers. Whoever has them writes alone.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(super) struct StdStreams {
     out: Arc<File>,
     err: Arc<File>,
     /// For bytes of files on their way.
@@ -31,7 +31,7 @@ pub(super) struct Streams {
 
 /// What is known of the standard streams by all.
 #[derive(Debug)]
-pub(super) struct Screen {
+pub(super) struct StdioWriter {
     progress: Progress,
     /// Whether nobody reads standard output any more.
     closed: AtomicBool,
@@ -46,9 +46,12 @@ pub(super) struct Screen {
     is_coloured: AtomicBool,
 }
 
-impl Screen {
+impl StdioWriter {
     /// `instead`: a file that takes the place of the standard output, and its name.
-    pub(super) fn open(progress: Progress, instead: Option<(File, String)>) -> io::Result<(Self, Streams)> {
+    pub(super) fn open(
+        progress: Progress,
+        instead: Option<(File, String)>,
+    ) -> io::Result<(Self, StdStreams)> {
         // Rust's runtime has opened the null device in its place, which would take everything.
         let is_shut = instead.is_none() && std_was_closed(StdStream::Output);
         let (out, name) = match instead {
@@ -56,8 +59,8 @@ impl Screen {
             None => (std_file(StdStream::Output)?, "standard output".to_owned()),
         };
         let out = Arc::new(out);
-        enlarge_pipe(&out);
-        let streams = Streams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
+        grow_pipe(&out);
+        let streams = StdStreams { out, err: Arc::new(std_file(StdStream::Error)?), buffer: Vec::new() };
         let screen = Self {
             progress,
             closed: AtomicBool::new(false),
@@ -102,22 +105,22 @@ impl Screen {
     }
 
     /// Writes a message while the bar is away.
-    pub(super) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.progress.aside(write)
+    pub(super) fn suspend_progress<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.progress.suspend(write)
     }
 
-    /// As [`Self::aside`], for whoever must not wait for those that write.
-    pub(super) fn aside_at_once<T>(&self, act: impl FnOnce() -> T) -> T {
-        self.progress.aside_at_once(act)
+    /// As [`Self::suspend_progress`], for whoever must not wait for those that write.
+    pub(super) fn try_suspend_progress<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.progress.try_suspend(act)
     }
 
     /// Whether bytes may pass to standard output without us.
-    pub(super) fn may_forward(&self, streams: &Streams) -> bool {
+    pub(super) fn may_forward(&self, streams: &StdStreams) -> bool {
         !self.is_shut && !streams.out.is_terminal()
     }
 
     /// Writes to one of the streams. After a failure nothing is written any more.
-    pub(super) fn write(&self, streams: &Streams, stream: Stream, bytes: &[u8]) {
+    pub(super) fn write(&self, streams: &StdStreams, stream: Stream, bytes: &[u8]) {
         if self.is_broken() || bytes.is_empty() {
             return;
         }
@@ -131,7 +134,7 @@ impl Screen {
             let whole = bytes.ends_with(b"\n");
             self.is_open.store(!whole, Ordering::SeqCst);
             self.is_coloured.fetch_or(memchr::memchr(b'\x1b', bytes).is_some(), Ordering::SeqCst);
-            self.progress.aside_for(whole, || match write_console(file, bytes) {
+            self.progress.suspend_for(whole, || match write_console(file, bytes) {
                 Ok(false) => ready::write_all(file, bytes),
                 wrote => wrote.map(drop),
             })
@@ -149,7 +152,7 @@ impl Screen {
     /// The file cannot be read, or is shorter than that.
     pub(super) fn copy(
         &self,
-        streams: &mut Streams,
+        streams: &mut StdStreams,
         stream: Stream,
         from: &File,
         at: u64,
@@ -176,11 +179,11 @@ impl Screen {
     /// The file cannot be read, or is shorter than that.
     pub(super) fn each_part(
         &self,
-        streams: &mut Streams,
+        streams: &mut StdStreams,
         from: &File,
         mut at: u64,
         end: u64,
-        mut take: impl FnMut(&Self, &Streams, &[u8]),
+        mut take: impl FnMut(&Self, &StdStreams, &[u8]),
     ) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut streams.buffer);
         buffer.resize(AT_ONCE, 0);
@@ -210,14 +213,14 @@ impl Screen {
             }
             stream => {
                 let name = if stream == Stream::Stdout { &self.out } else { "standard error" };
-                self.fail_with(format!("cannot write to {name}: {}", reason(error)));
+                self.fail_with(format!("cannot write to {name}: {}", os_error_text(error)));
             }
         }
     }
 
     /// Notes that output of this attempt that waited in a file cannot be read, which ends the run.
     pub(super) fn fail_reading(&self, error: &io::Error) {
-        self.fail_with(format!("cannot read output that waited in a file: {}", reason(error)));
+        self.fail_with(format!("cannot read output that waited in a file: {}", os_error_text(error)));
     }
 
     fn fail_with(&self, failure: String) {
@@ -229,7 +232,7 @@ impl Screen {
     }
 }
 
-impl Streams {
+impl StdStreams {
     fn file(&self, stream: Stream) -> &File {
         match stream {
             Stream::Stdout => &self.out,

@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use minder::Token;
-use minder::exec::Outputs;
+use minder::jobs::ChildControl;
 use minder_os::stdio::{StdStream, std_file};
 
-use super::pipe::{self, Block, Bytes, Column, Header, More, Part, Pipe, PipeSource, Spread, unescape};
-use crate::plan::PipePlan;
-use crate::report::explain;
+use super::pipe::{
+    self, BlockSize, Bytes, Column, Distribution, Header, InputSplitter, JobInput, ReadResult,
+    SplitterSource, unescape,
+};
+use crate::plan::PipeConfig;
+use crate::report::format_error;
 use crate::units;
 
 /// Opens what gives the input out. `slots`: how many jobs run at once.
-pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
+pub(super) fn open(asked: &PipeConfig, slots: usize) -> Result<Arc<InputSplitter>> {
     let flags = &asked.flags;
     let block = block(flags.block.as_deref())?;
     let number = |count: Option<u64>| count.and_then(NonZeroU64::new);
@@ -25,7 +28,7 @@ pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
     };
     let text =
         |text: &Option<std::ffi::OsString>| text.as_ref().map(|text| unescape(text.as_encoded_bytes()));
-    let plan = pipe::PipePlan {
+    let plan = pipe::SplitterConfig {
         spread: spread(asked),
         block,
         records,
@@ -50,33 +53,33 @@ pub(super) fn open(asked: &PipePlan, slots: usize) -> Result<Arc<Pipe>> {
         block_timeout: flags.block_timeout,
     };
     let source = match asked.files.as_slice() {
-        [] => PipeSource::Reader(std_file(StdStream::Input).context("cannot read standard input")?),
-        files => PipeSource::Files(files.to_vec()),
+        [] => SplitterSource::Reader(std_file(StdStream::Input).context("cannot read standard input")?),
+        files => SplitterSource::Files(files.to_vec()),
     };
-    Pipe::open(plan, source, slots)
+    InputSplitter::open(plan, source, slots)
 }
 
-fn spread(asked: &PipePlan) -> Spread {
+fn spread(asked: &PipeConfig) -> Distribution {
     let flags = &asked.flags;
     match (&flags.shard, &flags.bin) {
-        _ if flags.tee => Spread::Tee,
-        (Some(text), _) => Spread::Shard(column(text)),
-        (None, Some(text)) => Spread::Bin(column(text)),
-        _ if flags.round_robin => Spread::RoundRobin,
-        _ => Spread::Blocks,
+        _ if flags.tee => Distribution::Tee,
+        (Some(text), _) => Distribution::Shard(column(text)),
+        (None, Some(text)) => Distribution::Bin(column(text)),
+        _ if flags.round_robin => Distribution::RoundRobin,
+        _ => Distribution::Blocks,
     }
 }
 
-fn block(text: Option<&str>) -> Result<Block> {
-    let Some(text) = text else { return Ok(Block::Bytes(pipe::BLOCK)) };
+fn block(text: Option<&str>) -> Result<BlockSize> {
+    let Some(text) = text else { return Ok(BlockSize::Bytes(pipe::BLOCK)) };
     let (shares, number) = match text.strip_prefix('-') {
         Some(number) => (true, number),
         None => (false, text),
     };
     let count = units::positive(number).map_err(|why| anyhow::anyhow!("--block: {why}"))?;
     match NonZeroU64::new(count) {
-        Some(count) if shares => Ok(Block::Shares(count)),
-        Some(count) => Ok(Block::Bytes(count.get())),
+        Some(count) if shares => Ok(BlockSize::Shares(count)),
+        Some(count) => Ok(BlockSize::Bytes(count.get())),
         None => bail!("--block: `{text}` is too little: at least 1"),
     }
 }
@@ -99,7 +102,7 @@ fn column(text: &str) -> Column {
 /// Whether a failed write means that the job takes no more: it closed its input, as `head` does, or
 /// is over.
 fn is_closed(error: &minder::Error) -> bool {
-    error.kind() == minder::ErrorKind::Unknown || error.io().kind() == std::io::ErrorKind::BrokenPipe
+    error.kind() == minder::ErrorKind::Unknown || error.io_error().kind() == std::io::ErrorKind::BrokenPipe
 }
 
 /// How many pieces a job gets before others have their turn.
@@ -107,13 +110,13 @@ const PIECES: usize = 16;
 
 /// A job's part, on its way into its standard input.
 #[derive(Debug)]
-pub(super) struct Meal {
-    part: Box<Part>,
+pub(super) struct StdinFeeder {
+    part: Box<JobInput>,
     /// What was taken from the part and not written yet.
     left: Option<(Bytes, usize)>,
     /// Whether there was nothing, or others had their turn: it is to be fed again when the loop is
     /// woken.
-    pub(super) hungry: bool,
+    pub(super) waiting: bool,
     /// How many bytes the job took.
     pub(super) sent: u64,
     over: bool,
@@ -121,15 +124,20 @@ pub(super) struct Meal {
     is_broken: bool,
 }
 
-impl Meal {
-    pub(super) fn new(part: Box<Part>) -> Self {
-        Self { part, left: None, hungry: false, sent: 0, over: false, is_broken: false }
+impl StdinFeeder {
+    pub(super) fn new(part: Box<JobInput>) -> Self {
+        Self { part, left: None, waiting: false, sent: 0, over: false, is_broken: false }
     }
 
     /// Writes as much as the job takes. Says whether others had their turn in between, so that the
     /// loop has to come again.
-    pub(super) fn feed(&mut self, pipe: &Pipe, token: Token, outputs: &mut Outputs<'_>) -> bool {
-        self.hungry = false;
+    pub(super) fn write(
+        &mut self,
+        pipe: &InputSplitter,
+        token: Token,
+        outputs: &mut ChildControl<'_>,
+    ) -> bool {
+        self.waiting = false;
         for _ in 0..PIECES {
             if self.over {
                 return false;
@@ -137,12 +145,12 @@ impl Meal {
             let (bytes, from) = match self.left.take() {
                 Some(left) => left,
                 None => match pipe.more(&mut self.part) {
-                    More::Bytes(bytes) => (bytes, 0),
-                    More::Later => {
-                        self.hungry = true;
+                    ReadResult::Bytes(bytes) => (bytes, 0),
+                    ReadResult::Pending => {
+                        self.waiting = true;
                         return false;
                     }
-                    More::End => {
+                    ReadResult::Eof => {
                         self.end(pipe);
                         // It fails only for a child that is over.
                         let _ = outputs.close_stdin(token);
@@ -163,19 +171,19 @@ impl Meal {
                     if !is_closed(&error) {
                         // It has read a part, and takes that for all. `is_torn` keeps it from counting.
                         self.is_broken = true;
-                        pipe.fail(explain(&error.into()));
+                        pipe.fail(format_error(&error.into()));
                     }
                     self.end(pipe);
                     return false;
                 }
             }
         }
-        self.hungry = true;
+        self.waiting = true;
         true
     }
 
     /// The job takes nothing more.
-    pub(super) fn end(&mut self, pipe: &Pipe) {
+    pub(super) fn end(&mut self, pipe: &InputSplitter) {
         self.over = true;
         self.left = None;
         pipe.give_up(&mut self.part);
@@ -187,17 +195,17 @@ impl Meal {
     }
 
     /// The part, for the job to run again, if it can be had from the start.
-    pub(super) fn again(mut self, pipe: &Pipe) -> Option<Box<Part>> {
+    pub(super) fn again(mut self, pipe: &InputSplitter) -> Option<Box<JobInput>> {
         pipe.again(&mut self.part).then_some(self.part)
     }
 
     /// All of the part, piece by piece.
-    pub(super) fn pour<E>(
+    pub(super) fn write_all<E>(
         &mut self,
-        pipe: &Pipe,
+        pipe: &InputSplitter,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let More::Bytes(bytes) = pipe.more(&mut self.part) {
+        while let ReadResult::Bytes(bytes) = pipe.more(&mut self.part) {
             take(&bytes)?;
             self.sent += bytes.len() as u64;
         }

@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use minder::{Spilled, Stream};
+use minder::{SpillFile, Stream};
 
-use super::again::Again;
-use super::batch::Batch;
-use super::output::{Finished, Own, Piece, Place};
-use super::screen::{Screen, Streams};
-use super::tags::{Marker, Marks};
+use super::again::ResumeFilter;
+use super::batch::OutputBatch;
+use super::output::{FinishedJob, JobFile, Location, Segment};
+use super::screen::{StdStreams, StdioWriter};
+use super::tags::{LineDecorator, LineStyle};
 
 /// How many finished jobs wait at most. When so many do, no further job starts.
 const WAITING_MAX: usize = 10_000;
@@ -26,7 +26,7 @@ const SENT_FROM: u64 = 32 << 10;
 
 /// In which order jobs are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ShowOrder {
     /// As they end.
     Ended,
     /// As they stand in the input.
@@ -35,103 +35,103 @@ pub(super) enum Order {
 
 /// The place where all loops show what they have.
 #[derive(Debug)]
-pub(super) struct Stage {
-    pub(super) screen: Screen,
-    order: Order,
+pub(super) struct OutputSequencer {
+    pub(super) stdio: StdioWriter,
+    order: ShowOrder,
     state: Mutex<State>,
     /// The job that has the stage. 0: nobody.
-    owner: AtomicU64,
+    live_job: AtomicU64,
     /// The last job that was started.
-    begun: AtomicU64,
-    crowded: AtomicBool,
+    last_started: AtomicU64,
+    backlogged: AtomicBool,
     /// Whether no further job starts when many wait. Where jobs run in another order than that of
     /// the input the one that all wait for may be the last to start.
     bounded: bool,
     /// Whether lines of a running job had to wait since the stage was last given back.
-    refused: AtomicBool,
+    lines_waiting: AtomicBool,
     /// How many jobs are over that their loops still have.
-    gathered: AtomicUsize,
+    unsubmitted: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct State {
-    streams: Streams,
+    streams: StdStreams,
     /// By number, or by order of arrival.
-    waiting: BTreeMap<u64, Finished>,
+    waiting: BTreeMap<u64, FinishedJob>,
     arrivals: u64,
     /// Jobs that are passed over in the order of the input, since they do not run this time.
-    again: Arc<Again>,
+    resume: Arc<ResumeFilter>,
     /// Jobs that an earlier attempt did not show, and that run once more: what they wrote then
     /// comes first.
-    repeated: Vec<Finished>,
+    repeated: Vec<FinishedJob>,
     /// How many jobs were shown of which the record does not say so yet.
-    unnoted: usize,
+    unrecorded: usize,
     marked: Vec<u8>,
 }
 
 /// What stands around each line of a stream, and where in its line the stream is.
-pub(super) type Marking<'a> = (&'a Marks, &'a mut Marker);
+pub(super) type LineDecoration<'a> = (&'a LineStyle, &'a mut LineDecorator);
 
 /// What came of showing.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct ShowResult {
     /// Jobs whose output had waited, and is on the screen now.
     pub(super) jobs: Vec<u64>,
     /// Their files, which are to be removed once the record says so.
-    pub(super) files: Vec<Own>,
+    pub(super) files: Vec<JobFile>,
     /// Jobs of earlier attempts whose output could not be read.
-    pub(super) lost: Vec<Lost>,
+    pub(super) lost: Vec<LostOutput>,
     /// Whether other loops have something to do: the stage is another's, or no longer crowded.
-    pub(super) ring: bool,
+    pub(super) wake: bool,
     /// Whether more may be shown, once the record says that these were.
     pub(super) more: bool,
 }
 
 /// A job of an earlier attempt whose output could not be read when it was to be shown.
 #[derive(Debug)]
-pub(super) struct Lost {
+pub(super) struct LostOutput {
     pub(super) job: u64,
     pub(super) error: io::Error,
     /// Whether the job runs in this attempt in any case.
     pub(super) runs: bool,
 }
 
-impl Stage {
+impl OutputSequencer {
     /// `unshown` are jobs that an earlier attempt recorded and did not show. They wait for their
     /// turn.
     pub(super) fn new(
-        (screen, streams): (Screen, Streams),
-        order: Order,
-        again: Arc<Again>,
-        unshown: Vec<Finished>,
+        (stdio, streams): (StdioWriter, StdStreams),
+        order: ShowOrder,
+        again: Arc<ResumeFilter>,
+        unshown: Vec<FinishedJob>,
     ) -> Self {
         let waiting = BTreeMap::new();
         let mut state = State {
             streams,
             waiting,
             arrivals: 0,
-            again,
+            resume: again,
             repeated: Vec::new(),
-            unnoted: 0,
+            unrecorded: 0,
             marked: Vec::new(),
         };
         for finished in unshown {
-            match state.again.skips(finished.job) {
+            match state.resume.skips(finished.job) {
                 true => state.wait(order, finished),
                 false => state.repeated.push(finished),
             }
         }
-        let first = if order == Order::Input { state.next_from(1) } else { 0 };
+        let first = if order == ShowOrder::Input { state.next_from(1) } else { 0 };
         Self {
-            screen,
+            stdio,
             order,
             state: Mutex::new(state),
-            owner: AtomicU64::new(first),
-            begun: AtomicU64::new(0),
-            crowded: AtomicBool::new(false),
+            live_job: AtomicU64::new(first),
+            last_started: AtomicU64::new(0),
+            backlogged: AtomicBool::new(false),
             bounded: true,
-            refused: AtomicBool::new(false),
-            gathered: AtomicUsize::new(0),
+            lines_waiting: AtomicBool::new(false),
+            unsubmitted: AtomicUsize::new(0),
         }
     }
 
@@ -143,42 +143,42 @@ impl Stage {
 
     /// Notes that a job starts; says whether it has the stage.
     pub(super) fn start(&self, job: u64) -> bool {
-        self.begun.fetch_max(job, Ordering::SeqCst);
-        self.has(job)
+        self.last_started.fetch_max(job, Ordering::SeqCst);
+        self.is_live(job)
     }
 
     /// Whether the job has the stage.
-    pub(super) fn has(&self, job: u64) -> bool {
-        self.owner.load(Ordering::SeqCst) == job
+    pub(super) fn is_live(&self, job: u64) -> bool {
+        self.live_job.load(Ordering::SeqCst) == job
     }
 
     /// The job that has the stage; 0 where none has.
-    pub(super) fn owner(&self) -> u64 {
-        self.owner.load(Ordering::SeqCst)
+    pub(super) fn live_job(&self) -> u64 {
+        self.live_job.load(Ordering::SeqCst)
     }
 
     /// Notes that a loop has a job that is over, before it is counted.
-    pub(super) fn gather(&self) {
-        self.gathered.fetch_add(1, Ordering::SeqCst);
+    pub(super) fn note_finished(&self) {
+        self.unsubmitted.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Notes that the job that was gathered last had been gathered before.
-    pub(super) fn gathered_twice(&self) {
-        self.gathered.fetch_sub(1, Ordering::SeqCst);
+    pub(super) fn forget_finished(&self) {
+        self.unsubmitted.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Gives the stage to a job, if nobody has it and nobody waits.
-    pub(super) fn claim(&self, job: u64) -> bool {
+    pub(super) fn try_claim(&self, job: u64) -> bool {
         let state = self.lock();
-        self.order == Order::Ended
+        self.order == ShowOrder::Ended
             && state.waiting.is_empty()
-            && self.gathered.load(Ordering::SeqCst) == 0
-            && self.owner.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+            && self.unsubmitted.load(Ordering::SeqCst) == 0
+            && self.live_job.compare_exchange(0, job, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Whether jobs are shown as they end, and nobody has the stage.
     pub(super) fn is_free(&self) -> bool {
-        self.order == Order::Ended && self.has(0)
+        self.order == ShowOrder::Ended && self.is_live(0)
     }
 
     /// Whether jobs wait that ended while another's long line had the stage, which was given back
@@ -188,41 +188,47 @@ impl Stage {
     }
 
     /// Whether so many finished jobs wait that no more should start.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.crowded.load(Ordering::SeqCst)
+    pub(super) fn is_backlogged(&self) -> bool {
+        self.backlogged.load(Ordering::SeqCst)
     }
 
     /// Where the bytes of the job that has the stage may go without us.
     pub(super) fn open_to_forward(&self) -> Option<Arc<File>> {
         let state = self.lock();
-        self.screen.may_forward(&state.streams).then(|| Arc::clone(state.streams.out()))
+        self.stdio.may_forward(&state.streams).then(|| Arc::clone(state.streams.out()))
     }
 
     /// Shows bytes of a running job at once.
-    pub(super) fn show(&self, stream: Stream, bytes: &[u8], mut marking: Option<Marking<'_>>) {
+    pub(super) fn show(&self, stream: Stream, bytes: &[u8], mut marking: Option<LineDecoration<'_>>) {
         self.write(&mut self.lock(), stream, bytes, &mut marking);
     }
 
     /// Writes bytes, with the marks around their lines if there are any.
-    fn write(&self, state: &mut State, stream: Stream, bytes: &[u8], marking: &mut Option<Marking<'_>>) {
+    fn write(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        bytes: &[u8],
+        marking: &mut Option<LineDecoration<'_>>,
+    ) {
         let Some((marks, marker)) = marking else {
-            return self.screen.write(&state.streams, stream, bytes);
+            return self.stdio.write(&state.streams, stream, bytes);
         };
         state.marked.clear();
         marker.push(marks, bytes, &mut state.marked);
-        self.screen.write(&state.streams, stream, &state.marked);
+        self.stdio.write(&state.streams, stream, &state.marked);
     }
 
     /// Ends a coloured line of a job that was shown as it came and is over.
-    pub(super) fn end_line(&self, stream: Stream, marking: Marking<'_>) {
+    pub(super) fn end_line(&self, stream: Stream, marking: LineDecoration<'_>) {
         self.finish(&mut self.lock(), stream, marking);
     }
 
-    fn finish(&self, state: &mut State, stream: Stream, (marks, marker): Marking<'_>) {
+    fn finish(&self, state: &mut State, stream: Stream, (marks, marker): LineDecoration<'_>) {
         if marker.is_open() {
             state.marked.clear();
             marker.finish(marks, &mut state.marked);
-            self.screen.write(&state.streams, stream, &state.marked);
+            self.stdio.write(&state.streams, stream, &state.marked);
         }
     }
 
@@ -233,16 +239,16 @@ impl Stage {
         job: u64,
         stream: Stream,
         parts: [&[u8]; 2],
-        mut marking: Option<Marking<'_>>,
+        mut marking: Option<LineDecoration<'_>>,
         keep: bool,
     ) -> bool {
         let state = &mut *self.lock();
         if !self.may_show(job) {
-            self.refused.store(true, Ordering::SeqCst);
+            self.lines_waiting.store(true, Ordering::SeqCst);
             return false;
         }
         if keep {
-            self.owner.store(job, Ordering::SeqCst);
+            self.live_job.store(job, Ordering::SeqCst);
         }
         for bytes in parts {
             self.write(state, stream, bytes, &mut marking);
@@ -252,17 +258,17 @@ impl Stage {
 
     /// Gives the stage back.
     pub(super) fn release(&self, job: u64) {
-        let _ = self.owner.compare_exchange(job, 0, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.live_job.compare_exchange(job, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// Shows a file of a running job at once.
-    pub(super) fn show_file(&self, stream: Stream, spilled: Spilled, marking: Option<Marking<'_>>) {
+    pub(super) fn show_file(&self, stream: Stream, spilled: SpillFile, marking: Option<LineDecoration<'_>>) {
         let state = &mut *self.lock();
-        let Spilled { file, start, len, .. } = &spilled;
+        let SpillFile { file, start, len, .. } = &spilled;
         if let Err(error) = self.show_range(state, stream, (file, *start, start + len), marking) {
-            self.screen.fail_reading(&error);
+            self.stdio.fail_reading(&error);
         }
-        Own::from(spilled).remove();
+        JobFile::from(spilled).remove();
     }
 
     /// Shows what may be shown of a loop's batch and of what waits; the rest of the batch waits
@@ -271,100 +277,100 @@ impl Stage {
     ///
     /// # Errors
     /// The batch had to be written to its file, which failed.
-    pub(super) fn submit(&self, batch: &mut Batch, most: usize) -> io::Result<Shown> {
+    pub(super) fn submit(&self, batch: &mut OutputBatch, most: usize) -> io::Result<ShowResult> {
         let state = &mut *self.lock();
-        let mut shown = Shown::default();
-        let before = self.owner.load(Ordering::SeqCst);
-        let mut run = Run::default();
+        let mut shown = ShowResult::default();
+        let before = self.live_job.load(Ordering::SeqCst);
+        let mut run = PendingWrite::default();
         let jobs = batch.take_jobs();
         let gathered = jobs.len();
         for mut finished in jobs {
             if self.may_show(finished.job) {
                 self.show_finished(state, &mut finished, batch.bytes(), &mut run, &mut shown);
-                self.pass(state, finished.job);
+                self.advance(state, finished.job);
             } else {
                 batch.keep(&mut finished)?;
                 state.wait(self.order, finished);
             }
         }
         self.write_run(state, batch.bytes(), &mut run);
-        self.gathered.fetch_sub(gathered, Ordering::SeqCst);
+        self.unsubmitted.fetch_sub(gathered, Ordering::SeqCst);
         self.show_waiting(state, &mut shown, most);
-        self.count(state, &mut shown, before);
+        self.update_after_show(state, &mut shown, before);
         batch.clear();
         Ok(shown)
     }
 
     /// Notes who has the stage now, and what the record does not say yet.
-    fn count(&self, state: &mut State, shown: &mut Shown, before: u64) {
-        self.crowd(state, shown);
-        let now = self.owner.load(Ordering::SeqCst);
-        shown.ring |= now != before && now != 0 && now <= self.begun.load(Ordering::SeqCst);
+    fn update_after_show(&self, state: &mut State, shown: &mut ShowResult, before: u64) {
+        self.update_backlog(state, shown);
+        let now = self.live_job.load(Ordering::SeqCst);
+        shown.wake |= now != before && now != 0 && now <= self.last_started.load(Ordering::SeqCst);
         // Its job ended within a line: others' lines may go on.
-        shown.ring |= now != before && now == 0 && self.refused.swap(false, Ordering::SeqCst);
-        state.unnoted += shown.jobs.len();
+        shown.wake |= now != before && now == 0 && self.lines_waiting.swap(false, Ordering::SeqCst);
+        state.unrecorded += shown.jobs.len();
     }
 
     /// The record says now that so many jobs were shown. Says whether no output waits in any loop's
     /// file.
-    pub(super) fn noted(&self, jobs: usize) -> bool {
+    pub(super) fn mark_recorded(&self, jobs: usize) -> bool {
         let state = &mut *self.lock();
-        state.unnoted -= jobs;
-        state.unnoted == 0 && state.waiting.is_empty()
+        state.unrecorded -= jobs;
+        state.unrecorded == 0 && state.waiting.is_empty()
     }
 
     /// Shows what waits, as far as it may be shown, or all of it; `most` as in
     /// [`submit`](Self::submit).
-    pub(super) fn show_more(&self, all: bool, most: usize) -> Shown {
+    pub(super) fn show_more(&self, all: bool, most: usize) -> ShowResult {
         let state = &mut *self.lock();
-        let mut shown = Shown::default();
-        let before = self.owner.load(Ordering::SeqCst);
+        let mut shown = ShowResult::default();
+        let before = self.live_job.load(Ordering::SeqCst);
         for mut finished in std::mem::take(&mut state.repeated) {
-            self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
+            self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
         }
         self.show_waiting(state, &mut shown, most);
         while all
             && shown.jobs.len() < most
             && let Some((_, mut finished)) = state.waiting.pop_first()
         {
-            self.show_finished(state, &mut finished, &[], &mut Run::default(), &mut shown);
+            self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), &mut shown);
         }
         shown.more |= all && !state.waiting.is_empty();
-        self.count(state, &mut shown, before);
+        self.update_after_show(state, &mut shown, before);
         shown
     }
 
     /// Whether nothing waits, and all that was shown could be.
     pub(super) fn is_done(&self) -> bool {
-        self.lock().waiting.is_empty() && !self.screen.is_broken()
+        self.lock().waiting.is_empty() && !self.stdio.is_broken()
     }
 
-    fn crowd(&self, state: &State, shown: &mut Shown) {
+    fn update_backlog(&self, state: &State, shown: &mut ShowResult) {
         if state.waiting.len() >= WAITING_MAX && self.bounded {
-            self.crowded.store(true, Ordering::SeqCst);
-        } else if state.waiting.len() <= WAITING_MAX / 2 && self.crowded.swap(false, Ordering::SeqCst) {
-            shown.ring = true;
+            self.backlogged.store(true, Ordering::SeqCst);
+        } else if state.waiting.len() <= WAITING_MAX / 2 && self.backlogged.swap(false, Ordering::SeqCst) {
+            shown.wake = true;
         }
     }
 
     fn may_show(&self, job: u64) -> bool {
-        match (self.order, self.owner.load(Ordering::SeqCst)) {
-            (Order::Ended, 0) => true,
+        match (self.order, self.live_job.load(Ordering::SeqCst)) {
+            (ShowOrder::Ended, 0) => true,
             (_, owner) => owner == job,
         }
     }
 
     /// The job was shown: the stage is the next one's.
-    fn pass(&self, state: &State, job: u64) {
+    fn advance(&self, state: &State, job: u64) {
         let next = match self.order {
-            Order::Ended if self.has(job) => 0,
-            Order::Ended => return,
-            Order::Input => state.next_from(job + 1),
+            ShowOrder::Ended if self.is_live(job) => 0,
+            ShowOrder::Ended => return,
+            ShowOrder::Input => state.next_from(job + 1),
         };
-        self.owner.store(next, Ordering::SeqCst);
+        self.live_job.store(next, Ordering::SeqCst);
     }
 
-    fn show_waiting(&self, state: &mut State, shown: &mut Shown, most: usize) {
+    fn show_waiting(&self, state: &mut State, shown: &mut ShowResult, most: usize) {
         while let Some(entry) = state.waiting.first_entry() {
             if !self.may_show(entry.get().job) {
                 break;
@@ -374,8 +380,8 @@ impl Stage {
                 break;
             }
             let mut finished = entry.remove();
-            self.show_finished(state, &mut finished, &[], &mut Run::default(), shown);
-            self.pass(state, finished.job);
+            self.show_finished(state, &mut finished, &[], &mut PendingWrite::default(), shown);
+            self.advance(state, finished.job);
         }
     }
 
@@ -383,34 +389,34 @@ impl Stage {
     fn show_finished(
         &self,
         state: &mut State,
-        finished: &mut Finished,
+        finished: &mut FinishedJob,
         batch: &[u8],
-        run: &mut Run,
-        shown: &mut Shown,
+        run: &mut PendingWrite,
+        shown: &mut ShowResult,
     ) {
-        let marks = finished.marks.as_ref();
-        let mut markers = [Marker::new(marks), Marker::new(marks)];
-        let last =
-            [Stream::Stdout, Stream::Stderr].map(|of| finished.pieces.iter().rposition(|it| it.stream == of));
+        let marks = finished.style.as_ref();
+        let mut markers = [LineDecorator::new(marks), LineDecorator::new(marks)];
+        let last = [Stream::Stdout, Stream::Stderr]
+            .map(|of| finished.segments.iter().rposition(|it| it.stream == of));
         let mut read = Ok(());
-        for (at, Piece { stream, place }) in finished.pieces.drain(..).enumerate() {
+        for (at, Segment { stream, location: place }) in finished.segments.drain(..).enumerate() {
             let mut marking = marks.map(|marks| (marks, &mut markers[stream as usize]));
             match (place, &mut marking) {
-                (Place::Batch(range), None) => {
+                (Location::Batch(range), None) => {
                     if !run.extend(stream, &range) {
                         self.write_run(state, batch, run);
-                        *run = Run { stream: Some(stream), range };
+                        *run = PendingWrite { stream: Some(stream), range };
                     }
                 }
-                (Place::Batch(range), Some(_)) => {
+                (Location::Batch(range), Some(_)) => {
                     self.write_run(state, batch, run);
                     self.write(state, stream, &batch[range], &mut marking);
                 }
-                (Place::Shared(file, range), _) => {
+                (Location::Shared(file, range), _) => {
                     self.write_run(state, batch, run);
                     read = read.and(self.show_range(state, stream, (&file, range.start, range.end), marking));
                 }
-                (Place::Own(own), _) => {
+                (Location::Own(own), _) => {
                     self.write_run(state, batch, run);
                     let shows = own.open().and_then(|file| {
                         self.show_range(state, stream, (&file, own.range.start, own.range.end), marking)
@@ -424,20 +430,20 @@ impl Stage {
             }
         }
         match read {
-            Err(error) if finished.earlier => {
-                let runs = !state.again.skips(finished.job);
-                shown.lost.push(Lost { job: finished.job, error, runs });
+            Err(error) if finished.from_earlier_attempt => {
+                let runs = !state.resume.skips(finished.job);
+                shown.lost.push(LostOutput { job: finished.job, error, runs });
             }
-            Err(error) => self.screen.fail_reading(&error),
-            Ok(()) if finished.owed => shown.jobs.push(finished.job),
+            Err(error) => self.stdio.fail_reading(&error),
+            Ok(()) if finished.needs_shown_event => shown.jobs.push(finished.job),
             Ok(()) => (),
         }
     }
 
-    fn write_run(&self, state: &State, batch: &[u8], run: &mut Run) {
-        let Run { stream, range } = std::mem::take(run);
+    fn write_run(&self, state: &State, batch: &[u8], run: &mut PendingWrite) {
+        let PendingWrite { stream, range } = std::mem::take(run);
         if let Some(stream) = stream {
-            self.screen.write(&state.streams, stream, &batch[range]);
+            self.stdio.write(&state.streams, stream, &batch[range]);
         }
     }
 
@@ -446,16 +452,16 @@ impl Stage {
         state: &mut State,
         stream: Stream,
         (file, at, end): (&File, u64, u64),
-        marking: Option<Marking<'_>>,
+        marking: Option<LineDecoration<'_>>,
     ) -> io::Result<()> {
         let State { streams, marked, .. } = state;
         match marking {
-            None if end - at >= SENT_FROM => self.screen.copy(streams, stream, file, at, end - at),
-            None => self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
+            None if end - at >= SENT_FROM => self.stdio.copy(streams, stream, file, at, end - at),
+            None => self.stdio.each_part(streams, file, at, end, |screen, streams, bytes| {
                 screen.write(streams, stream, bytes);
             }),
             Some((marks, marker)) => {
-                self.screen.each_part(streams, file, at, end, |screen, streams, bytes| {
+                self.stdio.each_part(streams, file, at, end, |screen, streams, bytes| {
                     marked.clear();
                     marker.push(marks, bytes, marked);
                     screen.write(streams, stream, marked);
@@ -471,12 +477,12 @@ impl Stage {
 
 /// Bytes of a batch that lie side by side, for one stream.
 #[derive(Debug, Default)]
-struct Run {
+struct PendingWrite {
     stream: Option<Stream>,
     range: Range<usize>,
 }
 
-impl Run {
+impl PendingWrite {
     /// Takes what follows; says whether it does.
     fn extend(&mut self, stream: Stream, range: &Range<usize>) -> bool {
         let follows = self.stream == Some(stream) && self.range.end == range.start;
@@ -488,16 +494,16 @@ impl Run {
 }
 
 impl State {
-    fn wait(&mut self, order: Order, finished: Finished) {
+    fn wait(&mut self, order: ShowOrder, finished: FinishedJob) {
         self.arrivals += 1;
-        let key = if order == Order::Input { finished.job } else { self.arrivals };
+        let key = if order == ShowOrder::Input { finished.job } else { self.arrivals };
         self.waiting.insert(key, finished);
     }
 
     /// The first job from this number on that is not passed over.
     fn next_from(&self, job: u64) -> u64 {
-        let (last, mut job) = (self.again.last(), job);
-        while job <= last && self.again.skips(job) && !self.waiting.contains_key(&job) {
+        let (last, mut job) = (self.resume.last(), job);
+        while job <= last && self.resume.skips(job) && !self.waiting.contains_key(&job) {
             job += 1;
         }
         job

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 
 use memchr::{memchr, memrchr};
 
-use crate::plan::{Plan, View};
-use crate::report::colours::{Painter, failed_style, job_style};
+use crate::plan::{OutputView, RunConfig};
+use crate::report::colours::{LineColorizer, failed_style, job_style};
 use crate::report::table::escape;
 use minder_template::{Job, Template};
 
@@ -14,7 +14,7 @@ type Style = (Vec<u8>, &'static [u8]);
 
 /// What stands around each line of a job.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct LineStyle {
     tag: Vec<u8>,
     /// With the tag behind its beginning.
     colour: Option<Style>,
@@ -23,10 +23,10 @@ pub(super) struct Marks {
     bare_end: bool,
 }
 
-impl Marks {
+impl LineStyle {
     /// The marks of a job, if it has any.
-    pub(super) fn of(plan: &Plan, job: &Job<'_>) -> Option<Self> {
-        if plan.view == View::Straight {
+    pub(super) fn of(plan: &RunConfig, job: &Job<'_>) -> Option<Self> {
+        if plan.view == OutputView::Straight {
             return None;
         }
         let tag = plan.tag.as_ref().map(|tag| text_of(tag, job));
@@ -52,7 +52,7 @@ impl Marks {
 
     /// A text of whole lines with the marks around each.
     pub(super) fn around(&self, text: &[u8]) -> Vec<u8> {
-        let (mut marker, mut into) = (Marker::default(), Vec::new());
+        let (mut marker, mut into) = (LineDecorator::default(), Vec::new());
         marker.push(self, text, &mut into);
         marker.finish(self, &mut into);
         into
@@ -86,22 +86,22 @@ const HELD_MAX: usize = 1 << 20;
 
 /// Puts marks around the lines of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Marker {
-    tagger: Tagger,
-    painter: Painter,
+pub(super) struct LineDecorator {
+    tagger: TagWriter,
+    painter: LineColorizer,
     /// A line whose end is not known yet, where that decides about its colour.
     held: Option<Vec<u8>>,
 }
 
-impl Marker {
+impl LineDecorator {
     /// For all that a job writes, or what it left when it ended.
-    pub(super) fn new(marks: Option<&Marks>) -> Self {
+    pub(super) fn new(marks: Option<&LineStyle>) -> Self {
         let held = marks.is_some_and(|marks| marks.bare_end && marks.colour.is_some()).then(Vec::new);
         Self { held, ..Self::default() }
     }
 
     /// Appends `bytes` to `into`, with the marks.
-    pub(super) fn push(&mut self, marks: &Marks, bytes: &[u8], into: &mut Vec<u8>) {
+    pub(super) fn push(&mut self, marks: &LineStyle, bytes: &[u8], into: &mut Vec<u8>) {
         let Some((before, after)) = &marks.colour else {
             return self.tagger.push(&marks.tag, bytes, into);
         };
@@ -127,7 +127,7 @@ impl Marker {
     }
 
     /// Ends a coloured line: the stream is over.
-    pub(super) fn finish(&mut self, marks: &Marks, into: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, marks: &LineStyle, into: &mut Vec<u8>) {
         if let Some(held) = self.held.take().filter(|held| !held.is_empty()) {
             into.extend_from_slice(&marks.tag);
             into.extend_from_slice(&held);
@@ -140,12 +140,12 @@ impl Marker {
 
 /// Puts a tag before each line of one stream.
 #[derive(Debug, Default)]
-struct Tagger {
+struct TagWriter {
     /// Whether the next byte belongs to a line that was begun.
     within: bool,
 }
 
-impl Tagger {
+impl TagWriter {
     /// Appends `bytes` to `into`, with `tag` before each line that begins in them.
     fn push(&mut self, tag: &[u8], bytes: &[u8], into: &mut Vec<u8>) {
         let mut rest = bytes;
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn each_line_has_one_tag_wherever_the_pieces_fall() {
-        let (mut tagger, mut text) = (Tagger::default(), Vec::new());
+        let (mut tagger, mut text) = (TagWriter::default(), Vec::new());
         for piece in ["a\nb", "", "c\n", "\n", "d"] {
             tagger.push(b"t\t", piece.as_bytes(), &mut text);
         }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     /// What is shown of an output that comes in such pieces.
-    fn shown(marks: &Marks, mut marker: Marker, pieces: &[&str]) -> String {
+    fn shown(marks: &LineStyle, mut marker: LineDecorator, pieces: &[&str]) -> String {
         let mut into = Vec::new();
         pieces.iter().for_each(|piece| marker.push(marks, piece.as_bytes(), &mut into));
         assert_eq!(marker.is_open(), !pieces.concat().is_empty() && !pieces.concat().ends_with('\n'));
@@ -184,34 +184,34 @@ mod tests {
         String::from_utf8(into).expect("text")
     }
 
-    fn marks(tag: Option<&str>, bare_end: bool) -> Marks {
+    fn marks(tag: Option<&str>, bare_end: bool) -> LineStyle {
         let style: Style = (b"<".to_vec(), b">");
-        Marks::new(tag.map(|tag| tag.as_bytes().to_vec()), Some(style), bare_end).expect("marks")
+        LineStyle::new(tag.map(|tag| tag.as_bytes().to_vec()), Some(style), bare_end).expect("marks")
     }
 
     #[test]
     fn a_colour_stands_around_the_tag_and_the_line() {
         let pieces = ["a\n", "b", "c\nd"];
-        assert_eq!(shown(&marks(None, false), Marker::default(), &pieces), "<a>\n<bc>\n<d>\n");
+        assert_eq!(shown(&marks(None, false), LineDecorator::default(), &pieces), "<a>\n<bc>\n<d>\n");
         assert_eq!(
-            shown(&marks(Some("t\t"), false), Marker::default(), &pieces),
+            shown(&marks(Some("t\t"), false), LineDecorator::default(), &pieces),
             "<t\ta>\n<t\tbc>\n<t\td>\n"
         );
-        let failed = Marks::failed(Some(marks(Some("t\t"), true))).expect("marks");
+        let failed = LineStyle::failed(Some(marks(Some("t\t"), true))).expect("marks");
         assert_eq!(failed.around(b"a\n"), b"\x1b[48;5;196;38;5;231m\x1b[Kt\ta\x1b[m\n");
-        assert!(Marks::new(None, None, true).is_none());
+        assert!(LineStyle::new(None, None, true).is_none());
     }
 
     #[test]
     fn with_line_buffer_the_last_line_has_a_colour_only_if_it_is_whole() {
         let marks = marks(Some("t\t"), true);
-        let rest = || Marker::new(Some(&marks));
+        let rest = || LineDecorator::new(Some(&marks));
         assert_eq!(shown(&marks, rest(), &["a", "b\nc", "", "d"]), "<t\tab>\nt\tcd");
         assert_eq!(shown(&marks, rest(), &["a\n"]), "<t\ta>\n");
         assert_eq!(shown(&marks, rest(), &["a"]), "t\ta");
         // A line that is too long to wait for its end.
         let long = "x".repeat(HELD_MAX + 1);
         assert_eq!(shown(&marks, rest(), &["a\n", &long, "b"]), format!("<t\ta>\n<t\t{long}b>\n"));
-        assert_eq!(shown(&marks, Marker::default(), &["a", "b"]), "<t\tab>\n");
+        assert_eq!(shown(&marks, LineDecorator::default(), &["a", "b"]), "<t\tab>\n");
     }
 }

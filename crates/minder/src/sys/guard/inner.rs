@@ -16,20 +16,20 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
-use super::Faults;
-use super::board::Board;
+use super::FaultInjection;
 use super::mask::{self, Mask};
 use super::process::{
-    NeverReturns, close_inherited, forbid_core, read_signal, rename, signalfd, wake_at_end_of,
+    AbortOnReturn, close_inherited, forbid_core, read_signal, rename, signalfd, wake_at_end_of,
 };
-use super::sweep::Sweep;
+use super::shared_page::SharedPage;
 use super::tree::Tree;
+use super::tree_killer::TreeKiller;
 use crate::sys::jobserver::Debt;
 
 /// What the inner guardian has of the two others.
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) board: &'static Board,
+    pub(super) board: &'static SharedPage,
     pub(super) outer: Pid,
     pub(super) runner: Pid,
     /// Never written: while a guardian holds it, the runner sees no end of file.
@@ -40,14 +40,14 @@ pub(super) struct Inner {
     pub(super) runner_life: OwnedFd,
     /// Never written: it ends with us.
     pub(super) own_life: OwnedFd,
-    pub(super) faults: Faults,
+    pub(super) faults: FaultInjection,
     /// What is given back when the run is killed.
     pub(super) debt: Option<Arc<Debt>>,
 }
 
 /// Guards until the end.
 pub(super) fn run(inner: Inner) -> ! {
-    let _never = NeverReturns;
+    let _never = AbortOnReturn;
     // Deaf to all that can be blocked: a machine that shuts down sends SIGTERM to everybody, and the
     // run wants its time to end in order.
     let _ = Mask::full().block();
@@ -89,20 +89,20 @@ pub(super) fn run(inner: Inner) -> ! {
     if getppid() == Some(inner.outer) {
         let _ = inner.board.arm();
     }
-    let mut sweep = Sweep {
+    let mut sweep = TreeKiller {
         tree,
-        spared: &[],
+        excluded: &[],
         reaps: true,
         wake: Some(signals.as_fd()),
         no_pidfd: inner.faults.no_pidfd,
     };
     let mut continued = false;
     loop {
-        inner.look_at_runner(&mut sweep);
+        inner.check_runner(&mut sweep);
         if std::mem::take(&mut continued) {
-            inner.go_on();
+            inner.resume_runner();
         }
-        inner.obey();
+        inner.apply_requests();
         if held.as_ref().is_some_and(readable) || getppid() != Some(inner.outer) {
             inner.end(&mut sweep);
         }
@@ -130,7 +130,7 @@ impl Inner {
     }
 
     /// Takes all news of children; strangers that were adopted are only reaped.
-    fn look_at_runner(&self, sweep: &mut Sweep<'_>) {
+    fn check_runner(&self, sweep: &mut TreeKiller<'_>) {
         let all = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         loop {
             match wait(all) {
@@ -141,7 +141,7 @@ impl Inner {
         }
     }
 
-    fn runner_changed(&self, status: WaitStatus, sweep: &mut Sweep<'_>) {
+    fn runner_changed(&self, status: WaitStatus, sweep: &mut TreeKiller<'_>) {
         if status.stopping_signal() == Some(libc::SIGTSTP) {
             // The shell waits for the outer guardian, so that one has to stop too.
             self.board.set_stopped(true);
@@ -161,7 +161,7 @@ impl Inner {
 
     /// Kills the runner where the outer guardian asks for that. Only its parent can: until it is
     /// reaped, which happens here, its pid names no other process.
-    fn obey(&self) {
+    fn apply_requests(&self) {
         if self.board.must_kill() {
             let _ = kill_process(self.runner, Signal::KILL);
         }
@@ -169,7 +169,7 @@ impl Inner {
 
     /// Continues the runner with the outer guardian. Until it is reaped, which ends this process,
     /// its pid names no other process.
-    fn go_on(&self) {
+    fn resume_runner(&self) {
         if self.board.stopped() {
             let _ = kill_process(self.runner, Signal::CONT);
         }
@@ -183,7 +183,7 @@ impl Inner {
     }
 
     /// The runner or the outer guardian is gone.
-    fn end(&self, sweep: &mut Sweep<'_>) -> ! {
+    fn end(&self, sweep: &mut TreeKiller<'_>) -> ! {
         if self.board.leave().is_some() {
             // In order: daemons live on.
             mask::exit_now(0);

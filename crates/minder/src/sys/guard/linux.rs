@@ -1,9 +1,9 @@
 //! The guard on Linux: two guardians round the runner, which watch each other.
 //!
 //! The process that was started becomes the outer guardian; it forks the inner one, which forks the
-//! runner. Only the runner returns from [`Guard::enter`]. The documentation of [`crate::Guard`]
-//! says what that is worth; here is who sees which death. Whoever sees one may be stopped at that
-//! moment, so the kernel wakes it by SIGCONT in every case:
+//! runner. Only the runner returns from [`Guard::enter`]. The documentation of
+//! [`crate::ProcessGuard`] says what that is worth; here is who sees which death. Whoever sees one
+//! may be stopped at that moment, so the kernel wakes it by SIGCONT in every case:
 //!
 //! | dies | seen by | how | woken by |
 //! | --- | --- | --- | --- |
@@ -25,17 +25,17 @@ use rustix::process::{
     Pid, Signal as Number, getpid, getppid, set_child_subreaper, set_parent_process_death_signal,
 };
 
-use super::board::Board;
 use super::inner::{self, Inner};
 use super::mask::{self, Mask};
 use super::outer::{self, Outer};
 use super::process::{self, Fork, fork, read_sent, read_signal, signalfd};
-use super::signal::{Ending, Repeats, Signal, Ways};
-use super::sweep::Sweep;
+use super::shared_page::SharedPage;
+use super::signal::{DeliveryPaths, ExitMode, Signal, SignalDebouncer};
 use super::tree::{self, Tree};
-use super::{Faults, Setup};
+use super::tree_killer::TreeKiller;
+use super::{FaultInjection, GuardConfig};
 use crate::sys::jobserver::Debt;
-use crate::sys::tree::why_no_table;
+use crate::sys::process_tree::why_no_table;
 
 /// Descriptors that a guardian opens at most: its signals, its list of children, its look into
 /// `/proc`, a process that it holds.
@@ -50,30 +50,30 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Guard {
     /// An epoll set of the relay and of what is sent to the runner itself; alone, a signalfd.
     signals: OwnedFd,
-    side: Side,
-    faults: Faults,
+    side: Role,
+    faults: FaultInjection,
     /// Set before the runner kills its tree.
     orphaned: Arc<AtomicBool>,
     debt: Option<Arc<Debt>>,
 }
 
 #[derive(Debug)]
-enum Side {
+enum Role {
     /// `life` is never written: it ends with the runner.
     Guarded {
-        board: &'static Board,
+        board: &'static SharedPage,
         outer: Pid,
         inner: Pid,
         /// Its reading end.
         relay: OwnedFd,
         /// A signalfd of the wishes that are sent to the runner itself.
         direct: OwnedFd,
-        ways: Ways,
+        ways: DeliveryPaths,
         _life: OwnedFd,
     },
     Alone {
         because: &'static str,
-        repeats: Repeats,
+        repeats: SignalDebouncer,
     },
 }
 
@@ -82,7 +82,7 @@ enum Side {
 const JOINED: Duration = Duration::from_millis(50);
 
 impl Guard {
-    pub(crate) fn enter(setup: &Setup) -> io::Result<Guard> {
+    pub(crate) fn enter(setup: &GuardConfig) -> io::Result<Guard> {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
@@ -98,15 +98,15 @@ impl Guard {
             (false, _) => "not asked for",
             (true, Some(why)) => why,
             (true, None) => match set_child_subreaper(Some(getpid())) {
-                Ok(()) => return sandwich(&relayed, setup),
+                Ok(()) => return fork_guardians(&relayed, setup),
                 Err(_) => "the kernel refuses to make the process a subreaper",
             },
         };
-        let side = Side::Alone { because, repeats: Repeats::default() };
+        let side = Role::Alone { because, repeats: SignalDebouncer::default() };
         Ok(Guard::new(signalfd(&relayed)?, side, setup))
     }
 
-    fn new(signals: OwnedFd, side: Side, setup: &Setup) -> Guard {
+    fn new(signals: OwnedFd, side: Role, setup: &GuardConfig) -> Guard {
         let (faults, debt) = (setup.faults.clone(), setup.debt.clone());
         Guard { signals, side, faults, orphaned: Arc::default(), debt }
     }
@@ -117,17 +117,17 @@ impl Guard {
 
     pub(crate) fn guardians(&self) -> Result<(u32, u32), &'static str> {
         match &self.side {
-            Side::Guarded { outer, inner, .. } => Ok((number(*outer), number(*inner))),
-            Side::Alone { because, .. } => Err(because),
+            Role::Guarded { outer, inner, .. } => Ok((number(*outer), number(*inner))),
+            Role::Alone { because, .. } => Err(because),
         }
     }
 
     pub(crate) fn holds_tree(&self) -> bool {
-        matches!(self.side, Side::Guarded { .. })
+        matches!(self.side, Role::Guarded { .. })
     }
 
     pub(crate) fn armed(&self) -> io::Result<()> {
-        let Side::Guarded { board, .. } = &self.side else { return Ok(()) };
+        let Role::Guarded { board, .. } = &self.side else { return Ok(()) };
         if board.wait_armed(ARMED_MAX)? {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Guard {
         loop {
             let relayed = self.read_relay();
             let signal = match &mut self.side {
-                Side::Guarded { board, direct, ways, .. } => match relayed {
+                Role::Guarded { board, direct, ways, .. } => match relayed {
                     Some(number) => {
                         let place = board.hear();
                         let signal = Signal::from_number(number.into())
@@ -157,7 +157,7 @@ impl Guard {
                         (_, false) => None,
                     },
                 },
-                Side::Alone { repeats, .. } => {
+                Role::Alone { repeats, .. } => {
                     let signal = Signal::from_number(read_signal(self.signals.as_fd())?);
                     signal.filter(|signal| repeats.counts(*signal, Instant::now()))
                 }
@@ -169,7 +169,7 @@ impl Guard {
     }
 
     fn read_relay(&self) -> Option<u8> {
-        let Side::Guarded { relay, .. } = &self.side else { return None };
+        let Role::Guarded { relay, .. } = &self.side else { return None };
         let mut byte = [0];
         loop {
             match rustix::io::read(relay, &mut byte) {
@@ -192,34 +192,35 @@ impl Guard {
     }
 
     pub(crate) fn adopted(&self) -> Vec<(u32, String)> {
-        let Side::Guarded { inner, .. } = &self.side else { return Vec::new() };
+        let Role::Guarded { inner, .. } = &self.side else { return Vec::new() };
         let me = getpid().as_raw_nonzero().get();
         let mut tree = Tree::new(self.faults.no_children_file);
         tree.refresh();
         let mut children = Vec::new();
         tree.children(inner.as_raw_nonzero().get(), &mut children);
-        let alive =
-            |pid: &i32| *pid != me && tree::look(*pid).is_some_and(|look| !look.ended() && !look.exiting);
+        let alive = |pid: &i32| {
+            *pid != me && tree::read_stat_of(*pid).is_some_and(|look| !look.ended() && !look.exiting)
+        };
         let named = |pid: i32| Some((pid.cast_unsigned(), tree::name(pid)?));
         children.into_iter().filter(alive).filter_map(named).collect()
     }
 
     pub(crate) fn leave(self, status: u8) -> ! {
-        if let Side::Guarded { board, .. } = &self.side {
+        if let Role::Guarded { board, .. } = &self.side {
             board.set_leave(status);
         }
         std::process::exit(status.into())
     }
 
-    pub(crate) fn die(self, ending: Ending) -> ! {
-        if let Side::Alone { .. } = &self.side {
+    pub(crate) fn die(self, ending: ExitMode) -> ! {
+        if let Role::Alone { .. } = &self.side {
             self.sweep_own();
         }
         process::forbid_core();
         match ending {
-            Ending::Status(status) => mask::exit_now(status.into()),
-            Ending::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
-            Ending::Signal(_) => mask::exit_now(1),
+            ExitMode::Status(status) => mask::exit_now(status.into()),
+            ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
+            ExitMode::Signal(_) => mask::exit_now(1),
         }
     }
 
@@ -234,15 +235,15 @@ impl Guard {
     /// without a subreaper.
     fn sweep_own(&self) {
         let tree = Tree::new(self.faults.no_children_file);
-        Sweep { tree, spared: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();
+        TreeKiller { tree, excluded: &[], reaps: false, wake: None, no_pidfd: self.faults.no_pidfd }.run();
     }
 }
 
 /// Forks the guardians. Returns in the runner, or, with an error, in whichever process could not
 /// fork the next.
-fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
+fn fork_guardians(heard: &Mask, setup: &GuardConfig) -> io::Result<Guard> {
     let faults = &setup.faults;
-    let board = Board::new()?;
+    let board = SharedPage::new()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
     let (relay_reads, relay) = pipe()?;
     let (inner_ends, inner_life) = pipe()?;
@@ -289,8 +290,8 @@ fn sandwich(heard: &Mask, setup: &Setup) -> io::Result<Guard> {
     }
     let direct = signalfd(&Mask::wishes())?;
     let signals = both(&relay_reads, &direct)?;
-    let (relay, ways) = (relay_reads, Ways::default());
-    let side = Side::Guarded { board, outer, inner, relay, direct, ways, _life: runner_life };
+    let (relay, ways) = (relay_reads, DeliveryPaths::default());
+    let side = Role::Guarded { board, outer, inner, relay, direct, ways, _life: runner_life };
     Ok(Guard::new(signals, side, setup))
 }
 

@@ -1,8 +1,8 @@
 //! The contract of the guard: what each system supplies to [`crate::guard`], the only code that
 //! changes the process.
 //!
-//! A system is a type `Guard` with these methods; [`linux`] has all of them, the others say what
-//! they leave out.
+//! A system is a type `ProcessGuard` with these methods; [`linux`] has all of them, the others say
+//! what they leave out.
 //!
 //! * `enter(&Setup)`: takes the signals and, where it can, puts two guardians round the process.
 //!   Once per process.
@@ -24,7 +24,7 @@ mod signal;
 mod mask;
 
 #[cfg(target_os = "linux")]
-mod board;
+mod shared_page;
 #[cfg(target_os = "linux")]
 mod inner;
 #[cfg(target_os = "linux")]
@@ -36,7 +36,7 @@ mod process;
 #[cfg(target_os = "linux")]
 mod silence;
 #[cfg(target_os = "linux")]
-mod sweep;
+mod tree_killer;
 #[cfg(target_os = "linux")]
 mod tree;
 #[cfg(target_os = "linux")]
@@ -57,7 +57,7 @@ pub(crate) use inherited::inherited_nofile;
 pub(crate) use inherited::raise_descriptors;
 #[cfg(unix)]
 pub(in crate::sys) use mask::ignored_by_us;
-pub use signal::{Ending, Signal};
+pub use signal::{ExitMode, Signal};
 
 /// What a host's own loop waits on: a descriptor here.
 #[cfg(unix)]
@@ -68,9 +68,9 @@ pub type SignalSource<'a> = std::os::windows::io::BorrowedHandle<'a>;
 
 /// How [`Guard::enter`] goes about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Setup {
+pub(crate) struct GuardConfig {
     pub(crate) guardians: bool,
-    pub(crate) faults: Faults,
+    pub(crate) faults: FaultInjection,
     /// What is to be given back when the run is killed.
     #[allow(dead_code, reason = "only guardians outlive a kill")]
     pub(crate) debt: Option<std::sync::Arc<super::jobserver::Debt>>,
@@ -79,7 +79,7 @@ pub(crate) struct Setup {
 /// What tests take away, or make late. Never read from the environment, so that nobody can from
 /// outside.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Faults {
+pub(crate) struct FaultInjection {
     /// The inner guardian waits so long between its fork and its session.
     pub(crate) late: std::time::Duration,
     /// As if the kernel had no `/proc/PID/task/TID/children`.

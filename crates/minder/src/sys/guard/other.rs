@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::time::Instant;
 
-use super::Setup;
+use super::GuardConfig;
 use super::mask::{self, Mask};
-use super::signal::{Ending, Repeats, Signal};
+use super::signal::{ExitMode, Signal, SignalDebouncer};
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 /// The writing end of the one guard's pipe, which is never closed.
@@ -23,11 +23,11 @@ static RELAY: AtomicI32 = AtomicI32::new(-1);
 #[derive(Debug)]
 pub(crate) struct Guard {
     signals: OwnedFd,
-    repeats: Repeats,
+    repeats: SignalDebouncer,
 }
 
 impl Guard {
-    pub(crate) fn enter(_: &Setup) -> io::Result<Guard> {
+    pub(crate) fn enter(_: &GuardConfig) -> io::Result<Guard> {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
@@ -44,7 +44,7 @@ impl Guard {
         for number in Mask::relayed().numbers() {
             mask::handle(number, write_down)?;
         }
-        Ok(Guard { signals, repeats: Repeats::default() })
+        Ok(Guard { signals, repeats: SignalDebouncer::default() })
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
@@ -105,11 +105,11 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn die(self, ending: Ending) -> ! {
+    pub(crate) fn die(self, ending: ExitMode) -> ! {
         match ending {
-            Ending::Status(status) => mask::exit_now(status.into()),
-            Ending::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
-            Ending::Signal(_) => mask::exit_now(1),
+            ExitMode::Status(status) => mask::exit_now(status.into()),
+            ExitMode::Signal(signal) if signal.ends() => mask::end_by(signal.number()),
+            ExitMode::Signal(_) => mask::exit_now(1),
         }
     }
 }

@@ -12,22 +12,22 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal as Number, WaitOptions, WaitStatus, kill_process, wait, waitpid};
 use rustix::time::Timespec;
 
-use super::Faults;
-use super::board::Board;
+use super::FaultInjection;
 use super::mask::{self, Mask};
 use super::process::{
-    NeverReturns, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
+    AbortOnReturn, close_inherited, discard, end_like, forbid_core, read_signal, signalfd, wake_at_end_of,
 };
-use super::signal::{Repeats, Signal};
+use super::shared_page::SharedPage;
+use super::signal::{Signal, SignalDebouncer};
 use super::silence::{Silence, Step};
-use super::sweep::{Left, Sweep};
 use super::tree::{self, Tree};
+use super::tree_killer::{Survivors, TreeKiller};
 use crate::sys::jobserver::Debt;
 
 /// What the outer guardian has of the two others.
 #[derive(Debug)]
 pub(super) struct Outer {
-    pub(super) board: &'static Board,
+    pub(super) board: &'static SharedPage,
     pub(super) inner: Pid,
     pub(super) relay: OwnedFd,
     pub(super) kick: OwnedFd,
@@ -35,7 +35,7 @@ pub(super) struct Outer {
     pub(super) life: OwnedFd,
     /// Children from before: `exec minder` in a shell that had started some.
     pub(super) spared: Vec<i32>,
-    pub(super) faults: Faults,
+    pub(super) faults: FaultInjection,
     /// How many signals were relayed.
     pub(super) relayed: Cell<u32>,
     /// What is given back once the tree is dead.
@@ -45,7 +45,7 @@ pub(super) struct Outer {
 /// Guards until the end. Its working directory stays: terminals look it up to open a new window in
 /// the same place.
 pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
-    let _never = NeverReturns;
+    let _never = AbortOnReturn;
     forbid_core();
     let heard = relayed.with(libc::SIGCHLD);
     // The runner may be gone when a signal is passed on; its reader's end must not end us.
@@ -58,9 +58,9 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     keep.extend(tree.descriptor().map(AsRawFd::as_raw_fd));
     keep.extend(outer.debt.iter().map(|debt| debt.fd()));
     close_inherited(&mut keep, false);
-    let mut sweep = Sweep {
+    let mut sweep = TreeKiller {
         tree,
-        spared: &outer.spared,
+        excluded: &outer.spared,
         reaps: true,
         wake: Some(signals.as_fd()),
         no_pidfd: outer.faults.no_pidfd,
@@ -68,7 +68,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
     // Should that fail, a stopped outer guardian only hears of the inner one's death when it is
     // continued.
     let _ = wake_at_end_of(&outer.life);
-    let (mut repeats, mut silence) = (Repeats::default(), Silence::default());
+    let (mut repeats, mut silence) = (SignalDebouncer::default(), Silence::default());
     loop {
         outer.pass_on(&signals, &mut repeats, &mut silence);
         outer.answer_kick(&mut silence);
@@ -84,7 +84,7 @@ pub(super) fn run(outer: &Outer, relayed: &Mask) -> ! {
 impl Outer {
     /// Through a pipe, not as a signal: the runner's own copy of a key's signal may still wait
     /// there, and two of the same number are one (21 of 40 Ctrl-C were lost, measured).
-    fn pass_on(&self, signals: &OwnedFd, repeats: &mut Repeats, silence: &mut Silence) {
+    fn pass_on(&self, signals: &OwnedFd, repeats: &mut SignalDebouncer, silence: &mut Silence) {
         while let Some(number) = read_signal(signals.as_fd()) {
             let (Some(signal), Ok(byte)) = (Signal::from_number(number), u8::try_from(number)) else {
                 continue;
@@ -169,7 +169,7 @@ impl Outer {
     }
 
     /// The inner guardian is gone, in order or not.
-    fn end(&self, inner: WaitStatus, sweep: &mut Sweep<'_>) -> ! {
+    fn end(&self, inner: WaitStatus, sweep: &mut TreeKiller<'_>) -> ! {
         let Some(runner) = self.board.runner() else {
             // It could not fork the runner, has said so, and ended.
             end_like(inner.as_raw());
@@ -182,7 +182,7 @@ impl Outer {
         let own = sweep.run();
         self.debt.iter().for_each(|debt| debt.pay());
         let (count, first) = self.board.left();
-        complain(if own.count > 0 { own } else { Left { count, first } });
+        complain(if own.count > 0 { own } else { Survivors { count, first } });
         match self.board.status() {
             Some(runner) => end_like(runner),
             None => mask::end_by(libc::SIGKILL),
@@ -200,7 +200,7 @@ fn say(line: &str) {
 }
 
 /// One line to the errors about processes that a run without privileges cannot end.
-fn complain(left: Left) {
+fn complain(left: Survivors) {
     if left.count == 0 {
         return;
     }

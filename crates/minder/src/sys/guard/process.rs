@@ -20,8 +20,8 @@ pub(super) enum Fork {
 
 /// Forks this process, which has one thread: what the child may do is not restricted then.
 pub(super) fn fork() -> io::Result<Fork> {
-    // SAFETY: `Guard::enter` has refused processes with more than one thread, so no lock is held by a
-    // thread that the child lacks.
+    // SAFETY: `ProcessGuard::install` has refused processes with more than one thread, so no lock is
+    // held by a thread that the child lacks.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),
@@ -166,9 +166,9 @@ pub(super) fn end_like(raw: i32) -> ! {
 
 /// Dropped while a guardian unwinds: it must never return into the program as if it were the
 /// runner.
-pub(super) struct NeverReturns;
+pub(super) struct AbortOnReturn;
 
-impl Drop for NeverReturns {
+impl Drop for AbortOnReturn {
     fn drop(&mut self) {
         mask::end_by(libc::SIGKILL);
     }

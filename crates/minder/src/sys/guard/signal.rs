@@ -37,7 +37,7 @@ impl Signal {
 /// How a cancelled run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending {
+pub enum ExitMode {
     /// With this exit status.
     Status(u8),
     /// By this signal's default action, so that a calling shell script sees the Ctrl-C and stops
@@ -51,11 +51,11 @@ pub enum Ending {
 /// Tells a second Ctrl-C from one that arrived twice: `timeout` signals its child and then the
 /// group, a terminal and a supervisor may both pass on the same wish.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(super) struct SignalDebouncer {
     last: Option<(Signal, Instant)>,
 }
 
-impl Repeats {
+impl SignalDebouncer {
     /// The same wish within this time is the same wish.
     const APART: Duration = Duration::from_millis(200);
 
@@ -78,21 +78,21 @@ impl Repeats {
 /// itself. `kill` of the group sends both.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct DeliveryPaths {
     /// What counted last, by signal.
-    last: Vec<(Signal, Instant, Way)>,
+    last: Vec<(Signal, Instant, DeliveryPath)>,
 }
 
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum DeliveryPath {
     Relayed,
     Direct,
     Both,
 }
 
 #[cfg(target_os = "linux")]
-impl Ways {
+impl DeliveryPaths {
     /// The other copy of a wish comes within this time: it passes through another process, which
     /// may have to wait.
     const TWINS: Duration = Duration::from_secs(1);
@@ -100,19 +100,19 @@ impl Ways {
     /// Whether `signal`, come through the relay at `now`, counts. The outer guardian has dropped
     /// repetitions.
     pub(super) fn relayed(&mut self, signal: Signal, now: Instant) -> bool {
-        !signal.escalates() || self.counts(signal, now, Way::Relayed, Duration::ZERO)
+        !signal.escalates() || self.counts(signal, now, DeliveryPath::Relayed, Duration::ZERO)
     }
 
     /// Whether `signal`, sent to the runner itself at `now`, counts.
     pub(super) fn direct(&mut self, signal: Signal, now: Instant) -> bool {
-        self.counts(signal, now, Way::Direct, Repeats::APART)
+        self.counts(signal, now, DeliveryPath::Direct, SignalDebouncer::APART)
     }
 
-    fn counts(&mut self, signal: Signal, now: Instant, way: Way, apart: Duration) -> bool {
+    fn counts(&mut self, signal: Signal, now: Instant, way: DeliveryPath, apart: Duration) -> bool {
         if let Some((_, at, last)) = self.last.iter_mut().find(|(before, ..)| *before == signal) {
             let since = now.duration_since(*at);
-            if *last != way && *last != Way::Both && since < Self::TWINS {
-                *last = Way::Both;
+            if *last != way && *last != DeliveryPath::Both && since < Self::TWINS {
+                *last = DeliveryPath::Both;
                 return false;
             }
             if since < apart {
@@ -133,7 +133,7 @@ mod tests {
     fn a_wish_counts_once_within_its_time() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut repeats = Repeats::default();
+        let mut repeats = SignalDebouncer::default();
         assert!(repeats.counts(Signal::Interrupt, at(0)));
         assert!(!repeats.counts(Signal::Interrupt, at(1)));
         assert!(!repeats.counts(Signal::Interrupt, at(199)), "measured from the one that counted");
@@ -146,7 +146,7 @@ mod tests {
     fn one_wish_by_two_ways_is_one() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut ways = Ways::default();
+        let mut ways = DeliveryPaths::default();
         assert!(ways.direct(Signal::Terminate, at(0)));
         assert!(!ways.relayed(Signal::Terminate, at(300)), "the same, late");
         assert!(ways.relayed(Signal::Terminate, at(301)), "another");
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn stop_and_resize_always_count() {
         let now = Instant::now();
-        let mut repeats = Repeats::default();
+        let mut repeats = SignalDebouncer::default();
         for signal in [Signal::Stop, Signal::Continue, Signal::Resize, Signal::User1, Signal::User2] {
             assert!(repeats.counts(signal, now) && repeats.counts(signal, now), "{signal:?}");
         }

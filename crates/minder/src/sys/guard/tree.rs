@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir};
 
-use crate::sys::tree::{PF_EXITING, why_no_table};
+use crate::sys::process_tree::{PF_EXITING, why_no_table};
 
 /// Where children are looked up.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ pub(super) enum Tree {
 
 /// What a look at one process told.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct ProcStat {
     pub(super) parent: i32,
     state: u8,
     /// On its way out: its files are closed already, and its end is a matter of microseconds.
     pub(super) exiting: bool,
 }
 
-impl Look {
+impl ProcStat {
     /// Ended, and only not reaped yet.
     pub(super) fn ended(self) -> bool {
         matches!(self.state, b'Z' | b'X')
@@ -78,7 +78,7 @@ impl Tree {
         let Tree::Scan(pairs) = self else { return };
         pairs.clear();
         each_number(c"/proc", |pid| {
-            if let Some(look) = look(pid) {
+            if let Some(look) = read_stat_of(pid) {
                 pairs.push((look.parent, pid));
             }
         });
@@ -109,14 +109,14 @@ impl Tree {
 }
 
 /// Parent and state of `pid`, if there is such a process.
-pub(super) fn look(pid: i32) -> Option<Look> {
+pub(super) fn read_stat_of(pid: i32) -> Option<ProcStat> {
     let mut buffer = [0; 256];
     let text = read_stat(format_args!("/proc/{pid}/stat"), &mut buffer)?;
     let mut fields = after_name(text)?;
     let state = *fields.next()?.first()?;
     let parent = number(fields.next()?)?;
     let flags: u32 = number(fields.nth(4)?)?;
-    Some(Look { parent, state, exiting: flags & PF_EXITING != 0 })
+    Some(ProcStat { parent, state, exiting: flags & PF_EXITING != 0 })
 }
 
 /// The short name of `pid`.
@@ -240,7 +240,7 @@ mod tests {
     fn finds_its_own_parent_and_arguments() {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
-        let look = look(me).unwrap();
+        let look = read_stat_of(me).unwrap();
         assert_eq!(look.parent, parent);
         assert!(!look.ended());
         assert!(argument_area().is_some());

@@ -19,8 +19,8 @@ use windows_sys::Win32::System::Console::{
 use windows_sys::Win32::System::Threading::{ResetEvent, SetEvent};
 use windows_sys::core::BOOL;
 
-use super::Setup;
-use super::signal::{Ending, Repeats, Signal};
+use super::GuardConfig;
+use super::signal::{ExitMode, Signal, SignalDebouncer};
 use crate::sys::event::event;
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -35,11 +35,11 @@ const BITS: [Signal; 3] = [Signal::Terminate, Signal::Interrupt, Signal::Hangup]
 #[derive(Debug)]
 pub(crate) struct Guard {
     event: OwnedHandle,
-    repeats: Repeats,
+    repeats: SignalDebouncer,
 }
 
 impl Guard {
-    pub(crate) fn enter(_: &Setup) -> io::Result<Guard> {
+    pub(crate) fn enter(_: &GuardConfig) -> io::Result<Guard> {
         if ENTERED.swap(true, SeqCst) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process has a guard already"));
         }
@@ -50,7 +50,7 @@ impl Guard {
         if unsafe { SetConsoleCtrlHandler(Some(note), TRUE) } == FALSE {
             return Err(io::Error::last_os_error());
         }
-        Ok(Guard { event, repeats: Repeats::default() })
+        Ok(Guard { event, repeats: SignalDebouncer::default() })
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
@@ -107,13 +107,13 @@ impl Guard {
     }
 
     #[expect(clippy::unused_self, reason = "the contract's form")]
-    pub(crate) fn die(self, ending: Ending) -> ! {
+    pub(crate) fn die(self, ending: ExitMode) -> ! {
         // What the system's own handler ends a console program with, be it by Ctrl-C, Ctrl-Break or a
         // closed window. `cmd.exe` asks by it whether to go on with the batch file.
         const CONTROL_C_EXIT: i32 = 0xC000_013A_u32.cast_signed();
         std::process::exit(match ending {
-            Ending::Status(status) => status.into(),
-            Ending::Signal(_) => CONTROL_C_EXIT,
+            ExitMode::Status(status) => status.into(),
+            ExitMode::Signal(_) => CONTROL_C_EXIT,
         })
     }
 }

@@ -11,8 +11,8 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetProcessTimes, INFINITE, ResetEvent, SetEvent, WaitForSingleObject,
 };
 
-use crate::sys::answer::done;
 use crate::sys::event::event;
+use crate::sys::last_error::done;
 
 /// The steps in which the clock of the CPU goes on: those of the system's own clock, 64 a second
 /// (Wine: 100). What counts cycles (`QueryProcessCycleTime`) is finer, and its page says that
@@ -26,7 +26,7 @@ pub(crate) const SIZES: &[u64] = &[0, 2, 32, 63, 64, 65, 256, 1024, 2048, 4096];
 /// Whether this system is Wine: its library exports a function that says its version, and the real
 /// one does not.
 pub(crate) fn is_wine() -> bool {
-    crate::sys::late::wine().is_some()
+    crate::sys::dynlib::wine().is_some()
 }
 
 /// The CPU time of all threads of this process, those that ended included, in steps of [`TICK`].

@@ -22,11 +22,11 @@ pub(crate) use self::{
 
 /// How far a reader came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ReadOutcome {
     /// This many bytes were appended to the buffer.
-    Bytes(usize),
+    Data(usize),
     /// The last byte was read before.
     Eof,
     /// Nothing for now; a report will come.
-    Nothing,
+    WouldBlock,
 }

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::Progress;
+use super::ReadOutcome;
 
 /// Bytes moved at once, and the size that both pipes are given: what a user may have without a
 /// privilege (pipe(7)).
@@ -32,25 +32,25 @@ pub(crate) fn enlarge(pipe: impl AsFd) {
 
 /// Moves what is there. Neither side blocks the call, whatever its flags say; when it is `to` that
 /// takes nothing, that is the error `WouldBlock`.
-pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<Progress> {
+pub(super) fn forward(from: &OwnedFd, to: &File) -> io::Result<ReadOutcome> {
     match super::unix::without_sigpipe(|| {
         splice(from, None, to, None, AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK)
     }) {
-        Ok(0) => Ok(Progress::Eof),
-        Ok(count) => Ok(Progress::Bytes(count)),
+        Ok(0) => Ok(ReadOutcome::Eof),
+        Ok(count) => Ok(ReadOutcome::Data(count)),
         Err(Errno::AGAIN) if rustix::io::ioctl_fionread(from)? > 0 => Err(io::ErrorKind::WouldBlock.into()),
-        Err(Errno::AGAIN | Errno::INTR) => Ok(Progress::Nothing),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::WouldBlock),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Moves what is there to a place in a file: one copy instead of two. With an error nothing is
 /// lost: what the file did not take is still in the pipe.
-pub(super) fn store(from: &OwnedFd, to: &File, mut at: u64) -> io::Result<Progress> {
+pub(super) fn store(from: &OwnedFd, to: &File, mut at: u64) -> io::Result<ReadOutcome> {
     match splice(from, None, to, Some(&mut at), AT_ONCE, SpliceFlags::MOVE | SpliceFlags::NONBLOCK) {
-        Ok(0) => Ok(Progress::Eof),
-        Ok(count) => Ok(Progress::Bytes(count)),
-        Err(Errno::AGAIN | Errno::INTR) => Ok(Progress::Nothing),
+        Ok(0) => Ok(ReadOutcome::Eof),
+        Ok(count) => Ok(ReadOutcome::Data(count)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::WouldBlock),
         Err(error) => Err(error.into()),
     }
 }

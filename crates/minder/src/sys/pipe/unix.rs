@@ -8,9 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::Progress;
+use super::ReadOutcome;
 use crate::event::Interest;
-use crate::sys::wait::{Port, Report};
+use crate::sys::wait::{Reactor, Report};
 
 /// The reading end of one stream of a child.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Reader {
     }
 
     /// Starts to listen: reports with `token` will come.
-    pub(crate) fn listen(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
+    pub(crate) fn register(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.armed {
             port.add(&self.fd, token, Interest::READABLE)?;
             self.armed = true;
@@ -37,7 +37,7 @@ impl Reader {
     }
 
     /// Stops listening; the child blocks when the pipe is full.
-    pub(crate) fn hold(&mut self, port: &mut Port) -> io::Result<()> {
+    pub(crate) fn pause(&mut self, port: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
             port.delete(&self.fd)?;
         }
@@ -47,23 +47,23 @@ impl Reader {
     /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
     pub(crate) fn read(
         &mut self,
-        _port: &mut Port,
+        _port: &mut Reactor,
         _report: &Report,
         buffer: &mut Vec<u8>,
-    ) -> io::Result<Progress> {
+    ) -> io::Result<ReadOutcome> {
         self.drain(buffer)
     }
 
     /// Reads what is there, without a report.
-    pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<Progress> {
+    pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<ReadOutcome> {
         loop {
             return match rustix::io::read(&self.fd, rustix::buffer::spare_capacity(buffer)) {
-                Ok(0) => Ok(Progress::Eof),
-                Ok(count) => Ok(Progress::Bytes(count)),
-                Err(Errno::AGAIN) => Ok(Progress::Nothing),
+                Ok(0) => Ok(ReadOutcome::Eof),
+                Ok(count) => Ok(ReadOutcome::Data(count)),
+                Err(Errno::AGAIN) => Ok(ReadOutcome::WouldBlock),
                 Err(Errno::INTR) => continue,
                 // A terminal whose last user is gone.
-                Err(Errno::IO) => Ok(Progress::Eof),
+                Err(Errno::IO) => Ok(ReadOutcome::Eof),
                 Err(error) => Err(error.into()),
             };
         }
@@ -101,7 +101,7 @@ impl Reader {
 
     /// Passes on what is there. An error leaves the bytes where they are; `WouldBlock` says that
     /// `to` is full.
-    pub(crate) fn forward(&mut self, to: &File) -> io::Result<Progress> {
+    pub(crate) fn forward(&mut self, to: &File) -> io::Result<ReadOutcome> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::forward(&self.fd, to);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -113,7 +113,7 @@ impl Reader {
 
     /// Moves what is there to a place in a file. An error leaves in the stream what the file did
     /// not take.
-    pub(crate) fn store(&mut self, to: &File, at: u64) -> io::Result<Progress> {
+    pub(crate) fn store(&mut self, to: &File, at: u64) -> io::Result<ReadOutcome> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return super::splice::store(&self.fd, to, at);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -125,8 +125,8 @@ impl Reader {
 
     /// Closes the stream. The registration goes first: a starting sibling may hold a copy of the
     /// descriptor, and epoll would go on telling of it.
-    pub(crate) fn close(mut self, port: &mut Port) -> io::Result<()> {
-        self.hold(port)
+    pub(crate) fn close(mut self, port: &mut Reactor) -> io::Result<()> {
+        self.pause(port)
     }
 
     /// The descriptor itself, for readers that block.
@@ -152,7 +152,7 @@ impl Writer {
 
     /// Writes as much as there is room for. When that is not all, a report with `token` comes once
     /// there is room again.
-    pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, port: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let written = match without_sigpipe(|| rustix::io::write(&self.fd, bytes)) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
             // A terminal that no process has open any more; a pipe never says so.
@@ -167,15 +167,15 @@ impl Writer {
     }
 
     /// Takes the report; says whether the caller can write now.
-    pub(crate) fn ready(&mut self, port: &mut Port, _report: &Report) -> io::Result<bool> {
+    pub(crate) fn ready(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<bool> {
         let was = self.armed;
-        self.rest(port)?;
+        self.finish_read(port)?;
         Ok(was)
     }
 
     /// Closes the stream: the child reads the end of file.
-    pub(crate) fn close(mut self, port: &mut Port) -> io::Result<()> {
-        self.rest(port)
+    pub(crate) fn close(mut self, port: &mut Reactor) -> io::Result<()> {
+        self.finish_read(port)
     }
 
     /// The descriptor itself, for writers that block.
@@ -184,7 +184,7 @@ impl Writer {
         Ok(self.fd)
     }
 
-    fn rest(&mut self, port: &mut Port) -> io::Result<()> {
+    fn finish_read(&mut self, port: &mut Reactor) -> io::Result<()> {
         if std::mem::take(&mut self.armed) {
             port.delete(&self.fd)?;
         }

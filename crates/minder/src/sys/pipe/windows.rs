@@ -37,9 +37,9 @@ use windows_sys::Win32::System::Pipes::{
     PeekNamedPipe,
 };
 
-use super::Progress;
+use super::ReadOutcome;
 use crate::sys::event::event as new_event;
-use crate::sys::wait::{Flight, Packet, Port, Queue, Report};
+use crate::sys::wait::{CompletionPort, Operation, Reactor, Report, Submission};
 
 /// The size of a pipe, and of one piece that is written.
 const PIPE_BYTES: u32 = 64 << 10;
@@ -59,14 +59,14 @@ pub(crate) struct Reader {
 /// What an endpoint has of its port.
 #[derive(Debug)]
 struct Line {
-    queue: Arc<Queue>,
-    packet: Arc<Packet>,
+    queue: Arc<CompletionPort>,
+    packet: Arc<Operation>,
 }
 
 impl Line {
-    fn open(port: &Port, handle: &OwnedHandle) -> io::Result<Self> {
+    fn open(port: &Reactor, handle: &OwnedHandle) -> io::Result<Self> {
         port.queue().associate(handle.as_handle())?;
-        Ok(Self { queue: Arc::clone(port.queue()), packet: Packet::new() })
+        Ok(Self { queue: Arc::clone(port.queue()), packet: Operation::new() })
     }
 }
 
@@ -79,14 +79,14 @@ impl Reader {
     }
 
     /// Starts to listen: reports with `token` will come.
-    pub(crate) fn listen(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
+    pub(crate) fn register(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
         let line = match self.line.take() {
             Some(line) => line,
             None => Line::open(port, &self.handle)?,
         };
         line.packet.tell(token);
         // A question that was asked before a hold may still be open; its answer will do.
-        let open = line.packet.is_flying();
+        let open = line.packet.is_in_flight();
         self.line = Some(line);
         self.listening = true;
         if open { Ok(()) } else { self.ask() }
@@ -94,10 +94,10 @@ impl Reader {
 
     /// Stops listening; the child blocks when the pipe is full. A question that is open stays so:
     /// its answer takes no bytes, and is told to nobody.
-    pub(crate) fn hold(&mut self, _port: &mut Port) -> io::Result<()> {
+    pub(crate) fn pause(&mut self, _port: &mut Reactor) -> io::Result<()> {
         self.listening = false;
         if let Some(line) = &self.line {
-            line.packet.mute();
+            line.packet.suppress();
         }
         Ok(())
     }
@@ -105,13 +105,13 @@ impl Reader {
     /// Makes the progress that `report` promises: one read into the spare room of `buffer`.
     pub(crate) fn read(
         &mut self,
-        _port: &mut Port,
+        _port: &mut Reactor,
         _report: &Report,
         buffer: &mut Vec<u8>,
-    ) -> io::Result<Progress> {
+    ) -> io::Result<ReadOutcome> {
         let progress = self.drain(buffer)?;
-        let open = self.line.as_ref().is_none_or(|line| line.packet.is_flying());
-        if progress != Progress::Eof && self.listening && !open {
+        let open = self.line.as_ref().is_none_or(|line| line.packet.is_in_flight());
+        if progress != ReadOutcome::Eof && self.listening && !open {
             self.ask()?;
         }
         Ok(progress)
@@ -129,33 +129,33 @@ impl Reader {
     pub(crate) fn wait_for_room(&self, _to: &File, _patience: std::time::Duration) {}
 
     /// See [`Reader::can_forward`].
-    pub(crate) fn forward(&mut self, _to: &File) -> io::Result<Progress> {
+    pub(crate) fn forward(&mut self, _to: &File) -> io::Result<ReadOutcome> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// See [`Reader::can_forward`].
-    pub(crate) fn store(&mut self, _to: &File, _at: u64) -> io::Result<Progress> {
+    pub(crate) fn store(&mut self, _to: &File, _at: u64) -> io::Result<ReadOutcome> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Reads what is there, without a report.
-    pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<Progress> {
+    pub(crate) fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<ReadOutcome> {
         let room = u32::try_from(buffer.capacity() - buffer.len()).unwrap_or(u32::MAX);
         let read = match available(&self.handle) {
             // Nothing, or the child wrote no bytes, which also answers a question.
-            Ok(0) => return Ok(Progress::Nothing),
+            Ok(0) => return Ok(ReadOutcome::WouldBlock),
             Ok(count) => read_now(&self.handle, buffer, count.min(room)),
             Err(error) => Err(error),
         };
         match read {
-            Ok(count) => Ok(Progress::Bytes(count)),
-            Err(error) if is_end(&error) => Ok(Progress::Eof),
+            Ok(count) => Ok(ReadOutcome::Data(count)),
+            Err(error) if is_end(&error) => Ok(ReadOutcome::Eof),
             Err(error) => Err(error),
         }
     }
 
     /// Closes the stream. The packet may land later; it is told to nobody.
-    pub(crate) fn close(self, _port: &mut Port) -> io::Result<()> {
+    pub(crate) fn close(self, _port: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Reader {
         let start = |overlapped| unsafe { ReadFile(handle, NOWHERE.as_ptr(), 0, null_mut(), overlapped) };
         // SAFETY: `start` is one call, on the handle that was associated when the line was opened and was
         // not told to skip packets; it uses no memory but the packet's.
-        match unsafe { line.queue.fly(&line.packet, false, start) } {
+        match unsafe { line.queue.submit(&line.packet, false, start) } {
             Ok(_) => Ok(()),
             // The end is told as everything else is: by a report.
             Err(error) if is_end(&error) => line.queue.post(&line.packet),
@@ -188,8 +188,8 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         if let Some(line) = &self.line {
-            line.packet.mute();
-            if line.packet.is_flying() {
+            line.packet.suppress();
+            if line.packet.is_in_flight() {
                 line.packet.cancel(&self.handle);
             }
         }
@@ -218,7 +218,7 @@ impl Writer {
     /// Writes as much as there is room for. When that is not all, a report with `token` comes once
     /// there is room again. What was taken reaches the child even when the writer is closed at
     /// once, as long as the port is there.
-    pub(crate) fn write(&mut self, port: &mut Port, token: u64, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, port: &mut Reactor, token: u64, bytes: &[u8]) -> io::Result<usize> {
         let line = match self.line.take() {
             Some(line) => line,
             None => self.open(port)?,
@@ -236,14 +236,16 @@ impl Writer {
     }
 
     /// Takes the report; says whether the caller can write now.
-    pub(crate) fn ready(&mut self, _port: &mut Port, _report: &Report) -> io::Result<bool> {
-        let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_flying()) else { return Ok(false) };
-        line.packet.mute();
+    pub(crate) fn ready(&mut self, _port: &mut Reactor, _report: &Report) -> io::Result<bool> {
+        let Some(line) = self.line.as_ref().filter(|line| !line.packet.is_in_flight()) else {
+            return Ok(false);
+        };
+        line.packet.suppress();
         Ok(std::mem::take(&mut self.armed))
     }
 
     /// Closes the stream: the child reads the end of file, after what was written before.
-    pub(crate) fn close(self, _port: &mut Port) -> io::Result<()> {
+    pub(crate) fn close(self, _port: &mut Reactor) -> io::Result<()> {
         drop(self);
         Ok(())
     }
@@ -254,7 +256,7 @@ impl Writer {
         bare(&self.handle, self.line.as_ref())
     }
 
-    fn open(&self, port: &Port) -> io::Result<Line> {
+    fn open(&self, port: &Reactor) -> io::Result<Line> {
         let line = Line::open(port, &self.handle)?;
         // SAFETY: the handle is open; the call takes a number besides.
         let answer =
@@ -264,7 +266,7 @@ impl Writer {
 
     /// Writes piece after piece, until one does not fit: that one stays with the kernel.
     fn push(&mut self, line: &Line, bytes: &[u8]) -> io::Result<usize> {
-        if line.packet.is_flying() {
+        if line.packet.is_in_flight() {
             return Ok(0);
         }
         if std::mem::take(&mut self.sent) {
@@ -273,10 +275,10 @@ impl Writer {
         let mut written = 0;
         // A write of no bytes would look like the end of file to many a reader; it cannot come about here.
         for piece in bytes.chunks(PIPE_BYTES as usize) {
-            line.packet.mute();
+            line.packet.suppress();
             let flight = self.send(line, piece)?;
             written += piece.len();
-            if flight == Flight::Aloft {
+            if flight == Submission::Aloft {
                 self.sent = true;
                 break;
             }
@@ -284,7 +286,7 @@ impl Writer {
         Ok(written)
     }
 
-    fn send(&self, line: &Line, piece: &[u8]) -> io::Result<Flight> {
+    fn send(&self, line: &Line, piece: &[u8]) -> io::Result<Submission> {
         let mut cargo = line.packet.cargo();
         cargo.bytes.clear();
         cargo.bytes.extend_from_slice(piece);
@@ -297,17 +299,17 @@ impl Writer {
         // SAFETY: `start` is one call, on the handle that was associated and told to skip packets when the
         // line was opened. The bytes are the packet's; they are changed only here, and `push` has
         // seen that the packet does not fly.
-        unsafe { line.queue.fly(&line.packet, true, start) }
+        unsafe { line.queue.submit(&line.packet, true, start) }
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
         let Some(line) = &self.line else { return };
-        line.packet.mute();
-        if line.packet.is_flying() {
+        line.packet.suppress();
+        if line.packet.is_in_flight() {
             // To close the handle now would lose what the child has not read yet.
-            line.queue.linger(&line.packet, Arc::clone(&self.handle));
+            line.queue.keep_alive(&line.packet, Arc::clone(&self.handle));
         }
     }
 }
@@ -457,25 +459,25 @@ mod tests {
     const TOKEN: u64 = 42;
 
     /// The reports that are there now.
-    fn reports(port: &mut Port) -> Vec<Report> {
+    fn reports(port: &mut Reactor) -> Vec<Report> {
         let mut reports = Vec::new();
         port.wait(&mut reports, Some(Instant::now() + Duration::from_millis(50))).unwrap();
         reports
     }
 
-    fn a_reader() -> (Port, Reader, File) {
+    fn a_reader() -> (Reactor, Reader, File) {
         let (reader, theirs) = Reader::pair().unwrap();
-        (Port::open(None).unwrap(), reader, File::from(theirs))
+        (Reactor::open(None).unwrap(), reader, File::from(theirs))
     }
 
     #[test]
     fn bytes_and_the_end_are_reported() {
         let (mut port, mut reader, mut child) = a_reader();
         let mut buffer = Vec::with_capacity(4);
-        reader.listen(&mut port, TOKEN).unwrap();
+        reader.register(&mut port, TOKEN).unwrap();
         assert!(reports(&mut port).is_empty(), "nothing was written");
         child.write_all(b"words").unwrap();
-        for (expected, text) in [(Progress::Bytes(4), "word"), (Progress::Bytes(1), "s")] {
+        for (expected, text) in [(ReadOutcome::Data(4), "word"), (ReadOutcome::Data(1), "s")] {
             let found = reports(&mut port);
             assert_eq!(found.iter().map(|report| report.token).collect::<Vec<_>>(), [TOKEN]);
             assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), expected);
@@ -484,7 +486,7 @@ mod tests {
         }
         drop(child);
         let found = reports(&mut port);
-        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), Progress::Eof);
+        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), ReadOutcome::Eof);
         assert!(reports(&mut port).is_empty());
     }
 
@@ -492,26 +494,26 @@ mod tests {
     fn an_end_before_listening_is_reported() {
         let (mut port, mut reader, child) = a_reader();
         drop(child);
-        reader.listen(&mut port, TOKEN).unwrap();
+        reader.register(&mut port, TOKEN).unwrap();
         let found = reports(&mut port);
-        assert_eq!(reader.read(&mut port, &found[0], &mut Vec::with_capacity(9)).unwrap(), Progress::Eof);
+        assert_eq!(reader.read(&mut port, &found[0], &mut Vec::with_capacity(9)).unwrap(), ReadOutcome::Eof);
     }
 
     #[test]
     fn a_held_reader_is_silent_and_loses_nothing() {
         let (mut port, mut reader, mut child) = a_reader();
         let mut buffer = Vec::with_capacity(99);
-        reader.listen(&mut port, TOKEN).unwrap();
-        reader.hold(&mut port).unwrap();
+        reader.register(&mut port, TOKEN).unwrap();
+        reader.pause(&mut port).unwrap();
         child.write_all(b"one").unwrap();
         assert!(reports(&mut port).is_empty(), "held");
-        reader.listen(&mut port, TOKEN + 1).unwrap();
+        reader.register(&mut port, TOKEN + 1).unwrap();
         let found = reports(&mut port);
         assert_eq!((found.len(), found[0].token), (1, TOKEN + 1));
-        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), Progress::Bytes(3));
+        assert_eq!(reader.read(&mut port, &found[0], &mut buffer).unwrap(), ReadOutcome::Data(3));
         // Held while the question is open, and heard again before it is answered.
-        reader.hold(&mut port).unwrap();
-        reader.listen(&mut port, TOKEN).unwrap();
+        reader.pause(&mut port).unwrap();
+        reader.register(&mut port, TOKEN).unwrap();
         child.write_all(b"two").unwrap();
         assert_eq!(reports(&mut port).len(), 1);
     }
@@ -519,7 +521,7 @@ mod tests {
     #[test]
     fn a_reader_that_goes_takes_no_memory_and_tells_nothing() {
         let (mut port, mut reader, mut child) = a_reader();
-        reader.listen(&mut port, TOKEN).unwrap();
+        reader.register(&mut port, TOKEN).unwrap();
         let packet = Arc::downgrade(&reader.line.as_ref().unwrap().packet);
         reader.close(&mut port).unwrap();
         assert!(child.write_all(b"too late").is_err());
@@ -530,7 +532,7 @@ mod tests {
     #[test]
     fn a_writer_waits_for_room_and_lingers() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let (mut port, mut child) = (Port::open(None).unwrap(), File::from(theirs));
+        let (mut port, mut child) = (Reactor::open(None).unwrap(), File::from(theirs));
         let bytes = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect::<Vec<_>>();
         let mut written = writer.write(&mut port, TOKEN, &bytes).unwrap();
         assert!((1..1_000_000).contains(&written), "{written}");
@@ -556,7 +558,7 @@ mod tests {
     #[test]
     fn a_write_to_nobody_is_an_error() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let mut port = Port::open(None).unwrap();
+        let mut port = Reactor::open(None).unwrap();
         drop(theirs);
         let error = writer.write(&mut port, TOKEN, b"hello").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
@@ -565,7 +567,7 @@ mod tests {
     #[test]
     fn a_port_that_goes_cancels_what_lingers() {
         let (mut writer, theirs) = Writer::pair().unwrap();
-        let mut port = Port::open(None).unwrap();
+        let mut port = Reactor::open(None).unwrap();
         let bytes = vec![0; 4 * PIPE_BYTES as usize];
         writer.write(&mut port, TOKEN, &bytes).unwrap();
         let packet = Arc::downgrade(&writer.line.as_ref().unwrap().packet);

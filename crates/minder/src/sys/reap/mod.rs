@@ -6,7 +6,7 @@
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod pidfd;
 #[cfg(unix)]
-mod sweep;
+mod exit_poller;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -18,6 +18,6 @@ pub(crate) use self::pidfd::available as pidfd_available;
 pub(crate) use self::windows::{Process, is_nobody, open_process};
 #[cfg(unix)]
 pub(crate) use self::{
-    sweep::Sweep,
+    exit_poller::ExitPoller,
     unix::{Process, is_nobody, open_pidfd},
 };

@@ -6,7 +6,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
-use crate::event::Status;
+use crate::event::ExitStatus;
 
 /// Whether the kernel hands out pidfds and waits by them. Asked once, of ourselves: a sandbox may
 /// refuse what the headers promise.
@@ -38,7 +38,7 @@ const PIDFD_INFO_EXIT: u64 = 1 << 3;
 const PIDFD_GET_INFO: libc::c_ulong = (3 << 30) | (64 << 16) | (0xFF << 8) | 11;
 
 /// The status that the kernel keeps with a pidfd after somebody reaped the process (Linux 6.15).
-pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<Status> {
+pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<ExitStatus> {
     let mut info = PidfdInfo { mask: PIDFD_INFO_EXIT, ..PidfdInfo::default() };
     const { assert!(size_of::<PidfdInfo>() == 64) };
     // SAFETY: the request carries the size of `info`, which is ours to write to.
@@ -48,7 +48,7 @@ pub(super) fn kept_status(pidfd: BorrowedFd<'_>) -> Option<Status> {
     }
     let code = info.exit_code;
     Some(match libc::WIFEXITED(code) {
-        true => Status::Exited(libc::WEXITSTATUS(code)),
-        false => Status::Signaled { signal: libc::WTERMSIG(code), core_dumped: libc::WCOREDUMP(code) },
+        true => ExitStatus::Exited(libc::WEXITSTATUS(code)),
+        false => ExitStatus::Signaled { signal: libc::WTERMSIG(code), core_dumped: libc::WCOREDUMP(code) },
     })
 }

@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::event::{Exit, Interest, Status, Usage};
-use crate::sys::wait::{Port, Report, Source, is_full};
+use crate::event::{ExitInfo, ExitStatus, Interest, ResourceUsage};
+use crate::sys::wait::{Reactor, Report, Source, is_full};
 
 /// A child of ours. It is never waited for by any other way than this one.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Process {
     pidfd: Option<OwnedFd>,
     watched: Option<Watched>,
     /// The end, once seen.
-    exit: Option<Exit>,
+    exit: Option<ExitInfo>,
     reaped: bool,
 }
 
@@ -38,7 +38,7 @@ impl Process {
 
     /// Asks for a report with `token` when the process has ended. A port that takes no more
     /// descriptors looks at the number.
-    pub(crate) fn watch(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
         let by_descriptor = match &self.pidfd {
             Some(pidfd) => match port.add(pidfd, token, Interest::READABLE) {
                 Err(error) if is_full(&error) => false,
@@ -54,7 +54,7 @@ impl Process {
     }
 
     /// Takes the report: the end of the process, if it did end.
-    pub(crate) fn progress(&mut self, port: &mut Port, _report: &Report) -> io::Result<Option<Exit>> {
+    pub(crate) fn progress(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<Option<ExitInfo>> {
         let exit = self.peek()?;
         if exit.is_some() {
             self.unwatch(port)?;
@@ -63,7 +63,7 @@ impl Process {
     }
 
     /// Asks for no more reports.
-    pub(crate) fn unwatch(&mut self, port: &mut Port) -> io::Result<()> {
+    pub(crate) fn unwatch(&mut self, port: &mut Reactor) -> io::Result<()> {
         match (self.watched.take(), &self.pidfd) {
             (Some(Watched::Descriptor), Some(pidfd)) => port.delete(pidfd),
             (Some(_), _) => port.delete_process(self.pid),
@@ -72,7 +72,7 @@ impl Process {
     }
 
     /// Whether it ended, and how; its number stays taken.
-    pub(crate) fn peek(&mut self) -> io::Result<Option<Exit>> {
+    pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         if self.exit.is_none() {
             self.exit = look(self.pid, self.pidfd.as_ref(), libc::WNOHANG | libc::WNOWAIT)?;
         }
@@ -90,7 +90,7 @@ impl Process {
 
     /// Waits for the end until the deadline, or for ever. The number stays taken until
     /// [`reap`](Self::reap).
-    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<Exit>> {
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
             // The clock is read before the child is looked at: a child that ends in between is not called
             // late.
@@ -216,7 +216,7 @@ pub(super) fn is_child(pid: libc::pid_t) -> bool {
 }
 
 /// One call of waitid for a child that ended.
-fn look(pid: libc::pid_t, pidfd: Option<&OwnedFd>, options: i32) -> io::Result<Option<Exit>> {
+fn look(pid: libc::pid_t, pidfd: Option<&OwnedFd>, options: i32) -> io::Result<Option<ExitInfo>> {
     // SAFETY: rusage is plain numbers; all zero is a value of it.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let info = match wait_id(pid, pidfd, options | libc::WEXITED, Some(&mut usage)) {
@@ -229,10 +229,10 @@ fn look(pid: libc::pid_t, pidfd: Option<&OwnedFd>, options: i32) -> io::Result<O
         return Ok(None);
     }
     let status = match info.si_code {
-        libc::CLD_EXITED => Status::Exited(status),
-        code => Status::Signaled { signal: status, core_dumped: code == libc::CLD_DUMPED },
+        libc::CLD_EXITED => ExitStatus::Exited(status),
+        code => ExitStatus::Signaled { signal: status, core_dumped: code == libc::CLD_DUMPED },
     };
-    Ok(Some(Exit { status, usage: Some(convert(&usage)) }))
+    Ok(Some(ExitInfo { status, usage: Some(convert(&usage)) }))
 }
 
 /// The child that waitid found (0: none) and its exit code or signal.
@@ -298,23 +298,23 @@ fn wait_id(
 }
 
 /// The end of a child that somebody else reaped. Newer kernels keep the status with the pidfd.
-fn stolen(pidfd: Option<&OwnedFd>) -> Exit {
+fn stolen(pidfd: Option<&OwnedFd>) -> ExitInfo {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(status) = pidfd.and_then(|pidfd| super::pidfd::kept_status(pidfd.as_fd())) {
-        return Exit { status, usage: None };
+        return ExitInfo { status, usage: None };
     }
     let _ = pidfd;
-    Exit { status: Status::Unknown, usage: None }
+    ExitInfo { status: ExitStatus::Unknown, usage: None }
 }
 
-fn convert(usage: &libc::rusage) -> Usage {
+fn convert(usage: &libc::rusage) -> ResourceUsage {
     let time = |time: libc::timeval| {
         Duration::new(time.tv_sec.unsigned_abs(), 0)
             + Duration::from_micros(u64::from(time.tv_usec.unsigned_abs() as u32))
     };
     // Kibibytes, but bytes on Apple's systems (getrusage(2) of each).
     let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
-    Usage {
+    ResourceUsage {
         user: time(usage.ru_utime),
         system: time(usage.ru_stime),
         max_rss: u64::try_from(usage.ru_maxrss).ok().map(|rss| rss * unit),

@@ -19,24 +19,24 @@ use windows_sys::Win32::System::Threading::{
     WaitForSingleObject,
 };
 
-use crate::event::{Exit, Status, Usage};
-use crate::sys::wait::{Packet, Port, Report, Source, Watched, millis};
+use crate::event::{ExitInfo, ExitStatus, ResourceUsage};
+use crate::sys::wait::{Operation, Reactor, Report, Source, Watched, millis};
 
 /// Whether it is said that no process has this number.
 pub(crate) fn is_nobody(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Nobody>())
+    error.get_ref().is_some_and(|inner| inner.is::<NoSuchProcess>())
 }
 
 /// A child of ours.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: u32,
-    watch: Option<Watch>,
+    watch: Option<ExitWait>,
     /// Open as long as somebody has the child: whoever watches it knows it by this.
     handle: Arc<OwnedHandle>,
     reaped: bool,
     /// The end, once seen.
-    exit: Option<Exit>,
+    exit: Option<ExitInfo>,
 }
 
 impl Process {
@@ -54,29 +54,29 @@ impl Process {
     }
 
     /// Asks for a report with `token` when the process has ended.
-    pub(crate) fn watch(&mut self, port: &mut Port, token: u64) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, port: &mut Reactor, token: u64) -> io::Result<()> {
         if !self.reaped {
-            let packet = Packet::new();
+            let packet = Operation::new();
             packet.tell(token);
             let watched = port.watch(Arc::clone(&self.handle), Arc::clone(&packet))?;
-            self.watch = Some(Watch { packet, watched });
+            self.watch = Some(ExitWait { packet, watched });
         }
         Ok(())
     }
 
     /// Takes the report: the end of the process, if it did end.
-    pub(crate) fn progress(&mut self, port: &mut Port, _report: &Report) -> io::Result<Option<Exit>> {
+    pub(crate) fn progress(&mut self, port: &mut Reactor, _report: &Report) -> io::Result<Option<ExitInfo>> {
         let exit = self.peek()?;
         match &mut self.watch {
             Some(_) if exit.is_some() => self.unwatch(port)?,
-            Some(watch) if !watch.packet.is_flying() => watch.watched.arm()?,
+            Some(watch) if !watch.packet.is_in_flight() => watch.watched.arm()?,
             _ => (),
         }
         Ok(exit)
     }
 
     /// Asks for no more reports.
-    pub(crate) fn unwatch(&mut self, _port: &mut Port) -> io::Result<()> {
+    pub(crate) fn unwatch(&mut self, _port: &mut Reactor) -> io::Result<()> {
         self.watch = None;
         Ok(())
     }
@@ -85,17 +85,18 @@ impl Process {
     pub(crate) fn check(&mut self) {}
 
     /// Whether it ended, and how; its number stays taken.
-    pub(crate) fn peek(&mut self) -> io::Result<Option<Exit>> {
+    pub(crate) fn peek(&mut self) -> io::Result<Option<ExitInfo>> {
         let handle = &self.handle;
         if self.exit.is_none() && is_over(handle, Some(Duration::ZERO))? {
-            self.exit = Some(Exit { status: Status::Exited(exit_code(handle)?), usage: usage(handle) });
+            self.exit =
+                Some(ExitInfo { status: ExitStatus::Exited(exit_code(handle)?), usage: usage(handle) });
         }
         Ok(self.exit)
     }
 
     /// Waits for the end until the deadline, or for ever. The number stays taken until
     /// [`reap`](Self::reap).
-    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<Exit>> {
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitInfo>> {
         loop {
             // The clock is read before the child is looked at: a child that ends in between is not called
             // late.
@@ -144,14 +145,14 @@ impl Process {
 
 /// Somebody who waits for one process, and how that is told.
 #[derive(Debug)]
-struct Watch {
-    packet: Arc<Packet>,
+struct ExitWait {
+    packet: Arc<Operation>,
     watched: Box<dyn Watched>,
 }
 
-impl Drop for Watch {
+impl Drop for ExitWait {
     fn drop(&mut self) {
-        self.packet.mute();
+        self.packet.suppress();
     }
 }
 
@@ -165,7 +166,7 @@ pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
     if raw.is_null() {
         let error = io::Error::last_os_error();
         let nobody = error.raw_os_error() == Some(ERROR_INVALID_PARAMETER.cast_signed());
-        return Err(if nobody { io::Error::new(io::ErrorKind::NotFound, Nobody) } else { error });
+        return Err(if nobody { io::Error::new(io::ErrorKind::NotFound, NoSuchProcess) } else { error });
     }
     // SAFETY: the call above made it, and nobody else has it.
     Ok(unsafe { OwnedHandle::from_raw_handle(raw) })
@@ -173,15 +174,15 @@ pub(crate) fn open_process(pid: u32) -> io::Result<OwnedHandle> {
 
 /// What is said when no process has a number: the system has no error of its own for that.
 #[derive(Debug)]
-struct Nobody;
+struct NoSuchProcess;
 
-impl fmt::Display for Nobody {
+impl fmt::Display for NoSuchProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no such process")
     }
 }
 
-impl std::error::Error for Nobody {}
+impl std::error::Error for NoSuchProcess {}
 
 /// Waits until the process has ended, for at most `left`.
 fn is_over(process: &OwnedHandle, left: Option<Duration>) -> io::Result<bool> {
@@ -202,7 +203,7 @@ fn exit_code(process: &OwnedHandle) -> io::Result<i32> {
 }
 
 /// What the process used, without its descendants; `None` where the system does not say.
-fn usage(process: &OwnedHandle) -> Option<Usage> {
+fn usage(process: &OwnedHandle) -> Option<ResourceUsage> {
     let process = process.as_raw_handle();
     let [mut start, mut end, mut system, mut user] = [FILETIME::default(); 4];
     // SAFETY: the handle is open, and the four locals outlive the call.
@@ -215,7 +216,7 @@ fn usage(process: &OwnedHandle) -> Option<Usage> {
     let known = unsafe { K32GetProcessMemoryInfo(process, &mut memory, size) } != 0;
     // Wine fills in zero for a process that is over.
     let max_rss = Some(memory.PeakWorkingSetSize as u64).filter(|&peak| known && peak > 0);
-    Some(Usage { user: duration(user), system: duration(system), max_rss })
+    Some(ResourceUsage { user: duration(user), system: duration(system), max_rss })
 }
 
 /// A time in units of 100 ns.

@@ -21,7 +21,7 @@ use std::ptr;
 use std::time::Duration;
 
 use super::unix::Request;
-use super::{Failure, Step};
+use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
 use crate::sys::reap::{Process, pidfd_available};
@@ -43,7 +43,7 @@ pub(super) struct Clone3 {
     stack: Option<Stack>,
     /// Low descriptors whose numbers the child's streams take before a shared table is cut. They
     /// are `/dev/null`s of ours.
-    low: Option<Low>,
+    low: Option<ReservedFds>,
     /// Whether the kernel refused `clone3`, or the cut, once.
     refused: bool,
     cut_refused: bool,
@@ -51,7 +51,7 @@ pub(super) struct Clone3 {
 
 /// Three numbers from 3 upwards, and what they name while no child starts.
 #[derive(Debug)]
-struct Low {
+struct ReservedFds {
     null: OwnedFd,
     slots: [OwnedFd; 3],
 }
@@ -69,7 +69,7 @@ unsafe impl Send for Stack {}
 
 /// What the child reads, and where it leaves its error. It lives on the spawning thread's stack,
 /// which waits.
-struct Context<'a> {
+struct ChildArgs<'a> {
     request: &'a Request<'a>,
     envp: *const *const libc::c_char,
     streams: [RawFd; 3],
@@ -78,7 +78,7 @@ struct Context<'a> {
     parent: libc::pid_t,
     nofile: Option<libc::rlimit64>,
     error: i32,
-    step: Step,
+    step: SpawnStep,
 }
 
 #[repr(C)]
@@ -100,13 +100,13 @@ const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
 impl Clone3 {
     /// Starts a child. `Unsupported` says that this mechanism is not to be had here, once and for
     /// all.
-    pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, Failure> {
+    pub(super) fn spawn(&mut self, request: &Request<'_>) -> Result<Process, SpawnError> {
         if self.refused || !pidfd_available() {
-            return Err(Step::Process.failed(io::ErrorKind::Unsupported));
+            return Err(SpawnStep::Process.failed(io::ErrorKind::Unsupported));
         }
         let stack = self.stack()?;
         let (streams, cut) = self.place(request)?;
-        let mut context = Context {
+        let mut context = ChildArgs {
             request,
             envp: request.envp(),
             streams,
@@ -114,7 +114,7 @@ impl Clone3 {
             parent: rustix::process::getpid().as_raw_nonzero().get(),
             nofile: soft_limit(request.nofile),
             error: 0,
-            step: Step::Exec,
+            step: SpawnStep::Exec,
         };
         let result = start(&mut context, stack, cut != 0);
         let (error, step) = (context.error, context.step);
@@ -127,7 +127,7 @@ impl Clone3 {
                 // It never became a program: take its remains, and say what it said.
                 let _ = process.wait(None);
                 process.reap();
-                if cut != 0 && step == Step::Process {
+                if cut != 0 && step == SpawnStep::Process {
                     self.cut_refused = true;
                     return self.spawn(request);
                 }
@@ -135,9 +135,9 @@ impl Clone3 {
             }
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) => {
                 self.refused = true;
-                Err(Step::Process.failed(io::ErrorKind::Unsupported))
+                Err(SpawnStep::Process.failed(io::ErrorKind::Unsupported))
             }
-            Err(error) => Err(Step::Process.failed(error)),
+            Err(error) => Err(SpawnStep::Process.failed(error)),
         }
     }
 
@@ -145,14 +145,14 @@ impl Clone3 {
     /// every child.
     pub(super) fn reserve(&mut self) -> io::Result<()> {
         if self.low.is_none() {
-            self.low = Some(Low::new()?);
+            self.low = Some(ReservedFds::new()?);
         }
         Ok(())
     }
 
     /// The child's streams as descriptors from 3 upwards, and where to cut a shared table (0: it is
     /// copied).
-    fn place(&mut self, request: &Request<'_>) -> Result<([RawFd; 3], u32), Failure> {
+    fn place(&mut self, request: &Request<'_>) -> Result<([RawFd; 3], u32), SpawnError> {
         let given = request.streams.iter().copied().filter(|&fd| fd >= 0);
         let highest = given.clone().max().unwrap_or(0);
         let crossed = given.clone().any(|fd| fd < 3);
@@ -160,7 +160,7 @@ impl Clone3 {
         if !shared && !crossed {
             return Ok((request.streams, 0));
         }
-        self.reserve().map_err(|error| Step::Streams.failed(error))?;
+        self.reserve().map_err(|error| SpawnStep::Streams.failed(error))?;
         let Some(low) = &self.low else { return Ok((request.streams, 0)) };
         // What the child keeps under its number has to survive the cut, too.
         let kept = request.command.descriptors.kept().last().map(|kept| kept.number);
@@ -171,18 +171,18 @@ impl Clone3 {
             streams.iter_mut().enumerate().filter(|(_, fd)| **fd >= 0 && !(3..cut).contains(*fd))
         {
             let slot = low.slots[place].as_raw_fd();
-            copy_onto(*stream, slot).map_err(|error| Step::Streams.failed(error))?;
+            copy_onto(*stream, slot).map_err(|error| SpawnStep::Streams.failed(error))?;
             *stream = slot;
         }
         Ok((streams, if shared { cut.unsigned_abs() } else { 0 }))
     }
 
     /// The stack's address and size, with the guard page: the child begins at its upper end.
-    fn stack(&mut self) -> Result<(u64, u64), Failure> {
+    fn stack(&mut self) -> Result<(u64, u64), SpawnError> {
         let spare = || SPARE.try_with(Cell::take).ok().flatten();
         let stack = match self.stack.take().or_else(spare) {
             Some(stack) => stack,
-            None => Stack::map().map_err(|error| Step::Process.failed(error))?,
+            None => Stack::map().map_err(|error| SpawnStep::Process.failed(error))?,
         };
         let stack = self.stack.insert(stack);
         Ok((stack.base.expose_provenance() as u64, stack.size as u64))
@@ -198,7 +198,7 @@ impl Drop for Clone3 {
     }
 }
 
-impl Low {
+impl ReservedFds {
     fn new() -> io::Result<Self> {
         let null = OwnedFd::from(std::fs::File::open("/dev/null")?);
         let copy = || rustix::io::fcntl_dupfd_cloexec(&null, 3).map_err(io::Error::from);
@@ -261,7 +261,7 @@ fn soft_limit(soft: Option<u64>) -> Option<libc::rlimit64> {
 }
 
 /// Makes the child and returns when it runs its program, or failed to.
-fn start(context: &mut Context<'_>, (stack, stack_size): (u64, u64), shared: bool) -> io::Result<Process> {
+fn start(context: &mut ChildArgs<'_>, (stack, stack_size): (u64, u64), shared: bool) -> io::Result<Process> {
     let mut pidfd: RawFd = -1;
     let mut flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD) as u64 | CLONE_CLEAR_SIGHAND;
     if shared {
@@ -376,8 +376,8 @@ unsafe fn clone3(
 /// The child, from its first instruction to its program. It runs in our memory: system calls only.
 unsafe extern "C" fn child(context: *mut c_void) -> ! {
     // SAFETY: `start` gave a pointer to its context, which the waiting thread does not touch meanwhile.
-    let context = unsafe { &mut *context.cast::<Context<'_>>() };
-    context.step = Step::Setup;
+    let context = unsafe { &mut *context.cast::<ChildArgs<'_>>() };
+    context.step = SpawnStep::Setup;
     let result = become_program(context);
     context.error = result;
     // SAFETY: ends this process without running anything of the parent's.
@@ -385,16 +385,16 @@ unsafe extern "C" fn child(context: *mut c_void) -> ! {
 }
 
 /// The steps of the child, in the order that matters; returns only with an error.
-fn become_program(context: &mut Context<'_>) -> i32 {
+fn become_program(context: &mut ChildArgs<'_>) -> i32 {
     // 1. Our copy of the table comes first, so that nothing below changes the parent's. After a failure
     //    here nothing below may run.
     if context.cut != 0 {
-        context.step = Step::Process;
+        context.step = SpawnStep::Process;
         // SAFETY: three numbers.
         if unsafe { libc::syscall(libc::SYS_close_range, context.cut, u32::MAX, CLOSE_RANGE_UNSHARE) } != 0 {
             return errno();
         }
-        context.step = Step::Setup;
+        context.step = SpawnStep::Setup;
     }
     // 2. The group, before anybody can signal it.
     linger(context.request.command.late);
@@ -417,13 +417,13 @@ fn become_program(context: &mut Context<'_>) -> i32 {
         return error;
     }
     if context.request.command.nice != 0 {
-        context.step = Step::Niceness;
+        context.step = SpawnStep::Niceness;
         if let Err(error) = be_nice(context.request.command.nice) {
             return error;
         }
     }
     // 3. The streams. No source is below 3, so that none is overwritten before it is copied.
-    context.step = Step::Streams;
+    context.step = SpawnStep::Streams;
     for (place, &fd) in context.streams.iter().enumerate().filter(|&(_, &fd)| fd >= 0) {
         // SAFETY: numbers only; the new descriptor is not closed by execve.
         if unsafe { libc::dup2(fd, place as RawFd) } < 0 {
@@ -442,7 +442,7 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     // 6. The folder, behind that: on a slow file server it takes its time, and no sibling's pipe must
     //    wait for it.
     if let Some(folder) = context.request.folder {
-        context.step = Step::Folder;
+        context.step = SpawnStep::Directory;
         // SAFETY: a C string of the waiting parent.
         if unsafe { libc::chdir(folder.as_ptr()) } != 0 {
             return errno();
@@ -450,7 +450,7 @@ fn become_program(context: &mut Context<'_>) -> i32 {
     }
     // 7. Signals last: from here on one may end us, as it should.
     mask(libc::SIG_SETMASK, 0);
-    context.step = Step::Exec;
+    context.step = SpawnStep::Exec;
     let image = context.request.image;
     // SAFETY: the strings and lists are the waiting parent's, ended by nulls.
     unsafe { libc::execve(image.path().as_ptr(), image.argv(), context.envp) };
@@ -477,7 +477,7 @@ fn keep(kept: &[Kept]) {
     unsafe { libc::syscall(libc::SYS_close_range, next, u32::MAX, 0u32) };
 }
 
-fn join_group(context: &Context<'_>) -> Result<(), i32> {
+fn join_group(context: &ChildArgs<'_>) -> Result<(), i32> {
     let result = match context.request.command.group {
         Group::Inherit => 0,
         // SAFETY: two numbers.
@@ -516,7 +516,7 @@ fn linger(time: Duration) {
 
 /// Gives back what the host changed for itself, and ties the child to its parent where that is
 /// wanted.
-fn restore(context: &Context<'_>) -> Result<(), i32> {
+fn restore(context: &ChildArgs<'_>) -> Result<(), i32> {
     // Rust's runtime ignores SIGPIPE, and what is ignored stays ignored over execve: `yes | head` would
     // not end.
     for signal in ignored_by_us() {

@@ -7,7 +7,7 @@
 //! | `CreateProcessW` | Windows | process groups in the sense of Unix |
 
 #[cfg(unix)]
-mod image;
+mod exec_args;
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -22,7 +22,7 @@ mod unix;
 #[cfg(any(windows, test))]
 mod quote;
 #[cfg(any(windows, test))]
-mod batch;
+mod cmd_quote;
 #[cfg(windows)]
 mod windows;
 
@@ -31,11 +31,11 @@ pub(crate) use self::kept::{close_on_exec, inherited};
 #[cfg(unix)]
 pub(crate) use self::unix::{NO_FILE, NO_PROGRAM, Spawner, is_exhausted, is_no_program};
 #[cfg(windows)]
-pub(crate) use self::windows::{Line, NO_FILE, NO_PROGRAM, Spawner, is_exhausted, is_no_program};
+pub(crate) use self::windows::{CommandLineLimit, NO_FILE, NO_PROGRAM, Spawner, is_exhausted, is_no_program};
 
 use super::pipe::{Reader, Writer};
+use super::process_tree::Tree;
 use super::reap::Process;
-use super::tree::Tree;
 
 /// A child that runs, and our ends of its streams.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ pub(crate) struct Spawned {
 
 /// Why no child runs: at which step, and what the system said.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) step: Step,
+pub(crate) struct SpawnError {
+    pub(crate) step: SpawnStep,
     pub(crate) error: std::io::Error,
 }
 
 /// The steps that can fail, as far as the caller can do something about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum SpawnStep {
     /// Arguments, environment: a NUL byte.
     Arguments,
     /// The end of a command line as it is, where there are only words.
@@ -76,14 +76,14 @@ pub(crate) enum Step {
     #[cfg_attr(windows, expect(dead_code, reason = "a priority class is never refused"))]
     Niceness,
     /// The working directory, in the child.
-    Folder,
+    Directory,
     /// Loading the program.
     Exec,
 }
 
-impl Step {
+impl SpawnStep {
     /// Makes the failure of this step.
-    pub(crate) fn failed(self, error: impl Into<std::io::Error>) -> Failure {
-        Failure { step: self, error: error.into() }
+    pub(crate) fn failed(self, error: impl Into<std::io::Error>) -> SpawnError {
+        SpawnError { step: self, error: error.into() }
     }
 }

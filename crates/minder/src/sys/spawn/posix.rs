@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use super::unix::Request;
-use super::{Failure, Step};
+use super::{SpawnError, SpawnStep};
 use crate::command::{Group, Kept};
 use crate::sys::guard::ignored_by_us;
 use crate::sys::reap::{Process, open_pidfd};
@@ -22,12 +22,12 @@ const SETSID: i32 = 0x400;
 const SETSID: i32 = 0;
 
 /// Starts a child.
-pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
+pub(super) fn spawn(request: &Request<'_>) -> Result<Process, SpawnError> {
     if request.command.nice != 0 {
         // Set from here it would come late, when the program runs already.
-        return Err(Step::Niceness.failed(io::ErrorKind::Unsupported));
+        return Err(SpawnStep::Niceness.failed(io::ErrorKind::Unsupported));
     }
-    let setup = |error| Step::Setup.failed(error);
+    let setup = |error| SpawnStep::Setup.failed(error);
     let attributes = Attributes::new(request).map_err(setup)?;
     // A source below 3 would be overwritten by another stream before it is copied.
     let mut raised = Vec::new();
@@ -35,7 +35,8 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
     for stream in streams.iter_mut().filter(|stream| (0..3).contains(*stream)) {
         // SAFETY: the caller keeps the descriptor open for the call.
         let source = unsafe { BorrowedFd::borrow_raw(*stream) };
-        let copy = rustix::io::fcntl_dupfd_cloexec(source, 3).map_err(|error| Step::Streams.failed(error))?;
+        let copy =
+            rustix::io::fcntl_dupfd_cloexec(source, 3).map_err(|error| SpawnStep::Streams.failed(error))?;
         *stream = copy.as_raw_fd();
         raised.push(copy);
     }
@@ -56,9 +57,9 @@ pub(super) fn spawn(request: &Request<'_>) -> Result<Process, Failure> {
     if error != 0 {
         let error = io::Error::from_raw_os_error(error);
         let step = match (crate::sys::is_exhausted(&error), request.folder) {
-            (true, _) => Step::Process,
-            (false, Some(folder)) if !is_folder(folder) => Step::Folder,
-            (false, _) => Step::Exec,
+            (true, _) => SpawnStep::Process,
+            (false, Some(folder)) if !is_folder(folder) => SpawnStep::Directory,
+            (false, _) => SpawnStep::Exec,
         };
         return Err(step.failed(error));
     }

@@ -7,11 +7,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use super::image::Image;
-use super::{Failure, Spawned, Step};
+use super::exec_args::ExecArgs;
+use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, Stdio};
 use crate::sys::pipe::{Reader, Terminal, Writer, open_terminal, pair};
-use crate::sys::tree::Tree;
+use crate::sys::process_tree::Tree;
 
 /// Words for a path that leads to nothing.
 pub(crate) const NO_FILE: &str = "no such file, or the interpreter named in its first line does not exist";
@@ -22,7 +22,7 @@ pub(crate) const NO_PROGRAM: &str = "not a program for this system, and no `#!` 
 /// kept here.
 #[derive(Debug)]
 pub(crate) struct Spawner {
-    image: Image,
+    image: ExecArgs,
     null: Option<Arc<OwnedFd>>,
     #[cfg(all(
         any(target_os = "linux", target_os = "android"),
@@ -34,7 +34,7 @@ pub(crate) struct Spawner {
 /// What a mechanism needs to know. The descriptors stay open for the call.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
-    pub(super) image: &'a Image,
+    pub(super) image: &'a ExecArgs,
     pub(super) command: &'a Command,
     pub(super) folder: Option<&'a std::ffi::CStr>,
     /// For each of the three streams the descriptor that becomes it; -1 leaves it as it is.
@@ -54,7 +54,7 @@ impl Spawner {
     /// Makes one without taking anything from the system: that happens at the first start.
     pub(crate) fn new() -> Self {
         Self {
-            image: Image::default(),
+            image: ExecArgs::default(),
             null: None,
             #[cfg(all(
                 any(target_os = "linux", target_os = "android"),
@@ -82,10 +82,10 @@ impl Spawner {
     }
 
     /// Starts `command`. When it fails nothing is left: no process, no descriptor.
-    pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, Failure> {
+    pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         match self.attempt(command) {
             // What PATH led to before may have moved: one more look.
-            Err(Failure { step: Step::Exec, error })
+            Err(SpawnError { step: SpawnStep::Exec, error })
                 if self.image.forget() && error.kind() == io::ErrorKind::NotFound =>
             {
                 self.attempt(command)
@@ -94,9 +94,9 @@ impl Spawner {
         }
     }
 
-    fn attempt(&mut self, command: &Command) -> Result<Spawned, Failure> {
+    fn attempt(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         if command.tail.is_some() {
-            return Err(Step::Tail.failed(io::ErrorKind::Unsupported));
+            return Err(SpawnStep::Tail.failed(io::ErrorKind::Unsupported));
         }
         self.image.build(command)?;
         let folder = match &command.current_dir {
@@ -104,7 +104,7 @@ impl Spawner {
             None => None,
         };
         // Descriptors come before the process: when they are used up, nothing has happened yet.
-        let streams = self.streams(command).map_err(|error| Step::Streams.failed(error))?;
+        let streams = self.streams(command).map_err(|error| SpawnStep::Streams.failed(error))?;
         let request = Request {
             image: &self.image,
             command,
@@ -242,7 +242,8 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::EAGAIN | libc::ENOMEM))
 }
 
-fn c_string(string: &std::ffi::OsStr) -> Result<std::ffi::CString, Failure> {
+fn c_string(string: &std::ffi::OsStr) -> Result<std::ffi::CString, SpawnError> {
     use std::os::unix::ffi::OsStrExt;
-    std::ffi::CString::new(string.as_bytes()).map_err(|_| Step::Arguments.failed(io::ErrorKind::InvalidInput))
+    std::ffi::CString::new(string.as_bytes())
+        .map_err(|_| SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput))
 }

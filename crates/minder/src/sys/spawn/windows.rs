@@ -12,10 +12,10 @@
 
 #![expect(unsafe_code, reason = "copies of handles")]
 
-mod line;
+mod command_line;
 mod process;
 mod search;
-mod words;
+mod process_params;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -38,15 +38,15 @@ use windows_sys::Win32::System::Threading::{
     DETACHED_PROCESS, GetCurrentProcess, HIGH_PRIORITY_CLASS, IDLE_PRIORITY_CLASS, PROCESS_CREATION_FLAGS,
 };
 
-pub(crate) use self::line::Line;
-use self::process::{Entry, Request};
-use self::search::Places;
-use self::words::Words;
-use super::{Failure, Spawned, Step};
+pub(crate) use self::command_line::CommandLineLimit;
+use self::process::{CreateArgs, JobAssignment};
+use self::process_params::ProcessParams;
+use self::search::SearchDirs;
+use super::{SpawnError, SpawnStep, Spawned};
 use crate::command::{Command, Group, Stdio};
-use crate::sys::late;
+use crate::sys::dynlib;
 use crate::sys::pipe::{Reader, Writer};
-use crate::sys::tree::Tree;
+use crate::sys::process_tree::Tree;
 
 /// Words for a path that leads to nothing.
 pub(crate) const NO_FILE: &str = "no such file, with or without an extension of PATHEXT";
@@ -62,15 +62,15 @@ const FOLDER_MAX: usize = MAX_PATH as usize - 2;
 pub(crate) struct Spawner {
     null: Option<File>,
     /// The last look into PATH: most runs start one program many times.
-    found: Option<Found>,
-    entry: Entry,
+    found: Option<CachedLookup>,
+    entry: JobAssignment,
 }
 
 /// Where a program was found, and where it was looked for.
 #[derive(Debug)]
-struct Found {
+struct CachedLookup {
     program: OsString,
-    places: Places,
+    places: SearchDirs,
     path: PathBuf,
 }
 
@@ -85,7 +85,7 @@ struct Streams {
 impl Spawner {
     /// Makes one without taking anything from the system: that happens at the first start.
     pub(crate) fn new() -> Self {
-        Self { null: None, found: None, entry: Entry::Born }
+        Self { null: None, found: None, entry: JobAssignment::AtCreation }
     }
 
     /// Makes one for many children: what serves all of them is taken now.
@@ -99,10 +99,10 @@ impl Spawner {
     }
 
     /// Starts `command`. When it fails nothing is left: no process, no handle.
-    pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, Failure> {
+    pub(crate) fn spawn(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         match self.attempt(command) {
             // What PATH led to before may have moved: one more look.
-            Err(Failure { step: Step::Exec, error })
+            Err(SpawnError { step: SpawnStep::Exec, error })
                 if self.found.take().is_some() && error.kind() == io::ErrorKind::NotFound =>
             {
                 self.attempt(command)
@@ -111,26 +111,26 @@ impl Spawner {
         }
     }
 
-    fn attempt(&mut self, command: &Command) -> Result<Spawned, Failure> {
+    fn attempt(&mut self, command: &Command) -> Result<Spawned, SpawnError> {
         if let Group::Terminal(_) = command.group {
             let error =
                 io::Error::new(io::ErrorKind::Unsupported, "no child runs on a pseudo-terminal here yet");
-            return Err(Step::Setup.failed(error));
+            return Err(SpawnStep::Setup.failed(error));
         }
         if !command.descriptors.kept().is_empty() {
             let error =
                 io::Error::new(io::ErrorKind::Unsupported, "handles have no numbers that a child knows");
-            return Err(Step::Streams.failed(error));
+            return Err(SpawnStep::Streams.failed(error));
         }
         let folder = command.current_dir.as_deref().map(folder).transpose()?;
         let program = self.resolve(&command.program, folder.as_deref())?;
-        let words = Words::new(command, &program, folder.as_deref())?;
+        let words = ProcessParams::new(command, &program, folder.as_deref())?;
         // Handles come before the process: when they are used up, nothing has happened yet.
-        let streams = self.streams(command).map_err(|error| Step::Streams.failed(error))?;
+        let streams = self.streams(command).map_err(|error| SpawnStep::Streams.failed(error))?;
         let tree = Tree::new(command.group != Group::Inherit);
-        let mut tree = tree.map_err(|error| Step::Process.failed(error))?;
+        let mut tree = tree.map_err(|error| SpawnStep::Process.failed(error))?;
         let flags = flags(command, command.tail.is_some() || search::is_batch(&program));
-        let request = Request { words, theirs: &streams.theirs, group: command.group, flags };
+        let request = CreateArgs { words, theirs: &streams.theirs, group: command.group, flags };
         let process = process::start(&request, &mut tree, &mut self.entry)
             .map_err(|error| refusal(&program, folder.as_deref(), error))?;
         let (stdin, stdout, stderr) = streams.ours;
@@ -177,17 +177,17 @@ impl Spawner {
     }
 
     /// The absolute path of the program: as given where it names a folder or drive, else from PATH.
-    fn resolve(&mut self, program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, Failure> {
+    fn resolve(&mut self, program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, SpawnError> {
         if program.is_empty() {
-            return Err(Step::Lookup.failed(io::ErrorKind::NotFound));
+            return Err(SpawnStep::Lookup.failed(io::ErrorKind::NotFound));
         }
         if program.encode_wide().any(|unit| unit == 0) {
-            return Err(Step::Arguments.failed(io::ErrorKind::InvalidInput));
+            return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
         }
         if search::is_path(program) {
             return search::at(program, folder);
         }
-        let places = Places::now();
+        let places = SearchDirs::now();
         // When it has moved, the start says so, and looks again.
         if let Some(found) = &self.found
             && found.program == *program
@@ -196,23 +196,25 @@ impl Spawner {
             return Ok(found.path.clone());
         }
         let path = places.search(program)?;
-        self.found = Some(Found { program: program.to_owned(), places, path: path.clone() });
+        self.found = Some(CachedLookup { program: program.to_owned(), places, path: path.clone() });
         Ok(path)
     }
 }
 
 /// The folder that the child starts in, absolute: that of a drive changes with ours.
-fn folder(given: &Path) -> Result<PathBuf, Failure> {
+fn folder(given: &Path) -> Result<PathBuf, SpawnError> {
     if given.as_os_str().encode_wide().any(|unit| unit == 0) {
-        return Err(Step::Arguments.failed(io::ErrorKind::InvalidInput));
+        return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
     }
     if given.as_os_str().is_empty() {
-        return Err(Step::Folder.failed(io::Error::from_raw_os_error(ERROR_PATH_NOT_FOUND.cast_signed())));
+        return Err(
+            SpawnStep::Directory.failed(io::Error::from_raw_os_error(ERROR_PATH_NOT_FOUND.cast_signed()))
+        );
     }
-    let folder = std::path::absolute(given).map(short).map_err(|error| Step::Folder.failed(error))?;
+    let folder = std::path::absolute(given).map(short).map_err(|error| SpawnStep::Directory.failed(error))?;
     if folder.as_os_str().encode_wide().count() > FOLDER_MAX {
         let text = "longer than the 258 characters that the system takes for the folder of a process";
-        return Err(Step::Folder.failed(io::Error::new(io::ErrorKind::InvalidInput, text)));
+        return Err(SpawnStep::Directory.failed(io::Error::new(io::ErrorKind::InvalidInput, text)));
     }
     Ok(folder)
 }
@@ -265,7 +267,7 @@ fn flags(command: &Command, shell: bool) -> PROCESS_CREATION_FLAGS {
         // What it starts looks for its console: without one, each program would open a window of its own,
         // and write there. Under Wine such a console is a process more in each job, which only a
         // shell is worth.
-        let bare = late::wine().is_some() && !shell;
+        let bare = dynlib::wine().is_some() && !shell;
         flags |= if bare { DETACHED_PROCESS } else { CREATE_NO_WINDOW };
     }
     flags
@@ -286,20 +288,20 @@ fn has_console() -> bool {
 }
 
 /// At which step the system refused.
-fn refusal(program: &Path, folder: Option<&Path>, error: io::Error) -> Failure {
+fn refusal(program: &Path, folder: Option<&Path>, error: io::Error) -> SpawnError {
     let is_folder = || folder.is_none_or(Path::is_dir);
     match error.raw_os_error().map(i32::cast_unsigned) {
-        _ if is_exhausted(&error) => Step::Process.failed(error),
+        _ if is_exhausted(&error) => SpawnStep::Process.failed(error),
         code if code == Some(ERROR_DIRECTORY) || !is_folder() => {
             // The system calls one that is not there no folder.
             let reason = folder.and_then(|folder| folder.metadata().err());
-            Step::Folder.failed(reason.unwrap_or(error))
+            SpawnStep::Directory.failed(reason.unwrap_or(error))
         }
         // For a folder the system has other words.
         _ if program.is_dir() => {
-            Step::Exec.failed(io::Error::from_raw_os_error(ERROR_BAD_EXE_FORMAT.cast_signed()))
+            SpawnStep::Exec.failed(io::Error::from_raw_os_error(ERROR_BAD_EXE_FORMAT.cast_signed()))
         }
-        _ => Step::Exec.failed(error),
+        _ => SpawnStep::Exec.failed(error),
     }
 }
 

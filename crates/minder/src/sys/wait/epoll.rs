@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::timer::{Timer, timespec};
-use super::{Backend, Doorbell, News, Ready, WAKE};
+use super::{Backend, PollHandle, Ready, WAKE_TOKEN, Waker};
 use crate::event::Interest;
 
 const TIMER: u64 = u64::MAX - 2;
@@ -21,15 +21,15 @@ const TIMER: u64 = u64::MAX - 2;
 const EVENTS_MAX: usize = 256;
 
 /// The timer is this wait's, until it is dropped.
-struct Turn<'a>(&'a AtomicBool);
+struct TimerLease<'a>(&'a AtomicBool);
 
-impl<'a> Turn<'a> {
+impl<'a> TimerLease<'a> {
     fn take(taken: &'a AtomicBool) -> Option<Self> {
         (!taken.swap(true, Ordering::AcqRel)).then(|| Self(taken))
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for TimerLease<'_> {
     fn drop(&mut self) {
         // Whoever was refused the timer has asked for news before: we see that, and ask for them in its
         // place.
@@ -44,25 +44,25 @@ pub(crate) struct Epoll {
     /// Whether some wait has the timer for its deadline. Others that go on meanwhile take the
     /// call's own time-out.
     taken: AtomicBool,
-    doorbell: Arc<Doorbell>,
+    waker: Arc<Waker>,
 }
 
 impl Epoll {
     pub(crate) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer = Timer::new()?;
-        let doorbell = Arc::new(Doorbell::new()?);
+        let waker = Arc::new(Waker::new()?);
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
-        epoll::add(&epoll, &doorbell, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self { epoll, timer, taken: AtomicBool::new(false), doorbell })
+        epoll::add(&epoll, &waker, EventData::new_u64(WAKE_TOKEN), EventFlags::IN)?;
+        Ok(Self { epoll, timer, taken: AtomicBool::new(false), waker: waker })
     }
 
     fn take(&self, event: &epoll::Event, own_timer: bool, ready: &mut Vec<Ready>) {
         match event.data.u64() {
             TIMER if own_timer => self.timer.hush(),
             // Another wait's, which is told as well; or nobody's any more.
-            TIMER => drop(Turn::take(&self.taken).map(|_turn| self.timer.hush())),
-            WAKE => self.doorbell.answer(ready),
+            TIMER => drop(TimerLease::take(&self.taken).map(|_turn| self.timer.hush())),
+            WAKE_TOKEN => self.waker.take_wakes(ready),
             token => ready.push(readiness(token, event.flags)),
         }
     }
@@ -98,7 +98,7 @@ impl Backend for Epoll {
                     // over.
                     (time, last) = (Some(timespec(Duration::ZERO)), true);
                 } else {
-                    turn = turn.or_else(|| Turn::take(&self.taken));
+                    turn = turn.or_else(|| TimerLease::take(&self.taken));
                     match turn {
                         Some(_) => self.timer.arm(deadline, now)?,
                         // Whole milliseconds: any other time needs epoll_pwait2 (Linux 5.11).
@@ -116,13 +116,13 @@ impl Backend for Epoll {
         }
     }
 
-    fn doorbell(&self) -> Arc<Doorbell> {
-        Arc::clone(&self.doorbell)
+    fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         // A wait that has the timer is bounded by this deadline, too, and comes here when it is over.
-        if let (Some(deadline), Some(_turn)) = (deadline, Turn::take(&self.taken)) {
+        if let (Some(deadline), Some(_turn)) = (deadline, TimerLease::take(&self.taken)) {
             self.timer.arm(deadline, Instant::now())?;
         }
         Ok(self.epoll.as_fd())

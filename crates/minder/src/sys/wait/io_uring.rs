@@ -32,9 +32,9 @@ use std::time::{Duration, Instant};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::poll::glance;
+use super::poll::poll_now;
 use super::timer::Timer;
-use super::{Backend, Doorbell, News, Ready, WAKE};
+use super::{Backend, PollHandle, Ready, WAKE_TOKEN, Waker};
 use crate::event::Interest;
 use crate::sys::thread::here;
 
@@ -57,10 +57,10 @@ const ENTER_EXT_ARG: u32 = 8;
 
 pub(crate) struct Uring {
     state: Mutex<State>,
-    doorbell: Arc<Doorbell>,
+    waker: Arc<Waker>,
     /// Tells the thread that waits, or the foreign loop, of changes that only that thread can hand
     /// over.
-    changed: Doorbell,
+    changed: Waker,
     /// For the deadlines of a foreign loop.
     timer: OnceLock<Timer>,
     /// Whether the kernel has multishot polls.
@@ -71,17 +71,17 @@ struct State {
     ring: Arc<IoUring>,
     owner: Owner,
     /// How often the ring was replaced.
-    moves: u32,
+    ring_replacements: u32,
     slots: Vec<Slot>,
     free: Vec<u32>,
     places: HashMap<RawFd, u32>,
     /// What is to be armed by the next call, in this order. Names of slots that changed since are
     /// passed over.
-    due: Vec<Name>,
+    due: Vec<SlotKey>,
     /// Polls that the owner is to end, since their sources are gone.
-    ends: Vec<Name>,
+    ends: Vec<SlotKey>,
     /// What completed before the wait that found it, or maybe so: to be looked at.
-    hints: Vec<Name>,
+    unconfirmed: Vec<SlotKey>,
     polled: Vec<libc::pollfd>,
     /// Counts the turns of waits.
     turn: u64,
@@ -93,7 +93,7 @@ struct State {
 
 /// Which completions say that a source is ready now; the others are hints.
 #[derive(Clone, Copy, PartialEq)]
-enum Fresh {
+enum HintPolicy {
     All,
     /// Those of polls that were armed in this turn.
     ArmedNow,
@@ -112,7 +112,7 @@ enum Owner {
 /// A slot as it was once: its number, and how often it had been changed. It travels through the
 /// ring.
 #[derive(Clone, Copy, PartialEq)]
-struct Name {
+struct SlotKey {
     slot: u32,
     generation: u32,
 }
@@ -139,7 +139,7 @@ enum Phase {
     Silent,
 }
 
-impl Name {
+impl SlotKey {
     fn packed(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
@@ -163,11 +163,11 @@ impl Uring {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "before Linux 5.11"));
         }
         let multishot = params.is_feature_resource_tagging();
-        let (doorbell, changed) = (Arc::new(Doorbell::new()?), Doorbell::new()?);
+        let (waker, changed) = (Arc::new(Waker::new()?), Waker::new()?);
         let mut state = State::new(ring, owner);
-        state.insert(doorbell.as_fd().as_raw_fd(), WAKE, Interest::READABLE);
+        state.insert(waker.as_fd().as_raw_fd(), WAKE_TOKEN, Interest::READABLE);
         state.insert(changed.as_fd().as_raw_fd(), CHANGED, Interest::READABLE);
-        Ok(Self { state: Mutex::new(state), doorbell, changed, timer: OnceLock::new(), multishot })
+        Ok(Self { state: Mutex::new(state), waker: waker, changed, timer: OnceLock::new(), multishot })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -176,12 +176,12 @@ impl Uring {
 
     /// Puts another ring in the place of this one. What was armed there is due again.
     fn replace(&self, state: &mut State) -> io::Result<()> {
-        state.moves += 1;
-        let (ring, owner) = open(state.waiting == 0 && state.moves <= MOVES_MAX)?;
+        state.ring_replacements += 1;
+        let (ring, owner) = open(state.waiting == 0 && state.ring_replacements <= MOVES_MAX)?;
         // The last user of the old one closes it, which ends its polls.
         state.renew_all(ring, owner);
         // Whoever waits there has to come here.
-        if state.waiting > 0 { self.changed.ring() } else { Ok(()) }
+        if state.waiting > 0 { self.changed.wake() } else { Ok(()) }
     }
 
     /// Writes a request into the submission ring; hands over what is in it when it is full.
@@ -231,11 +231,11 @@ impl Uring {
         if slot.phase != Phase::Armed {
             return Ok(());
         }
-        state.ends.push(Name { slot: place, generation: slot.generation });
+        state.ends.push(SlotKey { slot: place, generation: slot.generation });
         if state.is_ours()? {
             self.hand_over(state)
         } else if state.waiting > 0 {
-            self.changed.ring()
+            self.changed.wake()
         } else {
             // Its owner may be gone, or come back late.
             self.replace(state)
@@ -243,13 +243,13 @@ impl Uring {
     }
 
     /// Lets a wait that goes on, or a foreign loop, see what is due.
-    fn tell(&self, state: &mut State) -> io::Result<()> {
+    fn report_ready(&self, state: &mut State) -> io::Result<()> {
         if state.waiting == 0 && !state.watched {
             Ok(())
         } else if state.is_ours()? {
             self.hand_over(state)
         } else {
-            self.changed.ring()
+            self.changed.wake()
         }
     }
 
@@ -271,36 +271,36 @@ impl Uring {
     /// Takes all completions out of the ring: at most one of each source that is not
     /// edge-triggered. Those that are not `fresh` are hints, whose sources are due. Returns how
     /// many there were.
-    fn take(&self, ring: &IoUring, state: &mut State, fresh: Fresh, ready: &mut Vec<Ready>) -> usize {
+    fn take(&self, ring: &IoUring, state: &mut State, fresh: HintPolicy, ready: &mut Vec<Ready>) -> usize {
         let (turn, mut taken) = (state.turn, 0);
         // SAFETY: the lock that `state` is borrowed from keeps every other thread away from this side of
         // the ring.
         let queue = unsafe { ring.completion_shared() };
         for completion in queue {
             taken += 1;
-            let name = Name::unpacked(completion.user_data());
+            let name = SlotKey::unpacked(completion.user_data());
             let Some(slot) = state.named(name).filter(|slot| slot.phase == Phase::Armed) else { continue };
             // The thread that armed it is no more.
             let cancelled = completion.result() == -libc::ECANCELED;
-            let fresh = fresh == Fresh::All || fresh == Fresh::ArmedNow && slot.turn == turn;
+            let fresh = fresh == HintPolicy::All || fresh == HintPolicy::ArmedNow && slot.turn == turn;
             if !cqueue::more(completion.flags()) {
                 slot.phase = Phase::Due;
             }
             if !cancelled && (fresh || slot.interest.is_edge()) {
                 self.report(state, name, completion.result(), ready);
             } else if slot.phase == Phase::Due {
-                state.hints.push(name);
+                state.unconfirmed.push(name);
             }
         }
         taken
     }
 
     /// Tells what is ready, and makes it due, or silent.
-    fn report(&self, state: &mut State, name: Name, result: i32, ready: &mut Vec<Ready>) {
+    fn report(&self, state: &mut State, name: SlotKey, result: i32, ready: &mut Vec<Ready>) {
         let Some(slot) = state.named(name) else { return };
         match slot.token {
-            WAKE => self.doorbell.answer(ready),
-            CHANGED => self.changed.hush(),
+            WAKE_TOKEN => self.waker.take_wakes(ready),
+            CHANGED => self.changed.reset(),
             TIMER => self.timer.get().into_iter().for_each(Timer::hush),
             token => ready.push(readiness(token, result)),
         }
@@ -313,22 +313,23 @@ impl Uring {
 
     /// Takes all completions as hints, also those for which the ring had no room.
     fn recall(&self, ring: &IoUring, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
-        self.take(ring, state, Fresh::None, ready);
+        self.take(ring, state, HintPolicy::None, ready);
         while requests(ring, state).cq_overflow() {
             enter(ring, 0, 0, None)?;
-            self.take(ring, state, Fresh::None, ready);
+            self.take(ring, state, HintPolicy::None, ready);
         }
         Ok(())
     }
 
     /// Looks at the sources of all hints, and tells those that are ready. The others are due.
-    fn look(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let (mut hints, mut polled) = (std::mem::take(&mut state.hints), std::mem::take(&mut state.polled));
+    fn check_timer(&self, state: &mut State, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let (mut hints, mut polled) =
+            (std::mem::take(&mut state.unconfirmed), std::mem::take(&mut state.polled));
         polled.extend(hints.iter().map(|name| {
             let slot = &state.slots[name.slot as usize];
             libc::pollfd { fd: slot.fd, events: mask(slot.interest) as i16, revents: 0 }
         }));
-        let result = glance(&mut polled);
+        let result = poll_now(&mut polled);
         for (name, entry) in hints.drain(..).zip(polled.drain(..)) {
             if entry.revents != 0 {
                 self.report(state, name, entry.revents.into(), ready);
@@ -337,7 +338,7 @@ impl Uring {
             }
         }
         // Their memory is kept.
-        (state.hints, state.polled) = (hints, polled);
+        (state.unconfirmed, state.polled) = (hints, polled);
         result
     }
 
@@ -347,7 +348,7 @@ impl Uring {
     /// `idle` is whether the kernel told of work in the turn before, and there was none. It does
     /// that when somebody hands in work and is overtaken by us, who do it before he has said
     /// that it is there; and his word stays.
-    fn turn(
+    fn submit_and_wait(
         &self,
         ready: &mut Vec<Ready>,
         before: usize,
@@ -366,7 +367,7 @@ impl Uring {
         state.turn += 1;
         let ring = Arc::clone(&state.ring);
         self.recall(&ring, &mut state, ready)?;
-        let State { hints, due, .. } = &mut *state;
+        let State { unconfirmed: hints, due, .. } = &mut *state;
         hints.append(due);
         std::mem::swap(hints, due);
         // Work that waits for us in the kernel is of an earlier time. Arming may make completions of it.
@@ -393,7 +394,7 @@ impl Uring {
             result => result?,
         }
         // 3. All that is in the ring now came after the wait had begun, but for work of an earlier time.
-        let fresh = if stale { Fresh::ArmedNow } else { Fresh::All };
+        let fresh = if stale { HintPolicy::ArmedNow } else { HintPolicy::All };
         *idle = self.take(&ring, &mut state, fresh, ready) == 0 && stale;
         // The kernel does a part of its work at a time (20 polls on 6.18).
         while requests(&ring, &mut state).taskrun() && ready.len() - before < state.slots.len() {
@@ -403,8 +404,8 @@ impl Uring {
             }
             *idle = false;
         }
-        if !state.hints.is_empty() {
-            self.look(&mut state, ready)?;
+        if !state.unconfirmed.is_empty() {
+            self.check_timer(&mut state, ready)?;
         }
         // Other waits are to be told of it as well. What was deleted meanwhile is let go: no other wait may
         // follow.
@@ -424,13 +425,13 @@ impl State {
         Self {
             ring: Arc::new(ring),
             owner,
-            moves: 0,
+            ring_replacements: 0,
             slots: Vec::new(),
             free: Vec::new(),
             places: HashMap::new(),
             due: Vec::new(),
             ends: Vec::new(),
-            hints: Vec::new(),
+            unconfirmed: Vec::new(),
             polled: Vec::new(),
             turn: 0,
             waiting: 0,
@@ -464,7 +465,7 @@ impl State {
         slot.generation = slot.generation.wrapping_add(1);
         slot.phase = Phase::Due;
         change(slot);
-        self.due.push(Name { slot: place, generation: slot.generation });
+        self.due.push(SlotKey { slot: place, generation: slot.generation });
         // Sources that come and go without a wait leave names behind that mean nothing.
         if self.due.len() > 2 * self.slots.len() + DUE_MIN {
             let slots = &self.slots;
@@ -483,7 +484,7 @@ impl State {
     }
 
     /// The slot, if it was not changed since.
-    fn named(&mut self, name: Name) -> Option<&mut Slot> {
+    fn named(&mut self, name: SlotKey) -> Option<&mut Slot> {
         self.slots.get_mut(name.slot as usize).filter(|slot| slot.generation == name.generation)
     }
 }
@@ -501,7 +502,7 @@ impl Backend for Uring {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         state.insert(source.as_raw_fd(), token, interest);
-        self.tell(&mut state)
+        self.report_ready(&mut state)
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -511,7 +512,7 @@ impl Backend for Uring {
         let place = *state.places.get(&source.as_raw_fd()).ok_or(io::ErrorKind::NotFound)?;
         self.disarm(&mut state, place)?;
         state.renew(place, |slot| (slot.token, slot.interest) = (token, interest));
-        self.tell(&mut state)
+        self.report_ready(&mut state)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
@@ -527,19 +528,19 @@ impl Backend for Uring {
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
         let before = ready.len();
         let mut idle = false;
-        while !self.turn(ready, before, deadline, &mut idle)? {}
+        while !self.submit_and_wait(ready, before, deadline, &mut idle)? {}
         Ok(())
     }
 
-    fn doorbell(&self) -> Arc<Doorbell> {
-        Arc::clone(&self.doorbell)
+    fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let mut state = self.lock();
         // A ring for one thread may be replaced, and the result names the ring.
         if state.owner != Owner::All {
-            state.moves = MOVES_MAX;
+            state.ring_replacements = MOVES_MAX;
             self.replace(&mut state)?;
         }
         state.watched = true;
@@ -555,7 +556,7 @@ impl Backend for Uring {
             };
             timer.arm(deadline, Instant::now())?;
         }
-        self.tell(&mut state)?;
+        self.report_ready(&mut state)?;
         // SAFETY: a ring for all is never replaced, so it is open as long as `self` is, which the result
         // borrows.
         Ok(unsafe { BorrowedFd::borrow_raw(state.ring.as_raw_fd()) })

@@ -8,7 +8,7 @@
 //! - `EV_ADD` for what is there changes it without a word, and leaves some of its flags as they
 //!   were (kern_event.c of OpenBSD). So a table knows what is there, and a change deletes the notes
 //!   and makes new ones.
-//! - The doorbell is a pipe: older releases of OpenBSD and NetBSD have no `EVFILT_USER`.
+//! - The waker is a pipe: older releases of OpenBSD and NetBSD have no `EVFILT_USER`.
 //! - A wait's deadline is the call's own time-out. It has nanoseconds everywhere; OpenBSD cuts it
 //!   down to a day.
 //! - A level-triggered note goes to the end of the kernel's queue when it was told: nobody starves.
@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 
-use super::notes::{Fired, Name, Note, Table};
-use super::{Backend, Doorbell, News, Ready};
-use crate::event::{Exit, Interest, Status};
-use crate::sys::reap::{Process, Sweep};
+use super::kqueue_table::{Filter, Ident, KernelEvent, RegistrationTable};
+use super::{Backend, PollHandle, Ready, Waker};
+use crate::event::{ExitInfo, ExitStatus, Interest};
+use crate::sys::reap::{ExitPoller, Process};
 
 /// How many events one call takes. More stay in the kernel and come first next time.
 const EVENTS_MAX: usize = 256;
@@ -51,12 +51,12 @@ const UNIT: (u32, u128) = (0, 1_000_000);
 pub(crate) struct Kqueue {
     queue: OwnedFd,
     state: Mutex<State>,
-    doorbell: Arc<Doorbell>,
+    waker: Arc<Waker>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    table: Table,
+    table: RegistrationTable,
     /// What the timer for a foreign loop is set to.
     armed: Option<Instant>,
 }
@@ -75,7 +75,7 @@ impl Kqueue {
         // A child made by fork does not get it (kqueue(2) of each system); one made by posix_spawn may.
         let queue = rustix::event::kqueue::kqueue()?;
         rustix::io::fcntl_setfd(&queue, rustix::io::FdFlags::CLOEXEC)?;
-        let kqueue = Self { queue, state: Mutex::default(), doorbell: Arc::new(Doorbell::new()?) };
+        let kqueue = Self { queue, state: Mutex::default(), waker: Arc::new(Waker::new()?) };
         let bell = adding(kqueue.bell(), Filter::Read, Interest::READABLE, 0);
         kqueue.apply([bell]).map(|[refusal]| refusal)?.map_or(Ok(kqueue), |errno| Err(os(errno)))
     }
@@ -85,7 +85,7 @@ impl Kqueue {
     }
 
     fn bell(&self) -> RawFd {
-        self.doorbell.as_fd().as_raw_fd()
+        self.waker.as_fd().as_raw_fd()
     }
 
     /// Makes changes, and takes no events. Returns the error number of each that was refused.
@@ -125,7 +125,7 @@ impl Kqueue {
         }
         // The other end of a pipe is gone already: no note is made for writing (pipe_kqfilter of FreeBSD;
         // mio and polling know it of macOS). It is told, and the next write says why.
-        state.table.stand(Name::Source(fd));
+        state.table.stand(Ident::Source(fd));
         self.arm(ERRAND, Duration::ZERO)
     }
 
@@ -173,9 +173,9 @@ impl Kqueue {
             // SAFETY: the kernel has filled in all of these.
             let event = unsafe { event.assume_init_ref() };
             let note = match event.filter {
-                libc::EVFILT_READ => Note::Read(event.ident as RawFd),
-                libc::EVFILT_WRITE => Note::Write(event.ident as RawFd),
-                libc::EVFILT_PROC => Note::Exit(event.ident as u32),
+                libc::EVFILT_READ => Filter::Read(event.ident as RawFd),
+                libc::EVFILT_WRITE => Filter::Write(event.ident as RawFd),
+                libc::EVFILT_PROC => Filter::Exit(event.ident as u32),
                 _ => {
                     if event.ident == DEADLINE {
                         *armed = None;
@@ -183,14 +183,14 @@ impl Kqueue {
                     return None;
                 }
             };
-            rung |= note == Note::Read(self.bell());
+            rung |= note == Filter::Read(self.bell());
             let ended = event.flags & libc::EV_EOF != 0;
             // "Returns the socket error (if any) in fflags" with EV_EOF.
             let failed = event.flags & libc::EV_ERROR != 0 || ended && event.fflags != 0;
             // A socket that is watched in one direction only: poll(2) may know of the other.
             let failed =
-                failed || ended && !matches!(note, Note::Exit(_)) && is_hung_up(event.ident as RawFd);
-            Some(Fired { note, generation: event.udata as usize, ended, failed })
+                failed || ended && !matches!(note, Filter::Exit(_)) && is_hung_up(event.ident as RawFd);
+            Some(KernelEvent { note, generation: event.udata as usize, ended, failed })
         });
         table.take(fired, ready);
         // NOTE_EXIT may come a moment before the process can be waited for (libuv's issue 3521: FreeBSD,
@@ -201,7 +201,7 @@ impl Kqueue {
         table.tell(events.len(), events.len() == EVENTS_MAX, ready);
         drop(state);
         if rung {
-            self.doorbell.answer(ready);
+            self.waker.take_wakes(ready);
         }
         Ok(())
     }
@@ -220,13 +220,13 @@ impl Backend for Kqueue {
             return Err(os(libc::EPERM));
         }
         let (fd, mut state) = (source.as_raw_fd(), self.lock());
-        let generation = state.table.insert(Name::Source(fd), token, interest)?;
+        let generation = state.table.insert(Ident::Source(fd), token, interest)?;
         if kind == FileType::Socket {
             state.table.is_socket(fd);
         }
         let noted = self.note(&mut state, fd, interest, generation);
         if noted.is_err() {
-            state.table.remove(Name::Source(fd))?;
+            state.table.remove(Ident::Source(fd))?;
         }
         noted
     }
@@ -234,7 +234,7 @@ impl Backend for Kqueue {
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
         let kind = kind(source)?;
         let (fd, mut state) = (source.as_raw_fd(), self.lock());
-        let generation = state.table.renew(Name::Source(fd), token, interest)?;
+        let generation = state.table.renew(Ident::Source(fd), token, interest)?;
         if kind == FileType::Socket {
             state.table.is_socket(fd);
         }
@@ -244,12 +244,12 @@ impl Backend for Kqueue {
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         let (fd, mut state) = (source.as_raw_fd(), self.lock());
-        state.table.remove(Name::Source(fd))?;
+        state.table.remove(Ident::Source(fd))?;
         self.forget(fd)
     }
 
     fn add_process(&self, pid: u32, token: u64, interest: Interest) -> io::Result<()> {
-        let name = Name::Process(pid);
+        let name = Ident::Process(pid);
         let mut state = self.lock();
         let generation = state.table.insert(name, token, interest)?;
         let mut change = adding(0, Filter::Exit, Interest::READABLE, generation);
@@ -272,7 +272,7 @@ impl Backend for Kqueue {
         }
         // A note that is made after the end may be made without a word, and stay silent (reported for macOS
         // in bun's pull request 35414).
-        if matches!(end_of(pid), Some(exit) if exit.status != Status::Unknown) {
+        if matches!(end_of(pid), Some(exit) if exit.status != ExitStatus::Unknown) {
             state.table.end(pid);
         }
         // It is told by the wait that goes on.
@@ -284,7 +284,7 @@ impl Backend for Kqueue {
 
     fn delete_process(&self, pid: u32) -> io::Result<()> {
         let mut state = self.lock();
-        state.table.remove(Name::Process(pid))?;
+        state.table.remove(Ident::Process(pid))?;
         self.apply([deleting(pid as usize, Filter::Exit)]).map(drop)
     }
 
@@ -303,11 +303,11 @@ impl Backend for Kqueue {
         }
     }
 
-    fn doorbell(&self) -> Arc<Doorbell> {
-        Arc::clone(&self.doorbell)
+    fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let mut state = self.lock();
         if state.table.stands() {
             self.arm(ERRAND, Duration::ZERO)?;
@@ -364,7 +364,7 @@ fn deleting(ident: usize, filter: Filter) -> libc::kevent {
 }
 
 /// How a process ended; `Unknown` if it is no child of ours.
-fn end_of(pid: u32) -> Option<Exit> {
+fn end_of(pid: u32) -> Option<ExitInfo> {
     let number = libc::pid_t::try_from(pid).ok()?;
     Process::new(number, None).peek().ok()?
 }
@@ -377,8 +377,8 @@ fn has_ended(pid: u32) -> bool {
 
 /// Whether the process has not been reaped.
 fn is_there(pid: u32) -> bool {
-    let ours = !matches!(end_of(pid), Some(exit) if exit.status == Status::Unknown);
-    ours || libc::pid_t::try_from(pid).is_ok_and(|number| !Sweep::is_nobody(number))
+    let ours = !matches!(end_of(pid), Some(exit) if exit.status == ExitStatus::Unknown);
+    ours || libc::pid_t::try_from(pid).is_ok_and(|number| !ExitPoller::is_nobody(number))
 }
 
 fn os(errno: i32) -> io::Error {

@@ -6,7 +6,7 @@
 //! completion port. A *watch* is what the public poller stands on: a backend together with
 //! processes that are watched by their numbers.
 
-mod bell;
+mod wake_flag;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod epoll;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -19,41 +19,42 @@ mod kqueue;
     unix,
     any(test, target_vendor = "apple", target_os = "freebsd", target_os = "netbsd", target_os = "openbsd")
 ))]
-mod notes;
+mod kqueue_table;
 #[cfg(unix)]
 mod poll;
 #[cfg(unix)]
-mod doorbell;
+mod waker;
 #[cfg(unix)]
-mod process;
+mod poller_backend;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(unix)]
-pub use self::unix::News;
+pub use self::unix::PollHandle;
 #[cfg(windows)]
-pub use self::windows::News;
+pub use self::windows::PollHandle;
 
 #[cfg(windows)]
 pub(crate) use self::windows::{
-    BACKENDS, Backend, Doorbell, Flight, Packet, Port, Queue, Source, Watch, Watched, millis,
+    BACKENDS, Backend, CompletionPort, Operation, PollerBackend, Reactor, Source, Submission, Waker, Watched,
+    millis,
 };
 #[cfg(unix)]
 pub(crate) use self::{
-    doorbell::Doorbell,
-    process::Watch,
-    unix::{BACKENDS, Backend, Port, Source, poll_once},
+    poller_backend::PollerBackend,
+    unix::{BACKENDS, Backend, Reactor, Source, poll_once},
+    waker::Waker,
 };
 
 use std::io;
 use std::sync::Arc;
 
 /// The token of reports that say that somebody used a waker.
-pub(crate) const WAKE: u64 = u64::MAX;
+pub(crate) const WAKE_TOKEN: u64 = u64::MAX;
 /// The token of reports that say that what bounds a wait has changed.
-pub(crate) const NUDGE: u64 = u64::MAX - 1;
+pub(crate) const RECHECK_TOKEN: u64 = u64::MAX - 1;
 /// The largest token that a caller may use.
 pub(crate) const TOKEN_MAX: u64 = u64::MAX - 16;
 
@@ -76,8 +77,8 @@ impl Ready {
 }
 
 /// Reports for which reasons a bell was rung.
-fn report_rings(reasons: u8, ready: &mut Vec<Ready>) {
-    for (reason, token) in [(bell::WOKEN, WAKE), (bell::NUDGED, NUDGE)] {
+fn report_wakes(reasons: u8, ready: &mut Vec<Ready>) {
+    for (reason, token) in [(wake_flag::WOKEN, WAKE_TOKEN), (wake_flag::NUDGED, RECHECK_TOKEN)] {
         if reasons & reason != 0 {
             ready.push(Ready { readable: true, ..Ready::none(token) });
         }

@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "the poll system call over a list that outlives any one borrow")]
 
-mod herald;
+mod notifier;
 
 use std::collections::HashMap;
 use std::io;
@@ -14,23 +14,23 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use self::herald::Herald;
-use super::{Backend, Doorbell, News, Ready, WAKE};
+use self::notifier::Notifier;
+use super::{Backend, PollHandle, Ready, WAKE_TOKEN, Waker};
 use crate::event::Interest;
 
 #[derive(Debug)]
 pub(crate) struct Poll {
     shared: Arc<Shared>,
     /// Looks in our place, for a foreign loop.
-    herald: OnceLock<Herald>,
+    notifier: OnceLock<Notifier>,
 }
 
 #[derive(Debug)]
 struct Shared {
     sources: Mutex<Sources>,
-    doorbell: Arc<Doorbell>,
+    waker: Arc<Waker>,
     /// Rung when the list changes, so that a wait on another thread starts again with the new one.
-    changed: Doorbell,
+    changed: Waker,
 }
 
 /// What is registered. The first two entries are the bells.
@@ -40,7 +40,7 @@ struct Sources {
     spare: Vec<libc::pollfd>,
     /// Of the same length as `list`. A source that was told once, as was asked for, has no
     /// descriptor in `list` until it is changed, but has it here.
-    kept: Vec<Kept>,
+    kept: Vec<Registration>,
     places: HashMap<RawFd, usize>,
     /// How many threads wait just now: only then the bell has to be rung.
     waiting: usize,
@@ -50,13 +50,13 @@ struct Sources {
     stale: usize,
 }
 
-const BELLS: usize = 2;
-const BELL_OF_CHANGES: usize = 1;
+const WAKER_SLOTS: usize = 2;
+const CHANGES_SLOT: usize = 1;
 /// What poll(2) passes over.
 const NOBODY: RawFd = -1;
 
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct Registration {
     fd: RawFd,
     token: u64,
     once: bool,
@@ -73,18 +73,21 @@ impl std::fmt::Debug for Sources {
 
 impl Poll {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { shared: Arc::new(Shared::new()?), herald: OnceLock::new() })
+        Ok(Self { shared: Arc::new(Shared::new()?), notifier: OnceLock::new() })
     }
 }
 
 impl Shared {
     fn new() -> io::Result<Self> {
-        let (doorbell, changed) = (Arc::new(Doorbell::new()?), Doorbell::new()?);
+        let (waker, changed) = (Arc::new(Waker::new()?), Waker::new()?);
         let bell =
-            |bell: &Doorbell| libc::pollfd { fd: bell.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let list = vec![bell(&doorbell), bell(&changed)];
+            |bell: &Waker| libc::pollfd { fd: bell.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let list = vec![bell(&waker), bell(&changed)];
         let sources = Sources {
-            kept: list.iter().map(|bell| Kept { fd: bell.fd, token: WAKE, once: false, since: 0 }).collect(),
+            kept: list
+                .iter()
+                .map(|bell| Registration { fd: bell.fd, token: WAKE_TOKEN, once: false, since: 0 })
+                .collect(),
             list,
             spare: Vec::new(),
             places: HashMap::new(),
@@ -92,7 +95,7 @@ impl Shared {
             generation: 0,
             stale: 0,
         };
-        Ok(Self { sources: Mutex::new(sources), doorbell, changed })
+        Ok(Self { sources: Mutex::new(sources), waker, changed })
     }
 
     fn lock(&self) -> MutexGuard<'_, Sources> {
@@ -100,14 +103,14 @@ impl Shared {
     }
 
     /// Lets the waiters see a change.
-    fn tell(&self, sources: &mut Sources) -> io::Result<()> {
+    fn report_ready(&self, sources: &mut Sources) -> io::Result<()> {
         // Also while nobody waits: what a wait found may not be told yet.
         sources.generation += 1;
         if sources.waiting == 0 {
             return Ok(());
         }
         sources.stale = sources.waiting;
-        self.changed.ring()
+        self.changed.wake()
     }
 
     /// Takes note that a wait with the list of this generation is over.
@@ -117,7 +120,7 @@ impl Shared {
         if generation != sources.generation {
             sources.stale -= 1;
             if sources.stale == 0 {
-                self.changed.hush();
+                self.changed.reset();
             }
         }
     }
@@ -146,12 +149,12 @@ impl Shared {
     /// meanwhile.
     fn collect(&self, polled: Vec<libc::pollfd>, generation: u64, ready: &mut Vec<Ready>) {
         if polled[0].revents != 0 {
-            self.doorbell.answer(ready);
+            self.waker.take_wakes(ready);
         }
         let mut sources = self.lock();
-        for entry in polled.iter().skip(BELLS).filter(|entry| entry.revents != 0) {
+        for entry in polled.iter().skip(WAKER_SLOTS).filter(|entry| entry.revents != 0) {
             let Some(&place) = sources.places.get(&entry.fd) else { continue };
-            let Kept { token, once, since, .. } = sources.kept[place];
+            let Registration { token, once, since, .. } = sources.kept[place];
             // Another wait may have told it.
             if since <= generation && sources.list[place].fd == entry.fd {
                 ready.push(readiness(token, entry.revents));
@@ -182,8 +185,8 @@ impl Backend for Poll {
         sources.places.insert(fd, place);
         sources.list.push(libc::pollfd { fd, events: events(interest), revents: 0 });
         let since = sources.generation + 1;
-        sources.kept.push(Kept { fd, token, once: interest.is_oneshot(), since });
-        self.shared.tell(&mut sources)
+        sources.kept.push(Registration { fd, token, once: interest.is_oneshot(), since });
+        self.shared.report_ready(&mut sources)
     }
 
     fn modify(&self, source: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -194,8 +197,8 @@ impl Backend for Poll {
         let place = *sources.places.get(&fd).ok_or(io::ErrorKind::NotFound)?;
         sources.list[place] = libc::pollfd { fd, events: events(interest), revents: 0 };
         let since = sources.generation + 1;
-        sources.kept[place] = Kept { fd, token, once: interest.is_oneshot(), since };
-        self.shared.tell(&mut sources)
+        sources.kept[place] = Registration { fd, token, once: interest.is_oneshot(), since };
+        self.shared.report_ready(&mut sources)
     }
 
     fn delete(&self, source: BorrowedFd<'_>) -> io::Result<()> {
@@ -206,7 +209,7 @@ impl Backend for Poll {
         if let Some(moved) = sources.kept.get(place).map(|kept| kept.fd) {
             sources.places.insert(moved, place);
         }
-        self.shared.tell(&mut sources)
+        self.shared.report_ready(&mut sources)
     }
 
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
@@ -225,17 +228,17 @@ impl Backend for Poll {
         }
     }
 
-    fn doorbell(&self) -> Arc<Doorbell> {
-        Arc::clone(&self.shared.doorbell)
+    fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.shared.waker)
     }
 
-    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
-        let herald = match self.herald.get() {
+    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        let herald = match self.notifier.get() {
             Some(herald) => herald,
             None => {
                 // Two threads may come here at once: the herald that is one too many ends when it is dropped.
-                let herald = Herald::start(Arc::clone(&self.shared))?;
-                self.herald.get_or_init(|| herald)
+                let herald = Notifier::start(Arc::clone(&self.shared))?;
+                self.notifier.get_or_init(|| herald)
             }
         };
         herald.look_again(deadline)?;
@@ -245,7 +248,7 @@ impl Backend for Poll {
 
 /// Whether anything is ready but the bell that tells of changes.
 fn has_news(polled: &[libc::pollfd]) -> bool {
-    polled.iter().enumerate().any(|(at, entry)| at != BELL_OF_CHANGES && entry.revents != 0)
+    polled.iter().enumerate().any(|(at, entry)| at != CHANGES_SLOT && entry.revents != 0)
 }
 
 /// The list of what is ready tells nothing of what became ready.
@@ -256,7 +259,7 @@ fn refuse_edge(interest: Interest) -> io::Result<()> {
 /// Looks at `list` without waiting, by the plain call: a time-out that is handed over and written
 /// back costs more.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn glance(list: &mut [libc::pollfd]) -> io::Result<()> {
+pub(super) fn poll_now(list: &mut [libc::pollfd]) -> io::Result<()> {
     loop {
         // SAFETY: `list` is ours alone for the call.
         let result = unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, 0) };

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Doorbell, Open, Ready, Report, TOKEN_MAX, is_full, open};
+use super::{Open, Ready, Report, TOKEN_MAX, Waker, is_full, open};
 use crate::event::Interest;
-use crate::sys::reap::{Sweep, is_nobody};
+use crate::sys::reap::{ExitPoller, is_nobody};
 
 /// The contract of a wait backend on Unix. The conformance suite checks every clause.
 ///
@@ -18,8 +18,7 @@ use crate::sys::reap::{Sweep, is_nobody};
 ///    `Unsupported`.
 /// 2. A token is never told after `delete` of its source returned, and the source's file is not
 ///    held open any longer.
-/// 3. `wait` never ends before its deadline without something to tell, but for a ring of the
-///    doorbell.
+/// 3. `wait` never ends before its deadline without something to tell, but for a ring of the waker.
 /// 4. Adding a source twice (`AlreadyExists`), changing or deleting an unknown one (`NotFound`),
 ///    and a descriptor that is not open (`EBADF`) are errors.
 /// 5. Hang-up and error are told as readiness for whatever was asked for, so that the next read or
@@ -41,18 +40,18 @@ pub(crate) trait Backend: Debug + Send + Sync {
     fn delete_process(&self, _pid: u32) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Appends what is ready. A ring of the doorbell is told with the token [`WAKE`](super::WAKE),
-    /// or [`NUDGE`](super::NUDGE).
+    /// Appends what is ready. A ring of the waker is told with the token
+    /// [`WAKE`](super::WAKE_TOKEN), or [`NUDGE`](super::RECHECK_TOKEN).
     fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()>;
     /// The bell that ends a wait from any thread.
-    fn doorbell(&self) -> Arc<Doorbell>;
+    fn waker(&self) -> Arc<Waker>;
     /// A descriptor that is readable while `wait` would return at once, and from `deadline` on.
     /// From the first call on it has to be called again whenever a wait has returned, or the
     /// deadline is another one.
-    fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>>;
+    fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>>;
 }
 
-/// What can be registered with a [`Watch`](super::Watch).
+/// What can be registered with a [`Watch`](super::PollerBackend).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
     Descriptor(BorrowedFd<'a>),
@@ -93,7 +92,7 @@ pub(crate) fn poll_once(
 
 /// A descriptor that becomes readable when there is news. Watch it level-triggered, in any loop;
 /// never read from it.
-pub type News<'a> = BorrowedFd<'a>;
+pub type PollHandle<'a> = BorrowedFd<'a>;
 
 /// The backends of this system, best first: name and opener.
 pub(crate) const BACKENDS: &[(&str, Open)] = &[
@@ -108,32 +107,32 @@ pub(crate) const BACKENDS: &[(&str, Open)] = &[
 
 /// What the endpoints of one set are armed on.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub(crate) struct Reactor {
     backend: Arc<dyn Backend>,
-    sweep: Sweep,
+    sweep: ExitPoller,
     /// How many more descriptors it takes, where a test says so.
-    room: Cell<Option<usize>>,
+    capacity: Cell<Option<usize>>,
 }
 
-impl Port {
+impl Reactor {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, sweep: Sweep::default(), room: Cell::new(None) })
+        Ok(Self { backend: open(name)?, sweep: ExitPoller::default(), capacity: Cell::new(None) })
     }
 
     /// Takes this many descriptors and no more. For tests.
     pub(crate) fn fault_room(&mut self, room: Option<usize>) {
-        self.room.set(room);
+        self.capacity.set(room);
     }
 
     pub(crate) fn name(&self) -> &'static str {
         self.backend.name()
     }
 
-    pub(crate) fn doorbell(&self) -> Arc<Doorbell> {
-        self.backend.doorbell()
+    pub(crate) fn waker(&self) -> Arc<Waker> {
+        self.backend.waker()
     }
 
-    /// Waits until there is a report, the doorbell rings, or the deadline has come. Appends to
+    /// Waits until there is a report, the waker rings, or the deadline has come. Appends to
     /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
         let Some(sweep_at) = self.sweep.next_at() else { return self.backend.wait(reports, deadline) };
@@ -144,24 +143,24 @@ impl Port {
     }
 
     /// See [`Backend::news`].
-    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<News<'_>> {
+    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         let deadline = [deadline, self.sweep.next_at()].into_iter().flatten().min();
         self.backend.news(deadline)
     }
 
     pub(crate) fn add(&self, source: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         debug_assert!(token <= TOKEN_MAX);
-        if self.room.get() == Some(0) {
+        if self.capacity.get() == Some(0) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.backend.add(source.as_fd(), token, interest)?;
-        self.room.set(self.room.get().map(|room| room - 1));
+        self.capacity.set(self.capacity.get().map(|room| room - 1));
         Ok(())
     }
 
     pub(crate) fn delete(&self, source: impl AsFd) -> io::Result<()> {
         self.backend.delete(source.as_fd())?;
-        self.room.set(self.room.get().map(|room| room + 1));
+        self.capacity.set(self.capacity.get().map(|room| room + 1));
         Ok(())
     }
 

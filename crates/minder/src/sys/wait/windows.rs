@@ -9,13 +9,13 @@
 //! the signal of an auto-reset event, one of a semaphore. Some other thread has to wake first, so a
 //! signal is told soon, and not always by a poll that follows it at once.
 
-mod queue;
-mod packet;
-mod doorbell;
+mod completion_port;
+mod operation;
+mod waker;
 mod callback;
-mod close;
+mod deferred_close;
 mod timer;
-mod sources;
+mod poller_backend;
 mod afd;
 mod iocp;
 mod wait_pool;
@@ -28,10 +28,10 @@ use std::os::windows::io::{AsHandle, AsSocket, BorrowedHandle, BorrowedSocket, O
 use std::sync::Arc;
 use std::time::Instant;
 
-pub(crate) use self::doorbell::Doorbell;
-pub(crate) use self::packet::{Flight, Packet};
-pub(crate) use self::queue::{Queue, millis};
-pub(crate) use self::sources::Watch;
+pub(crate) use self::completion_port::{CompletionPort, millis};
+pub(crate) use self::operation::{Operation, Submission};
+pub(crate) use self::poller_backend::PollerBackend;
+pub(crate) use self::waker::Waker;
 
 use super::{Open, Ready, Report, open};
 
@@ -42,21 +42,26 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Prepares to wait for `handle`, which it does not do before [`Watched::arm`].
     fn watch(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>>;
     /// The same for a handle that is rarely armed more than once.
     fn watch_once(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         self.watch(queue, handle, packet)
     }
     /// Waits until there is something to tell or the deadline has come. Appends to `ready`.
-    fn wait(&self, queue: &Queue, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+    fn wait(
+        &self,
+        queue: &CompletionPort,
+        ready: &mut Vec<Ready>,
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
         queue.wait(ready, deadline)
     }
 }
@@ -98,18 +103,18 @@ impl<'a> Source<'a> {
 }
 
 /// A handle that is signalled when there is news. Wait for it in any loop; never reset it.
-pub type News<'a> = BorrowedHandle<'a>;
+pub type PollHandle<'a> = BorrowedHandle<'a>;
 
 /// What the endpoints of one set are armed on.
 #[derive(Debug)]
-pub(crate) struct Port {
-    queue: Arc<Queue>,
+pub(crate) struct Reactor {
+    queue: Arc<CompletionPort>,
     backend: Arc<dyn Backend>,
 }
 
-impl Port {
+impl Reactor {
     pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
-        Ok(Self { backend: open(name)?, queue: Queue::new()? })
+        Ok(Self { backend: open(name)?, queue: CompletionPort::new()? })
     }
 
     /// Takes this many descriptors and no more, elsewhere: here nothing but memory bounds them.
@@ -120,23 +125,23 @@ impl Port {
         self.backend.name()
     }
 
-    pub(crate) fn doorbell(&self) -> Arc<Doorbell> {
-        self.queue.doorbell()
+    pub(crate) fn waker(&self) -> Arc<Waker> {
+        self.queue.waker()
     }
 
-    /// Waits until there is a report, the doorbell rings, or the deadline has come. Appends to
+    /// Waits until there is a report, the waker rings, or the deadline has come. Appends to
     /// `reports`.
     pub(crate) fn wait(&mut self, reports: &mut Vec<Report>, deadline: Option<Instant>) -> io::Result<()> {
         self.backend.wait(&self.queue, reports, deadline)
     }
 
     /// A handle that is signalled while `wait` would return at once: there is none.
-    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<News<'_>> {
+    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// What endpoints keep of the port, so that their packets always have where to land.
-    pub(crate) fn queue(&self) -> &Arc<Queue> {
+    pub(crate) fn queue(&self) -> &Arc<CompletionPort> {
         &self.queue
     }
 
@@ -144,7 +149,7 @@ impl Port {
     pub(crate) fn watch(
         &self,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         let mut watched = self.backend.watch_once(&self.queue, handle, packet)?;
         watched.arm()?;

@@ -22,7 +22,7 @@ use minder::os::{JobToken, Jobserver};
 use minder::{Descriptors, Events, Interest, Poller, Token};
 use minder_os::encoding::os_str_from_encoded;
 
-use crate::report::reason;
+use crate::report::os_error_text;
 
 /// Where a build speaks of its jobserver; cargo's own first.
 const VARIABLES: [&str; 3] = ["CARGO_MAKEFLAGS", "MAKEFLAGS", "MFLAGS"];
@@ -32,12 +32,12 @@ const WORDS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Tokens of the build that we are a part of.
-pub(crate) struct Tokens {
+pub(crate) struct JobserverClient {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Tokens {
+impl fmt::Debug for JobserverClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens").field("shared", &self.shared).finish_non_exhaustive()
     }
@@ -45,16 +45,16 @@ impl fmt::Debug for Tokens {
 
 /// What allows a job to run. Dropped at the job's end.
 #[derive(Debug)]
-pub(crate) struct Permit(Option<Arc<Shared>>);
+pub(crate) struct JobPermit(Option<Arc<Shared>>);
 
-impl Permit {
+impl JobPermit {
     /// One that nobody has to be asked for.
     pub(crate) fn free() -> Self {
         Self(None)
     }
 }
 
-impl Drop for Permit {
+impl Drop for JobPermit {
     fn drop(&mut self) {
         if let Some(shared) = &self.0 {
             shared.ended();
@@ -94,12 +94,12 @@ pub(crate) fn find() -> Result<Option<Jobserver>, String> {
         format!(
             "the build's jobserver `{auth}` cannot be reached, so jobs run by -j alone: {} \
              (`+` before the command in the Makefile lets it through, --no-jobserver does without)",
-            reason(&error)
+            os_error_text(&error)
         )
     })
 }
 
-impl Tokens {
+impl JobserverClient {
     /// Takes part, and begins to wait for tokens that are wanted; `wake` is called when one may be
     /// free.
     ///
@@ -127,7 +127,7 @@ impl Tokens {
 
     /// What allows one more job, if that may be now. Never blocks; after a `None` the loops are
     /// woken when it may.
-    pub(crate) fn take(&self) -> Option<Permit> {
+    pub(crate) fn take(&self) -> Option<JobPermit> {
         let shared = &self.shared;
         let mut state = shared.lock();
         if state.running > 0 && !state.over {
@@ -145,7 +145,7 @@ impl Tokens {
             }
         }
         state.running += 1;
-        Some(Permit(Some(Arc::clone(shared))))
+        Some(JobPermit(Some(Arc::clone(shared))))
     }
 
     /// Gives all tokens back, while jobs may still run: for an end that drops nothing.
@@ -154,7 +154,7 @@ impl Tokens {
     }
 }
 
-impl Drop for Tokens {
+impl Drop for JobserverClient {
     fn drop(&mut self) {
         self.shared.lock().over = true;
         let _ = self.shared.poller.notify();
@@ -262,7 +262,7 @@ fn is_by_number(auth: &str) -> bool {
 /// The variables that jobs get otherwise than we got them. `jobserver`: what [`find`] found;
 /// `descriptors`: what jobs have.
 pub(crate) fn job_environment(
-    jobserver: &super::super::Found,
+    jobserver: &super::super::JobserverLookup,
     descriptors: &Descriptors,
 ) -> Vec<(&'static str, OsString)> {
     let variable = |name: &str| std::env::var_os(name);
@@ -443,7 +443,7 @@ mod tests {
         #[test]
         fn the_first_job_needs_none_and_others_one_each() {
             let (mut pipe, server, _folder) = server(b"ab");
-            let tokens = Tokens::of(server).expect("a poller");
+            let tokens = JobserverClient::of(server).expect("a poller");
             let first = tokens.take().expect("the slot that we were started in");
             let second = tokens.take().expect("a token");
             let third = tokens.take().expect("a token");
@@ -462,7 +462,7 @@ mod tests {
         fn whoever_wants_one_is_woken_when_one_is_free() {
             let (mut pipe, server, _folder) = server(b"");
             let (sender, receiver) = mpsc::channel();
-            let tokens = Tokens::start(server, move || _ = sender.send(())).expect("a thread");
+            let tokens = JobserverClient::start(server, move || _ = sender.send(())).expect("a thread");
             let first = tokens.take().expect("our slot");
             for _ in 0..3 {
                 assert!(tokens.take().is_none());
@@ -478,8 +478,8 @@ mod tests {
         #[test]
         fn an_end_without_drops_gives_back_what_is_held() {
             let (mut pipe, server, _folder) = server(b"abc");
-            let tokens = Tokens::of(server).expect("a poller");
-            let held: Vec<Permit> = (0..3).filter_map(|_| tokens.take()).collect();
+            let tokens = JobserverClient::of(server).expect("a poller");
+            let held: Vec<JobPermit> = (0..3).filter_map(|_| tokens.take()).collect();
             assert_eq!(held.len(), 3);
             tokens.give_back();
             assert_eq!(rest(&mut pipe).len(), 3);

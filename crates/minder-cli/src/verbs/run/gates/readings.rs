@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use minder::{Child, Descriptors, Kill, Stdio};
+use minder::{Child, Descriptors, Stdio, Termination};
 use minder_os::host_stats;
 use minder_os::host_stats::{Memory, SwapCounters};
 
-use crate::report::{explain, time};
+use crate::report::{format_error, time};
 use minder_template::Invocation;
 
 use crate::spawn_command::spawn_command;
@@ -23,7 +23,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 const SLICE: Duration = Duration::from_millis(50);
 
 /// Figures of this moment.
-pub(crate) trait Readings: fmt::Debug + Send {
+pub(crate) trait Metrics: fmt::Debug + Send {
     /// Processes that run or could run.
     fn load(&mut self) -> io::Result<f64>;
     /// Memory.
@@ -35,12 +35,12 @@ pub(crate) trait Readings: fmt::Debug + Send {
     /// Whether jobs can be suspended.
     fn suspends(&self) -> bool;
     /// What a command of `--limit` says; the text is to be told, once.
-    fn ask(&mut self, command: &str) -> (Answer, Option<String>);
+    fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>);
 }
 
 /// What a command of `--limit` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum LimitDecision {
     /// Exit 0.
     Start,
     /// Exit 1, and whatever is none of the three.
@@ -51,13 +51,13 @@ pub(crate) enum Answer {
 
 /// This machine.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct HostMetrics {
     shell: Option<OsString>,
     descriptors: Descriptors,
     over: Arc<AtomicBool>,
 }
 
-impl Machine {
+impl HostMetrics {
     /// `shell`, or else the system's, runs the command of `--limit`; nothing is waited for once
     /// `over` is set.
     pub(crate) fn new(shell: Option<OsString>, descriptors: Descriptors, over: Arc<AtomicBool>) -> Self {
@@ -71,7 +71,7 @@ impl Machine {
         let mut command = spawn_command(&call);
         command.stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         command.descriptors(&self.descriptors);
-        let mut child = command.spawn().map_err(|error| explain(&error.into()))?;
+        let mut child = command.spawn().map_err(|error| format_error(&error.into()))?;
         let deadline = Instant::now() + ANSWER_MAX;
         loop {
             let slice = deadline.min(Instant::now() + SLICE);
@@ -86,7 +86,7 @@ impl Machine {
                     end(&mut child);
                     return Err(format!("no answer within {}", time(ANSWER_MAX)));
                 }
-                Err(error) => return Err(explain(&error.into())),
+                Err(error) => return Err(format_error(&error.into())),
             }
         }
     }
@@ -94,12 +94,12 @@ impl Machine {
 
 fn end(child: &mut Child) {
     // One that became another user's is not ours to end; it is not waited for either.
-    if child.kill(Kill::NOW).is_ok() {
+    if child.kill(Termination::IMMEDIATE).is_ok() {
         let _ = child.wait_timeout(Duration::from_secs(1));
     }
 }
 
-impl Readings for Machine {
+impl Metrics for HostMetrics {
     fn load(&mut self) -> io::Result<f64> {
         host_stats::load()
     }
@@ -117,18 +117,18 @@ impl Readings for Machine {
     }
 
     fn suspends(&self) -> bool {
-        minder::os::can_suspend()
+        minder::os::supports_suspend()
     }
 
-    fn ask(&mut self, command: &str) -> (Answer, Option<String>) {
+    fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
         let said = match self.run(command) {
-            Ok(0) => return (Answer::Start, None),
-            Ok(1) => return (Answer::Wait, None),
-            Ok(2) => return (Answer::Kill, None),
+            Ok(0) => return (LimitDecision::Start, None),
+            Ok(1) => return (LimitDecision::Wait, None),
+            Ok(2) => return (LimitDecision::Kill, None),
             Ok(code) => format!("exit {code}"),
             Err(why) => why,
         };
-        (Answer::Wait, Some(format!("--limit: `{command}`: {said}; taken for 1: no job starts")))
+        (LimitDecision::Wait, Some(format!("--limit: `{command}`: {said}; taken for 1: no job starts")))
     }
 }
 
@@ -136,29 +136,32 @@ impl Readings for Machine {
 mod tests {
     use super::*;
 
-    fn machine() -> Machine {
-        Machine::new(None, Descriptors::default(), Arc::default())
+    fn machine() -> HostMetrics {
+        HostMetrics::new(None, Descriptors::default(), Arc::default())
     }
 
     #[test]
     fn a_command_answers_by_its_status() {
         let mut machine = machine();
-        assert_eq!(machine.ask("exit 0"), (Answer::Start, None));
-        assert_eq!(machine.ask("echo no; exit 1"), (Answer::Wait, None));
-        assert_eq!(machine.ask("exit 2"), (Answer::Kill, None));
+        assert_eq!(machine.ask("exit 0"), (LimitDecision::Start, None));
+        assert_eq!(machine.ask("echo no; exit 1"), (LimitDecision::Wait, None));
+        assert_eq!(machine.ask("exit 2"), (LimitDecision::Kill, None));
         let (answer, said) = machine.ask("exit 3");
-        assert_eq!(answer, Answer::Wait);
+        assert_eq!(answer, LimitDecision::Wait);
         assert!(said.is_some_and(|line| line.contains("`exit 3`: exit 3")));
         let (answer, said) =
-            Machine::new(Some("/no/shell".into()), Descriptors::default(), Arc::default()).ask("exit 0");
-        assert!(answer == Answer::Wait && said.is_some());
+            HostMetrics::new(Some("/no/shell".into()), Descriptors::default(), Arc::default()).ask("exit 0");
+        assert!(answer == LimitDecision::Wait && said.is_some());
     }
 
     #[test]
     fn a_run_that_is_over_waits_for_no_answer() {
         let begun = Instant::now();
         let over = Arc::new(AtomicBool::new(true));
-        assert_eq!(Machine::new(None, Descriptors::default(), over).ask("sleep 9").0, Answer::Wait);
+        assert_eq!(
+            HostMetrics::new(None, Descriptors::default(), over).ask("sleep 9").0,
+            LimitDecision::Wait
+        );
         assert!(begun.elapsed() < ANSWER_MAX);
     }
 }

@@ -17,7 +17,7 @@ struct Given {
     free: u64,
     swaps: minder_os::host_stats::SwapCounters,
     disk: Duration,
-    answer: Option<Answer>,
+    answer: Option<LimitDecision>,
     asked: usize,
     fails: bool,
     unknown: bool,
@@ -42,7 +42,7 @@ impl Figures {
     }
 }
 
-impl Readings for Figures {
+impl Metrics for Figures {
     fn load(&mut self) -> io::Result<f64> {
         self.get(|given| given.load)
     }
@@ -63,20 +63,20 @@ impl Readings for Figures {
         !self.0.lock().expect("nobody panicked").restless
     }
 
-    fn ask(&mut self, command: &str) -> (Answer, Option<String>) {
+    fn ask(&mut self, command: &str) -> (LimitDecision, Option<String>) {
         let mut given = self.0.lock().expect("nobody panicked");
         given.asked += 1;
         match given.answer {
             Some(answer) => (answer, None),
-            None => (Answer::Wait, Some(format!("{command} is odd"))),
+            None => (LimitDecision::Wait, Some(format!("{command} is odd"))),
         }
     }
 }
 
-fn gate(conditions: Conditions) -> (Gate, Figures) {
+fn gate(conditions: Conditions) -> (AdmissionPolicy, Figures) {
     let figures = Figures::default();
     figures.set(|given| given.free = TOTAL);
-    (Gate::new(conditions, Box::new(figures.clone())).expect("a machine that tells all"), figures)
+    (AdmissionPolicy::new(conditions, Box::new(figures.clone())).expect("a machine that tells all"), figures)
 }
 
 fn running(running: usize) -> Jobs {
@@ -99,14 +99,14 @@ fn a_load_leaves_room_for_what_is_missing() {
     let (mut gate, figures) = gate(Conditions { load: Some(8.0), ..Conditions::default() });
     let now = Instant::now();
     figures.set(|given| given.load = 3.0);
-    assert_eq!(most(gate.look(now, running(2))), 7);
+    assert_eq!(most(gate.evaluate(now, running(2))), 7);
     figures.set(|given| given.load = 7.0);
-    assert_eq!(most(gate.look(now, running(6))), 7);
+    assert_eq!(most(gate.evaluate(now, running(6))), 7);
     figures.set(|given| given.load = 8.0);
-    assert_eq!(gate.look(now, running(7)), Decision::Wait(now + PERIOD));
+    assert_eq!(gate.evaluate(now, running(7)), Decision::Wait(now + PERIOD));
     assert_eq!(gate.why(), Some("load 8 of 8"));
     figures.set(|given| given.load = 7.9);
-    assert_eq!(most(gate.look(now, running(7))), 8);
+    assert_eq!(most(gate.evaluate(now, running(7))), 8);
     assert_eq!(gate.why(), None);
 }
 
@@ -115,15 +115,15 @@ fn a_load_that_is_not_ours_does_not_hold_for_ever() {
     let (mut gate, figures) = gate(Conditions { load: Some(1.0), ..Conditions::default() });
     let now = Instant::now();
     figures.set(|given| given.load = 99.0);
-    assert_eq!(gate.look(now, running(0)), Decision::Wait(now + PERIOD));
+    assert_eq!(gate.evaluate(now, running(0)), Decision::Wait(now + PERIOD));
     let late = now + PATIENCE;
-    assert!(matches!(gate.look(late - PERIOD, running(0)), Decision::Wait(_)));
-    assert_eq!(gate.look(late, running(0)), Decision::Start(Room { most: 1, starts: 1 }));
-    assert!(matches!(gate.look(late + PERIOD, running(1)), Decision::Wait(_)));
+    assert!(matches!(gate.evaluate(late - PERIOD, running(0)), Decision::Wait(_)));
+    assert_eq!(gate.evaluate(late, running(0)), Decision::Start(Quota { most: 1, starts: 1 }));
+    assert!(matches!(gate.evaluate(late + PERIOD, running(1)), Decision::Wait(_)));
     // From here on anew.
-    assert!(matches!(gate.look(late + PERIOD * 2, running(0)), Decision::Wait(_)));
-    assert!(matches!(gate.look(late + PATIENCE, running(0)), Decision::Wait(_)));
-    assert!(matches!(gate.look(late + PERIOD * 2 + PATIENCE, running(0)), Decision::Start(_)));
+    assert!(matches!(gate.evaluate(late + PERIOD * 2, running(0)), Decision::Wait(_)));
+    assert!(matches!(gate.evaluate(late + PATIENCE, running(0)), Decision::Wait(_)));
+    assert!(matches!(gate.evaluate(late + PERIOD * 2 + PATIENCE, running(0)), Decision::Start(_)));
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn too_little_memory_holds_and_much_too_little_kills() {
     let (mut gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
     let now = Instant::now();
     for (free, jobs, expected) in [
-        (10_999, 3, Decision::Start(Room { most: 13, starts: usize::MAX })),
-        (1000, 3, Decision::Start(Room { most: 4, starts: usize::MAX })),
+        (10_999, 3, Decision::Start(Quota { most: 13, starts: usize::MAX })),
+        (1000, 3, Decision::Start(Quota { most: 4, starts: usize::MAX })),
         (999, 3, Decision::Wait(now + PERIOD)),
         (500, 3, Decision::Wait(now + PERIOD)),
         (499, 3, Decision::Kill),
@@ -141,10 +141,10 @@ fn too_little_memory_holds_and_much_too_little_kills() {
         (0, 0, Decision::Wait(now + PERIOD)),
     ] {
         figures.set(|given| given.free = free);
-        assert_eq!(gate.look(now, running(jobs)), expected, "{free} {jobs}");
+        assert_eq!(gate.evaluate(now, running(jobs)), expected, "{free} {jobs}");
     }
     // Who asks for memory waits for it.
-    assert!(matches!(gate.look(now + PATIENCE * 10, running(0)), Decision::Wait(_)));
+    assert!(matches!(gate.evaluate(now + PATIENCE * 10, running(0)), Decision::Wait(_)));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn little_memory_suspends_all_but_one() {
     let now = Instant::now();
     let wait = Decision::Wait(now + PERIOD);
     for (free, jobs, expected) in [
-        (2000, suspended(4, 0), Decision::Start(Room::ALL)),
+        (2000, suspended(4, 0), Decision::Start(Quota::ALL)),
         (1999, suspended(4, 0), Decision::Suspend(1)),
         (1000, suspended(4, 2), Decision::Suspend(1)),
         (1000, suspended(4, 3), wait),
@@ -162,11 +162,11 @@ fn little_memory_suspends_all_but_one() {
         (0, suspended(4, 3), wait),
         (0, suspended(3, 3), Decision::Resume),
         (2000, suspended(3, 2), Decision::Resume),
-        (2000, suspended(1, 0), Decision::Start(Room::ALL)),
-        (0, suspended(0, 0), Decision::Start(Room { most: 1, starts: usize::MAX })),
+        (2000, suspended(1, 0), Decision::Start(Quota::ALL)),
+        (0, suspended(0, 0), Decision::Start(Quota { most: 1, starts: usize::MAX })),
     ] {
         figures.set(|given| given.free = free);
-        assert_eq!(gate.look(now, jobs), expected, "{free} {jobs:?}");
+        assert_eq!(gate.evaluate(now, jobs), expected, "{free} {jobs:?}");
     }
 }
 
@@ -179,13 +179,13 @@ fn swapping_is_both_ways() {
         figures.set(|given| {
             given.swaps = minder_os::host_stats::SwapCounters { pages_in: ins, pages_out: outs }
         });
-        gate.look(at.next().expect("time"), running(1))
+        gate.evaluate(at.next().expect("time"), running(1))
     };
     assert!(matches!(look(5, 5), Decision::Wait(_)), "nothing to compare with");
-    assert_eq!(look(9, 5), Decision::Start(Room::ALL));
-    assert_eq!(look(9, 8), Decision::Start(Room::ALL));
+    assert_eq!(look(9, 5), Decision::Start(Quota::ALL));
+    assert_eq!(look(9, 8), Decision::Start(Quota::ALL));
     assert!(matches!(look(10, 9), Decision::Wait(_)));
-    assert_eq!(look(10, 9), Decision::Start(Room::ALL));
+    assert_eq!(look(10, 9), Decision::Start(Quota::ALL));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn busy_disks_hold() {
     let now = Instant::now();
     let mut look = |ms: u64, busy: u64| {
         figures.set(|given| given.disk = Duration::from_millis(busy));
-        gate.look(now + Duration::from_millis(ms), running(3))
+        gate.evaluate(now + Duration::from_millis(ms), running(3))
     };
     assert!(matches!(look(0, 1000), Decision::Wait(_)));
     assert!(matches!(look(100, 1001), Decision::Wait(_)), "too short to say anything");
@@ -209,20 +209,20 @@ fn a_command_is_asked_for_each_start() {
     let (mut gate, figures) = gate(Conditions { limit, ..Conditions::default() });
     let now = Instant::now();
     let idle = Jobs { running: 1, suspended: 0, wanted: false };
-    assert_eq!(gate.look(now, idle), Decision::Start(Room { most: usize::MAX, starts: 0 }));
+    assert_eq!(gate.evaluate(now, idle), Decision::Start(Quota { most: usize::MAX, starts: 0 }));
     figures.set(|given| assert_eq!(given.asked, 0));
     for (answer, jobs, expected) in [
-        (Some(Answer::Start), 1, Decision::Start(Room { most: usize::MAX, starts: 1 })),
-        (Some(Answer::Wait), 1, Decision::Wait(now + PERIOD)),
-        (Some(Answer::Kill), 1, Decision::Kill),
-        (Some(Answer::Kill), 0, Decision::Wait(now + PERIOD)),
+        (Some(LimitDecision::Start), 1, Decision::Start(Quota { most: usize::MAX, starts: 1 })),
+        (Some(LimitDecision::Wait), 1, Decision::Wait(now + PERIOD)),
+        (Some(LimitDecision::Kill), 1, Decision::Kill),
+        (Some(LimitDecision::Kill), 0, Decision::Wait(now + PERIOD)),
         (None, 0, Decision::Wait(now + PERIOD)),
     ] {
         figures.set(|given| given.answer = answer);
-        assert_eq!(gate.look(now, running(jobs)), expected, "{answer:?}");
+        assert_eq!(gate.evaluate(now, running(jobs)), expected, "{answer:?}");
     }
     assert_eq!(gate.complaints(), ["ask is odd"]);
-    gate.look(now, running(0));
+    gate.evaluate(now, running(0));
     assert!(gate.complaints().is_empty(), "told before");
 }
 
@@ -231,7 +231,7 @@ fn what_cannot_be_is_said_at_the_start() {
     let error = |conditions: Conditions, change: fn(&mut Given)| {
         let figures = Figures::default();
         figures.set(change);
-        Gate::new(conditions, Box::new(figures)).expect_err("no such machine").to_string()
+        AdmissionPolicy::new(conditions, Box::new(figures)).expect_err("no such machine").to_string()
     };
     let unknown = |given: &mut Given| given.unknown = true;
     let none = Conditions::default;
@@ -268,8 +268,8 @@ fn what_cannot_be_is_said_at_the_start() {
 fn what_can_no_longer_be_read_is_told_once_and_holds_nothing() {
     let (mut gate, figures) = gate(Conditions { load: Some(1.0), memfree: Some(1), ..Conditions::default() });
     figures.set(|given| given.fails = true);
-    assert_eq!(gate.look(Instant::now(), running(3)), Decision::Start(Room::ALL));
-    assert_eq!(gate.look(Instant::now(), running(3)), Decision::Start(Room::ALL));
+    assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
+    assert_eq!(gate.evaluate(Instant::now(), running(3)), Decision::Start(Quota::ALL));
     assert_eq!(gate.complaints().len(), 2);
 }
 
@@ -307,7 +307,7 @@ proptest! {
         let mut kinds = Vec::new();
         for second in 0..60 {
             let at = now + PERIOD * second;
-            let decision = gate.look(at, jobs);
+            let decision = gate.evaluate(at, jobs);
             match decision {
                 Decision::Kill => prop_assert!(jobs.running > 1),
                 Decision::Suspend(count) => prop_assert!(count > 0 && jobs.running - jobs.suspended > count),
@@ -331,7 +331,7 @@ proptest! {
         let (now, mut jobs) = (Instant::now(), running(0));
         for second in 0..10 {
             given.set(|it| it.load = jobs.running as f64);
-            let decision = gate.look(now + PERIOD * second, jobs);
+            let decision = gate.evaluate(now + PERIOD * second, jobs);
             obey(decision, &mut jobs, slots);
             prop_assert!(jobs.running <= limit);
         }
@@ -358,12 +358,12 @@ impl Crew {
     }
 }
 
-impl Control for Crew {
+impl JobControl for Crew {
     fn jobs(&self) -> Jobs {
         Jobs { running: self.running.load(Ordering::SeqCst), ..Jobs::default() }
     }
 
-    fn hold(&self, held: bool) {
+    fn set_paused(&self, held: bool) {
         self.call(if held { "hold" } else { "go" });
     }
 
@@ -379,7 +379,7 @@ impl Control for Crew {
         self.call("resume");
     }
 
-    fn tell(&self, _line: &str) {
+    fn warn(&self, _line: &str) {
         self.call("tell");
     }
 }
@@ -400,10 +400,10 @@ fn wait_for(receiver: &mpsc::Receiver<&'static str>, call: &str) {
 fn a_thread_asks_for_each_start_without_waiting_for_the_next_second() {
     let limit = Some(Limit::Command("ask".into()));
     let (gate, figures) = gate(Conditions { limit, ..Conditions::default() });
-    figures.set(|given| given.answer = Some(Answer::Start));
+    figures.set(|given| given.answer = Some(LimitDecision::Start));
     let (crew, calls) = Crew::new(0);
     let begun = Instant::now();
-    let gates = Gates::start(gate, crew, Arc::default()).expect("a thread");
+    let gates = AdmissionMonitor::start(gate, crew, Arc::default()).expect("a thread");
     let mut started = 0;
     while started < 100 {
         while !gates.admit(started) {
@@ -420,7 +420,7 @@ fn a_thread_holds_kills_and_lets_go() {
     let (gate, figures) = gate(Conditions { memfree: Some(1000), ..Conditions::default() });
     figures.set(|given| given.free = 100);
     let (crew, calls) = Crew::new(2);
-    let gates = Gates::start(gate, crew, Arc::default()).expect("a thread");
+    let gates = AdmissionMonitor::start(gate, crew, Arc::default()).expect("a thread");
     wait_for(&calls, "hold");
     wait_for(&calls, "kill");
     assert!(!gates.admit(2));
@@ -435,6 +435,6 @@ fn a_thread_holds_kills_and_lets_go() {
 
 #[test]
 fn without_gates_and_jobserver_all_is_admitted() {
-    let admission = Admission::default();
+    let admission = AdmissionController::default();
     assert!(admission.admit(0).is_some() && admission.admit(usize::MAX).is_some());
 }

@@ -7,14 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use super::{Decision, Gate, Jobs, PERIOD, Permit, Room, Tokens};
+use super::{AdmissionPolicy, Decision, JobPermit, Jobs, JobserverClient, PERIOD, Quota};
 
 /// The crew, as far as gates are concerned. None of these may block.
-pub(crate) trait Control: Send + Sync {
+pub(crate) trait JobControl: Send + Sync {
     /// How many jobs run, and how many of them are suspended; `wanted` is not looked at.
     fn jobs(&self) -> Jobs;
     /// Starts nothing while `held`; wakes the loops when it is not.
-    fn hold(&self, held: bool);
+    fn set_paused(&self, held: bool);
     /// Kills the job that was started last, and puts it back to run again later.
     fn kill_youngest(&self);
     /// Suspends the job that was started last among those that are not suspended.
@@ -22,17 +22,17 @@ pub(crate) trait Control: Send + Sync {
     /// Lets the job that was started first among those that are suspended go on.
     fn resume_oldest(&self);
     /// Tells the person a line.
-    fn tell(&self, line: &str);
+    fn warn(&self, line: &str);
 }
 
 /// Gates that are being watched, until this is dropped.
-pub(crate) struct Gates {
-    door: Arc<Door>,
+pub(crate) struct AdmissionMonitor {
+    door: Arc<AdmissionState>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Gates {
+impl fmt::Debug for AdmissionMonitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gates").field("door", &self.door).finish_non_exhaustive()
     }
@@ -40,7 +40,7 @@ impl fmt::Debug for Gates {
 
 /// What stands between the loops and the thread.
 #[derive(Debug)]
-struct Door {
+struct AdmissionState {
     state: Mutex<State>,
     news: Condvar,
     asks_each_time: bool,
@@ -49,23 +49,31 @@ struct Door {
 #[derive(Debug)]
 struct State {
     /// How many may start; `None` while closed.
-    room: Option<Room>,
+    quota: Option<Quota>,
     /// Whether a start was refused since the last look.
     wanted: bool,
-    over: bool,
+    stopped: bool,
     why: Option<String>,
 }
 
-impl Gates {
+impl AdmissionMonitor {
     /// Begins to look. Nothing is admitted before the first look. `over` ends a question of
-    /// `--limit` that is being asked: the same that [`Machine::new`](super::Machine::new) was
+    /// `--limit` that is being asked: the same that [`Machine::new`](super::HostMetrics::new) was
     /// given.
     ///
     /// # Errors
     /// No thread can be started.
-    pub(crate) fn start(gate: Gate, control: Arc<dyn Control>, over: Arc<AtomicBool>) -> io::Result<Self> {
-        let state = State { room: None, wanted: false, over: false, why: None };
-        let door = Door { state: state.into(), news: Condvar::new(), asks_each_time: gate.asks_each_time() };
+    pub(crate) fn start(
+        gate: AdmissionPolicy,
+        control: Arc<dyn JobControl>,
+        over: Arc<AtomicBool>,
+    ) -> io::Result<Self> {
+        let state = State { quota: None, wanted: false, stopped: false, why: None };
+        let door = AdmissionState {
+            state: state.into(),
+            news: Condvar::new(),
+            asks_each_time: gate.asks_each_time(),
+        };
         let door = Arc::new(door);
         let its = Arc::clone(&door);
         let thread = thread::Builder::new().name("gates".into()).spawn(move || its.watch(gate, &*control))?;
@@ -83,10 +91,10 @@ impl Gates {
     }
 }
 
-impl Drop for Gates {
+impl Drop for AdmissionMonitor {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        self.door.lock().over = true;
+        self.door.lock().stopped = true;
         self.door.news.notify_all();
         if let Some(thread) = self.thread.take() {
             // A panic there was told by the panic itself.
@@ -95,14 +103,14 @@ impl Drop for Gates {
     }
 }
 
-impl Door {
+impl AdmissionState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn admit(&self, running: usize) -> bool {
         let mut state = self.lock();
-        if let Some(room) = &mut state.room
+        if let Some(room) = &mut state.quota
             && running < room.most
             && room.starts > 0
         {
@@ -116,27 +124,27 @@ impl Door {
         false
     }
 
-    fn watch(&self, mut gate: Gate, control: &dyn Control) {
-        struct Open<'a>(&'a dyn Control, &'a Door);
-        impl Drop for Open<'_> {
+    fn watch(&self, mut gate: AdmissionPolicy, control: &dyn JobControl) {
+        struct ReopenOnDrop<'a>(&'a dyn JobControl, &'a AdmissionState);
+        impl Drop for ReopenOnDrop<'_> {
             /// Whatever ends the looking, even a panic, must not leave a run that starts nothing
             /// for ever.
             fn drop(&mut self) {
-                self.1.lock().room = Some(Room::ALL);
-                self.0.hold(false);
+                self.1.lock().quota = Some(Quota::ALL);
+                self.0.set_paused(false);
             }
         }
-        let _open = Open(control, self);
+        let _open = ReopenOnDrop(control, self);
         loop {
             let wanted = std::mem::take(&mut self.lock().wanted);
-            let decision = gate.look(Instant::now(), Jobs { wanted, ..control.jobs() });
-            gate.complaints().iter().for_each(|line| control.tell(line));
+            let decision = gate.evaluate(Instant::now(), Jobs { wanted, ..control.jobs() });
+            gate.complaints().iter().for_each(|line| control.warn(line));
             let room = if let Decision::Start(room) = decision { Some(room) } else { None };
             let mut state = self.lock();
-            state.room = room;
+            state.quota = room;
             state.why = gate.why().map(str::to_owned);
             drop(state);
-            control.hold(room.is_none());
+            control.set_paused(room.is_none());
             match decision {
                 Decision::Start(_) | Decision::Wait(_) => (),
                 Decision::Kill => control.kill_youngest(),
@@ -158,7 +166,7 @@ impl Door {
         let mut state = self.lock();
         loop {
             let rest = until.saturating_duration_since(Instant::now());
-            if state.over {
+            if state.stopped {
                 return false;
             }
             if rest.is_zero() || (sooner && state.wanted) {
@@ -171,22 +179,22 @@ impl Door {
 
 /// All that is asked before a start: the build's jobserver, then the gates.
 #[derive(Debug, Default)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionController {
     /// The tokens, where there is a jobserver.
-    pub(crate) tokens: Option<Tokens>,
+    pub(crate) jobserver: Option<JobserverClient>,
     /// The gates, where something was asked for.
-    pub(crate) gates: Option<Gates>,
+    pub(crate) monitor: Option<AdmissionMonitor>,
 }
 
-impl Admission {
+impl AdmissionController {
     /// Whether one more job may start now, when so many others run. Never blocks for long; after a
     /// `None` the loops are woken when it may be otherwise.
-    pub(crate) fn admit(&self, running: usize) -> Option<Permit> {
+    pub(crate) fn admit(&self, running: usize) -> Option<JobPermit> {
         // A token can be given back, an answer of `--limit` cannot be asked for again without asking.
-        let permit = match &self.tokens {
+        let permit = match &self.jobserver {
             Some(tokens) => tokens.take()?,
-            None => Permit::free(),
+            None => JobPermit::free(),
         };
-        self.gates.as_ref().is_none_or(|gates| gates.admit(running)).then_some(permit)
+        self.monitor.as_ref().is_none_or(|gates| gates.admit(running)).then_some(permit)
     }
 }

@@ -2,64 +2,66 @@
 
 use std::io::{BufWriter, Write};
 
-use minder::exec::{Start, Verdict};
-use minder::{Outcome, Status, Stream};
+use minder::jobs::{Attempt, JobResult};
+use minder::{ExitStatus, Outcome, Stream};
 
 use super::super::book::command_of;
 use super::super::input::Task;
-use super::super::job::{Running, is_cut, refused};
-use super::super::lines::Pen;
-use super::super::output::{Own, Place};
-use super::super::results::table::{Output, Table};
-use super::super::results::{Results, cannot_write};
-use super::super::tags::Marks;
-use super::Hand;
-use super::hear::end_lines;
-use super::launch::job;
-use crate::plan::View;
-use crate::report::{Cause, reason, say};
+use super::super::job::{RunningJob, unstarted_row, was_cancelled};
+use super::super::lines::LineSink;
+use super::super::output::{JobFile, Location};
+use super::super::results::table::{Output, ResultsTable};
+use super::super::results::{JobResults, cannot_write};
+use super::super::tags::LineStyle;
+use super::RunWorker;
+use super::hear::close_styled_lines;
+use super::launch::job_values;
+use crate::plan::OutputView;
+use crate::report::{EndCause, message, os_error_text};
 use minder_record::event::{JobFinished, JournalEvent, OsBytes, OutputSegment, TAIL_MAX};
 use minder_record::{codec, joblog};
 
 /// From this size on a row is made in a file.
 const ROW_MAX: u64 = 256 << 10;
 
-impl Hand<'_> {
+impl RunWorker<'_> {
     /// Counts a job that was not started, and says why.
-    pub(super) fn give_up(&mut self, start: Start, task: &Task, name: &str, why: &str) -> Verdict {
-        self.shared.stage.screen.aside(|| say(&format!("cannot run `{name}`: {why}")));
-        self.tally.add_refused(name, why);
-        let mut ended = refused(task.number, self.args(task), why);
+    pub(super) fn fail_unstarted(&mut self, start: Attempt, task: &Task, name: &str, why: &str) -> JobResult {
+        self.context.sequencer.stdio.suspend_progress(|| message(&format!("cannot run `{name}`: {why}")));
+        self.stats.add_refused(name, why);
+        let mut ended = unstarted_row(task.number, self.args(task), why);
         let mut owed = false;
-        if let Some(table) = &self.shared.table {
-            if let Err(error) = self.tabulate(table, &ended, start, task, &mut Running::new(task.number)) {
+        if let Some(table) = &self.context.table {
+            if let Err(error) =
+                self.replace_with_table_row(table, &ended, start, task, &mut RunningJob::new(task.number))
+            {
                 self.batch.discard();
-                self.shared.fail(error);
-                return Verdict::FailedForGood;
+                self.context.fail(error);
+                return JobResult::PermanentFailure;
             }
-            ended.kept = self.kept();
-            owed = self.shared.book.is_kept();
+            ended.kept = self.kept_segments();
+            owed = self.context.recorder.is_kept();
         }
         self.write_row(start, task, ended);
-        self.end_job(task.number, None, owed);
-        Verdict::FailedForGood
+        self.push_finished(task.number, None, owed);
+        JobResult::PermanentFailure
     }
 
     pub(super) fn args(&self, task: &Task) -> Vec<OsBytes> {
-        match self.shared.plan.record.redact {
+        match self.context.config.record.redact {
             false => task.columns().iter().map(|value| OsBytes::from(value.as_os_str())).collect(),
             true => Vec::new(),
         }
     }
 
-    pub(super) fn write_row(&mut self, start: Start, task: &Task, ended: JobFinished) {
-        let shared = self.shared;
-        if shared.book.has_joblog() {
-            let command = command_of(&self.args(task), task.number, start.slot, shared.plan);
+    pub(super) fn write_row(&mut self, start: Attempt, task: &Task, ended: JobFinished) {
+        let shared = self.context;
+        if shared.recorder.has_joblog() {
+            let command = command_of(&self.args(task), task.number, start.slot, shared.config);
             joblog::encode(&ended, command.as_bytes(), &mut self.joblog);
         }
         shared.count_row(ended.succeeded());
-        if shared.book.is_kept() {
+        if shared.recorder.is_kept() {
             codec::encode(&JournalEvent::JobFinished(ended), &mut self.rows);
         }
     }
@@ -74,50 +76,51 @@ impl Hand<'_> {
             self.rows.clear();
             self.joblog.clear();
             self.batch.forget();
-            self.shared.fail(error);
+            self.context.fail(error);
         }
     }
 
     pub(super) fn try_flush(&mut self) -> Result<(), String> {
-        let shared = self.shared;
+        let shared = self.context;
         let unsafe_output = |error: std::io::Error| shared.cannot_keep(&error);
-        if shared.book.is_kept() {
+        if shared.recorder.is_kept() {
             self.batch.save().map_err(unsafe_output)?;
         }
         let (rows, joblog) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.joblog));
         // In this order: a row that a kill kept out of the joblog is put there when the run is taken up
         // again.
-        shared.book.append(&rows)?;
-        shared.book.append_joblog(&joblog)?;
+        shared.recorder.append(&rows)?;
+        shared.recorder.append_joblog(&joblog)?;
         (self.rows, self.joblog) = (rows, joblog);
         self.rows.clear();
         self.joblog.clear();
-        let mut shown = shared.stage.submit(&mut self.batch, self.slots).map_err(unsafe_output)?;
+        let mut shown = shared.sequencer.submit(&mut self.batch, self.slots).map_err(unsafe_output)?;
         let is_free = loop {
-            let (more, ring) = (shown.more, shown.ring);
-            let is_free = shared.note(shown)?;
+            let (more, ring) = (shown.more, shown.wake);
+            let is_free = shared.record_shown(shown)?;
             if ring {
-                shared.crew.wake();
+                shared.pool.wake();
             }
-            if !more || shared.stage.screen.is_broken() {
+            if !more || shared.sequencer.stdio.is_broken() {
                 break is_free;
             }
-            shown = shared.stage.show_more(false, self.slots);
+            shown = shared.sequencer.show_more(false, self.slots);
         };
-        if is_free && !shared.stage.screen.is_broken() {
+        if is_free && !shared.sequencer.stdio.is_broken() {
             self.batch.store().empty();
         }
-        if shared.stage.screen.is_broken() {
-            shared.crew.cancel();
+        if shared.sequencer.stdio.is_broken() {
+            shared.pool.cancel();
         }
         Ok(())
     }
 
     /// Gathers what a job left when it ended.
-    pub(super) fn gather(&mut self, running: &mut Running) -> Result<(), String> {
+    pub(super) fn collect_output(&mut self, running: &mut RunningJob) -> Result<(), String> {
         for (stream, mut own) in [Stream::Stdout, Stream::Stderr].into_iter().zip(running.spool.drain(..)) {
             let len = own.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|about| about.len()));
-            let len = len.map_err(|error| format!("cannot read the output of a job: {}", reason(&error)))?;
+            let len =
+                len.map_err(|error| format!("cannot read the output of a job: {}", os_error_text(&error)))?;
             running.wrote[stream as usize] = len;
             own.range = 0..len;
             if let (Some(results), Some(file)) = (&mut running.results, &own.file) {
@@ -138,7 +141,7 @@ impl Hand<'_> {
             if let Some((file, len)) = wrote {
                 running.wrote[stream as usize] = len;
                 let end = file.metadata().map_or(len, |about| about.len());
-                running.tails[stream as usize].push(&last_of(file, end));
+                running.tails[stream as usize].push(&last_bytes(file, end));
             }
         }
         if let Some(line) = results.line() {
@@ -148,19 +151,19 @@ impl Hand<'_> {
     }
 
     /// Where lies what waits of the job that ends.
-    fn kept(&self) -> Vec<OutputSegment> {
+    fn kept_segments(&self) -> Vec<OutputSegment> {
         let batch = &self.batch;
         let mut kept = Vec::new();
         for piece in batch.pieces() {
             let stream = piece.stream as u8 + 1;
-            match &piece.place {
-                Place::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| OutputSegment {
+            match &piece.location {
+                Location::Batch(range) => kept.extend(batch.place(range).map(|(file, at)| OutputSegment {
                     stream,
                     file: file.to_owned(),
                     at,
                     len: range.len() as u64,
                 })),
-                Place::Own(own) => {
+                Location::Own(own) => {
                     let name = own.path.as_deref().and_then(|path| path.file_name());
                     kept.extend(name.map(|name| OutputSegment {
                         stream,
@@ -169,24 +172,24 @@ impl Hand<'_> {
                         len: own.range.end - own.range.start,
                     }));
                 }
-                Place::Shared(..) => (),
+                Location::Shared(..) => (),
             }
         }
         kept
     }
 
     /// Puts a row in the place of what a job wrote.
-    fn tabulate(
+    fn replace_with_table_row(
         &mut self,
-        table: &Table,
+        table: &ResultsTable,
         ended: &JobFinished,
-        start: Start,
+        start: Attempt,
         task: &Task,
-        running: &mut Running,
+        running: &mut RunningJob,
     ) -> Result<(), String> {
-        let shared = self.shared;
-        let command = shared.plan.template.display(&job(shared, task, start));
-        table.begin(task.columns().len(), |line| shared.stage.show(Stream::Stdout, line, None));
+        let shared = self.context;
+        let command = shared.config.template.display(&job_values(shared, task, start));
+        table.begin(task.columns().len(), |line| shared.sequencer.show(Stream::Stdout, line, None));
         let large = self.batch.len() > ROW_MAX;
         let file = if large { Some(self.spool(running)?) } else { None };
         let batch = &self.batch;
@@ -212,14 +215,16 @@ impl Hand<'_> {
     }
 
     /// The last of what a failed job wrote to one of its outputs.
-    pub(super) fn tail(&self, running: &mut Running, stream: Stream) -> Option<OsBytes> {
+    pub(super) fn tail(&self, running: &mut RunningJob, stream: Stream) -> Option<OsBytes> {
         // What is shown in its place is not the job's.
         let is_own = running.results.as_ref().is_none_or(|results| results.shows(stream));
         let tail = &mut running.tails[stream as usize];
         for piece in self.batch.pieces().iter().filter(|piece| is_own && piece.stream == stream) {
-            match &piece.place {
-                Place::Batch(range) => tail.push(self.batch.slice(range.clone())),
-                Place::Own(Own { file: Some(file), range, .. }) => tail.push(&last_of(file, range.end)),
+            match &piece.location {
+                Location::Batch(range) => tail.push(self.batch.slice(range.clone())),
+                Location::Own(JobFile { file: Some(file), range, .. }) => {
+                    tail.push(&last_bytes(file, range.end))
+                }
                 _ => (),
             }
         }
@@ -230,52 +235,52 @@ impl Hand<'_> {
         (!tail.is_empty()).then(|| OsBytes::from(tail))
     }
 
-    fn end_job(&mut self, job: u64, marks: Option<Marks>, owed: bool) {
-        self.shared.stage.gather();
+    fn push_finished(&mut self, job: u64, marks: Option<LineStyle>, owed: bool) {
+        self.context.sequencer.note_finished();
         self.batch.end_job(job, marks, owed);
     }
 
     /// Drops what an attempt left after which the job runs again.
-    pub(super) fn forget(&mut self, running: &mut Running, task: &Task) {
-        end_lines(self.shared, running);
-        let Running { number, lines, marks, markers, .. } = &mut *running;
-        let (stage, marks) = (self.shared.stage, marks.as_ref());
-        if lines.give_back(&mut Pen { stage, job: *number, line_max: self.line_max, marks, markers }) {
-            self.shared.crew.wake();
+    pub(super) fn discard_attempt(&mut self, running: &mut RunningJob, task: &Task) {
+        close_styled_lines(self.context, running);
+        let RunningJob { number, lines, style: marks, decorators: markers, .. } = &mut *running;
+        let (stage, marks) = (self.context.sequencer, marks.as_ref());
+        if lines.give_back(&mut LineSink { stage, job: *number, line_max: self.line_max, marks, markers }) {
+            self.context.pool.wake();
         }
-        running.spool.drain(..).for_each(Own::remove);
-        running.results.take().into_iter().for_each(Results::discard);
-        if let (Some(pipe), Some(meal)) = (self.shared.input.pipe(), running.meal.take()) {
-            *task.part() = meal.again(pipe);
+        running.spool.drain(..).for_each(JobFile::remove);
+        running.results.take().into_iter().for_each(JobResults::discard);
+        if let (Some(pipe), Some(meal)) = (self.context.queue.splitter(), running.stdin.take()) {
+            *task.block() = meal.again(pipe);
         }
         self.batch.discard();
     }
 
     /// Records and shows a job that is over. Says whether our order cut it off: then it has no row.
-    pub(super) fn conclude(
+    pub(super) fn record_and_show(
         &mut self,
-        start: Start,
+        start: Attempt,
         task: &Task,
-        running: &mut Running,
+        running: &mut RunningJob,
         outcome: &Outcome,
-        cause: Cause,
+        cause: EndCause,
     ) -> bool {
-        let shared = self.shared;
-        end_lines(shared, running);
+        let shared = self.context;
+        close_styled_lines(shared, running);
         // What it wrote was seen as it came.
-        let passed = running.live || shared.plan.view == View::Lines;
-        if running.torn {
-            running.results.take().into_iter().for_each(Results::discard);
+        let passed = running.live || shared.config.view == OutputView::Lines;
+        if running.interrupted {
+            running.results.take().into_iter().for_each(JobResults::discard);
             self.batch.discard();
             // Behind a piece that was seen nothing else is: it would go on in the middle of a line.
-            if !(passed && shared.stage.has(task.number)) {
-                self.end_job(task.number, None, false);
+            if !(passed && shared.sequencer.is_live(task.number)) {
+                self.push_finished(task.number, None, false);
             }
             return true;
         }
-        let head = std::mem::take(&mut running.head);
+        let head = std::mem::take(&mut running.header);
         self.batch.push(Stream::Stdout, &head);
-        if let Err(error) = self.gather(running) {
+        if let Err(error) = self.collect_output(running) {
             // No other job's row may speak of it.
             self.batch.discard();
             shared.fail(error);
@@ -283,58 +288,58 @@ impl Hand<'_> {
         }
         // What was cut off by our order runs again, and has no row. So does what was to be seen as it came
         // and perhaps was not.
-        let unseen = passed && running.wrote != [0; 2] && shared.stage.screen.is_broken();
+        let unseen = passed && running.wrote != [0; 2] && shared.sequencer.stdio.is_broken();
         // One whose end was held back ended before any order to end. A halt that it brought about is none
         // for itself.
-        let ordered = if running.held { shared.is_told_to_end() } else { shared.crew.is_cancelled() };
-        let cut = unseen || is_cut(outcome, ordered);
+        let ordered = if running.held { shared.is_shutting_down() } else { shared.pool.is_cancelled() };
+        let cut = unseen || was_cancelled(outcome, ordered);
         if cut && shared.table.is_some() {
             self.batch.discard();
         }
         let mut owed = false;
-        if !cut && (shared.book.is_kept() || shared.book.has_joblog() || shared.table.is_some()) {
+        if !cut && (shared.recorder.is_kept() || shared.recorder.has_joblog() || shared.table.is_some()) {
             let mut row = running.row(self.args(task), outcome.exit, Vec::new());
             row.leaked = outcome.leaked;
-            row.timed_out = matches!(cause, Cause::TimedOut(_)) && !row.succeeded();
+            row.timed_out = matches!(cause, EndCause::TimedOut(_)) && !row.succeeded();
             row.attempts = Some(start.attempt).filter(|attempt| *attempt > 1);
             row.cause = cause.word().filter(|_| !row.succeeded()).map(str::to_owned);
             // Messages name arguments.
-            if !row.succeeded() && !shared.plan.record.redact {
+            if !row.succeeded() && !shared.config.record.redact {
                 row.tail = self.tail(running, Stream::Stderr);
                 row.out_tail = self.tail(running, Stream::Stdout);
             }
             if let Some(table) = &shared.table
-                && let Err(error) = self.tabulate(table, &row, start, task, running)
+                && let Err(error) = self.replace_with_table_row(table, &row, start, task, running)
             {
                 self.batch.discard();
                 shared.fail(error);
                 return true;
             }
-            row.kept = self.kept();
-            owed = shared.book.is_kept() && !row.kept.is_empty();
+            row.kept = self.kept_segments();
+            owed = shared.recorder.is_kept() && !row.kept.is_empty();
             self.write_row(start, task, row);
         }
-        let marks = running.marks.take();
-        let marks = match shared.plan.colour_failed && looks_failed(outcome, cause) {
-            true => Marks::failed(marks),
+        let marks = running.style.take();
+        let marks = match shared.config.colour_failed && looks_failed(outcome, cause) {
+            true => LineStyle::failed(marks),
             false => marks,
         };
-        self.end_job(task.number, marks, owed);
+        self.push_finished(task.number, marks, owed);
         cut
     }
 }
 
 /// Whether the output of a job that ended so is coloured as that of one that failed: GNU parallel
 /// leaves out those that others ended by a signal.
-fn looks_failed(outcome: &Outcome, cause: Cause) -> bool {
+fn looks_failed(outcome: &Outcome, cause: EndCause) -> bool {
     match outcome.exit.status {
-        Status::Exited(code) => code != 0,
-        _ => matches!(cause, Cause::TimedOut(_)),
+        ExitStatus::Exited(code) => code != 0,
+        _ => matches!(cause, EndCause::TimedOut(_)),
     }
 }
 
 /// The last bytes of a file, up to `end`; nothing if it cannot be read.
-pub(super) fn last_of(file: &std::fs::File, end: u64) -> Vec<u8> {
+pub(super) fn last_bytes(file: &std::fs::File, end: u64) -> Vec<u8> {
     let mut tail = vec![0; TAIL_MAX.min(usize::try_from(end).unwrap_or(TAIL_MAX))];
     let at = end - tail.len() as u64;
     let read = minder_os::files::read_at(file, &mut tail, at).unwrap_or(0);

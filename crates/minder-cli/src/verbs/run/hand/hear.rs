@@ -1,42 +1,45 @@
 //! What running jobs write: to the screen, to files, or into the batch.
 
-use minder::exec::{Outputs, Start};
-use minder::{Spilled, Stream, Token};
+use minder::jobs::{Attempt, ChildControl};
+use minder::{SpillFile, Stream, Token};
 
-use super::super::job::Running;
-use super::super::lines::Pen;
-use super::super::output::Own;
+use super::super::job::RunningJob;
+use super::super::lines::LineSink;
+use super::super::output::JobFile;
 use super::super::results::cannot_write;
-use super::super::shared::Shared;
-use super::Hand;
-use super::conclude::last_of;
-use crate::plan::View;
+use super::super::shared::RunContext;
+use super::RunWorker;
+use super::conclude::last_bytes;
+use crate::plan::OutputView;
 
 /// From this size on the output of a job that is seen as it writes passes without us.
 const FORWARD_FROM: u64 = 1 << 20;
 
-impl Hand<'_> {
+impl RunWorker<'_> {
     /// Shows as it comes the job that has the stage, if it runs here.
-    pub(super) fn promote(&mut self, outputs: &mut Outputs<'_>) {
-        let shared = self.shared;
-        if !matches!(shared.plan.view, View::Grouped | View::Ordered) || !shared.plan.may_be_live() {
+    pub(super) fn start_live_output(&mut self, outputs: &mut ChildControl<'_>) {
+        let shared = self.context;
+        if !matches!(shared.config.view, OutputView::Grouped | OutputView::Ordered)
+            || !shared.config.may_be_live()
+        {
             return;
         }
         // Pieces of what is being killed are not shown.
-        if shared.crew.is_cancelled() {
+        if shared.pool.is_cancelled() {
             return;
         }
-        let stage = shared.stage;
+        let stage = shared.sequencer;
         let sole =
-            (stage.is_free() && shared.input.is_over()).then(|| shared.crew.counts()).filter(|counts| {
-                counts.running == 1 && counts.offered == 1 + counts.succeeded + counts.failed + counts.skipped
+            (stage.is_free() && shared.queue.is_over()).then(|| shared.pool.counts()).filter(|counts| {
+                counts.running == 1
+                    && counts.submitted == 1 + counts.succeeded + counts.failed + counts.skipped
             });
         // The one before it had an end that was held back when this one started.
-        let alone = sole.is_some() || (shared.degree == 1 && stage.is_free());
+        let alone = sole.is_some() || (shared.slots == 1 && stage.is_free());
         let slot = match alone {
             // If it runs here it is the only one.
-            true => self.here.values().next().copied(),
-            false => self.here.get(&stage.owner()).copied(),
+            true => self.slot_of_job.values().next().copied(),
+            false => self.slot_of_job.get(&stage.live_job()).copied(),
         };
         let waiting = slot
             .and_then(|slot| self.running.get_mut(slot)?.as_mut())
@@ -45,69 +48,69 @@ impl Hand<'_> {
         let waiting = waiting.and_then(|running| running.token.map(|token| (running, token)));
         let is_here = waiting.is_some();
         if let Some((running, token)) = waiting
-            && (stage.has(running.number) || (alone && stage.claim(running.number)))
+            && (stage.is_live(running.number) || (alone && stage.try_claim(running.number)))
         {
             running.live = true;
-            show_head(shared, running);
+            show_header(shared, running);
             // It fails only for a child that is over, which is shown then anyway.
-            let _ = outputs.go_live(token);
+            let _ = outputs.start_streaming(token);
         }
         // The other loop has it, and may sleep. Rung once, since it may hang in a write.
         if let Some(counts) = sole.filter(|_| !is_here)
-            && std::mem::replace(&mut self.rung, counts.offered) != counts.offered
+            && std::mem::replace(&mut self.woken_for, counts.submitted) != counts.submitted
         {
-            shared.crew.wake();
+            shared.pool.wake();
         }
     }
 
     /// Goes on with lines that had to wait.
-    pub(super) fn go_on(&mut self) {
-        let shared = self.shared;
+    pub(super) fn retry_blocked_lines(&mut self) {
+        let shared = self.context;
         let mut released = false;
-        for slot in std::mem::take(&mut self.lined_up) {
+        for slot in std::mem::take(&mut self.blocked_lines) {
             let Some(running) = self.running.get_mut(slot).and_then(Option::as_mut) else { continue };
-            let Running { number, lines, marks, markers, .. } = running;
-            let (stage, marks) = (shared.stage, marks.as_ref());
+            let RunningJob { number, lines, style: marks, decorators: markers, .. } = running;
+            let (stage, marks) = (shared.sequencer, marks.as_ref());
             released |=
-                lines.go_on(&mut Pen { stage, job: *number, line_max: self.line_max, marks, markers });
+                lines.go_on(&mut LineSink { stage, job: *number, line_max: self.line_max, marks, markers });
             if lines.waits() {
-                self.lined_up.insert(slot);
+                self.blocked_lines.insert(slot);
             }
         }
         if released {
-            shared.crew.wake();
+            shared.pool.wake();
         }
     }
 
     /// Prints what stands before a job's output.
-    pub(super) fn begin(&mut self, start: Start) {
+    pub(super) fn write_header(&mut self, start: Attempt) {
         let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
             return;
         };
         if running.live {
-            return show_head(self.shared, running);
+            return show_header(self.context, running);
         }
-        let head = std::mem::take(&mut running.head);
-        if self.shared.plan.view == View::Lines {
-            let Running { number, lines, marks, markers, .. } = running;
-            let (stage, marks) = (&self.shared.stage, marks.as_ref());
-            lines.begin(head, &mut Pen { stage, job: *number, line_max: self.line_max, marks, markers });
+        let head = std::mem::take(&mut running.header);
+        if self.context.config.view == OutputView::Lines {
+            let RunningJob { number, lines, style: marks, decorators: markers, .. } = running;
+            let (stage, marks) = (&self.context.sequencer, marks.as_ref());
+            lines.begin(head, &mut LineSink { stage, job: *number, line_max: self.line_max, marks, markers });
         } else {
             self.batch.push(Stream::Stdout, &head);
         }
     }
 
     /// Takes bytes of a running job.
-    pub(super) fn heard(&mut self, start: Start, stream: Stream, chunk: minder::Chunk) {
-        let (shared, line_max) = (self.shared, self.line_max);
+    pub(super) fn receive_chunk(&mut self, start: Attempt, stream: Stream, chunk: minder::Chunk) {
+        let (shared, line_max) = (self.context, self.line_max);
         let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        if running.torn {
+        if running.interrupted {
             return;
         }
-        if !running.head.is_empty() {
-            self.begin(start);
+        if !running.header.is_empty() {
+            self.write_header(start);
         }
         let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
             return;
@@ -121,38 +124,38 @@ impl Hand<'_> {
                 return running.tails[stream as usize].push(&chunk);
             }
         }
-        let lines = shared.plan.view == View::Lines;
+        let lines = shared.config.view == OutputView::Lines;
         if running.live || lines {
             running.tails[stream as usize].push(&chunk);
         }
         if lines {
-            let Running { number, lines: pen_lines, marks, markers, .. } = running;
-            let (stage, marks) = (shared.stage, marks.as_ref());
-            let pen = &mut Pen { stage, job: *number, line_max, marks, markers };
+            let RunningJob { number, lines: pen_lines, style: marks, decorators: markers, .. } = running;
+            let (stage, marks) = (shared.sequencer, marks.as_ref());
+            let pen = &mut LineSink { stage, job: *number, line_max, marks, markers };
             if pen_lines.push(stream, chunk, pen) {
-                shared.crew.wake();
+                shared.pool.wake();
             }
             if pen_lines.waits() {
-                self.lined_up.insert(start.slot as usize);
+                self.blocked_lines.insert(start.slot as usize);
             }
         } else if running.live {
-            shared.stage.show(stream, &chunk, running.marking(stream));
+            shared.sequencer.show(stream, &chunk, running.marking(stream));
         } else {
             self.batch.push(stream, &chunk);
         }
     }
 
     /// Takes a file with output of a running job.
-    pub(super) fn heard_file(&mut self, start: Start, stream: Stream, spilled: Spilled) {
-        let shared = self.shared;
+    pub(super) fn receive_file(&mut self, start: Attempt, stream: Stream, spilled: SpillFile) {
+        let shared = self.context;
         let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
             return;
         };
-        if running.torn {
-            return Own::from(spilled).remove();
+        if running.interrupted {
+            return JobFile::from(spilled).remove();
         }
-        if !running.head.is_empty() {
-            self.begin(start);
+        if !running.header.is_empty() {
+            self.write_header(start);
         }
         let Some(running) = self.running.get_mut(start.slot as usize).and_then(Option::as_mut) else {
             return;
@@ -164,45 +167,50 @@ impl Hand<'_> {
                 return shared.fail(cannot_write(results.place(), &error));
             }
             if !results.shows(stream) {
-                running.tails[stream as usize].push(&last_of(&spilled.file, end));
-                return Own::from(spilled).remove();
+                running.tails[stream as usize].push(&last_bytes(&spilled.file, end));
+                return JobFile::from(spilled).remove();
             }
         }
         if running.live {
-            running.tails[stream as usize].push(&last_of(&spilled.file, spilled.start + spilled.len));
-            shared.stage.show_file(stream, spilled, running.marking(stream));
+            running.tails[stream as usize].push(&last_bytes(&spilled.file, spilled.start + spilled.len));
+            shared.sequencer.show_file(stream, spilled, running.marking(stream));
         } else {
-            self.batch.push_file(stream, Own::from(spilled));
+            self.batch.push_file(stream, JobFile::from(spilled));
         }
     }
 }
 
 /// Shows what stands before the output of a job that is seen as it writes.
-pub(super) fn show_head(shared: &Shared<'_>, running: &mut Running) {
-    let head = std::mem::take(&mut running.head);
-    shared.stage.show(Stream::Stdout, &head, running.marking(Stream::Stdout));
+pub(super) fn show_header(shared: &RunContext<'_>, running: &mut RunningJob) {
+    let head = std::mem::take(&mut running.header);
+    shared.sequencer.show(Stream::Stdout, &head, running.marking(Stream::Stdout));
 }
 
 /// Ends the coloured lines of such a job, which is over.
-pub(super) fn end_lines(shared: &Shared<'_>, running: &mut Running) {
+pub(super) fn close_styled_lines(shared: &RunContext<'_>, running: &mut RunningJob) {
     for stream in [Stream::Stdout, Stream::Stderr] {
         if let Some(marking) = running.marking(stream) {
-            shared.stage.end_line(stream, marking);
+            shared.sequencer.end_line(stream, marking);
         }
     }
 }
 
 /// Lets the bytes of a job that has the stage pass without us, where nothing is to be done to them
 /// and there are many: the last of what a job wrote is known only of bytes that come to us.
-pub(super) fn forward(shared: &Shared<'_>, running: &mut Running, token: Token, outputs: &mut Outputs<'_>) {
+pub(super) fn forward(
+    shared: &RunContext<'_>,
+    running: &mut RunningJob,
+    token: Token,
+    outputs: &mut ChildControl<'_>,
+) {
     if !running.live || running.forwards || running.wrote[Stream::Stdout as usize] < FORWARD_FROM {
         return;
     }
     running.forwards = true;
-    if running.marks.is_some() || running.results.is_some() || shared.plan.pty {
+    if running.style.is_some() || running.results.is_some() || shared.config.pty {
         return;
     }
-    if let Some(file) = shared.stage.open_to_forward() {
+    if let Some(file) = shared.sequencer.open_to_forward() {
         // Where it is refused, the bytes come to us.
         let _ = outputs.forward(token, Stream::Stdout, &file);
     }

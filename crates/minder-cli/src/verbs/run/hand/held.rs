@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use minder::Outcome;
-use minder::exec::Start;
+use minder::jobs::Attempt;
 
-use super::super::batch::Open;
+use super::super::batch::UnfinishedOutput;
 use super::super::input::Task;
-use super::super::job::Running;
-use super::Hand;
-use crate::input::Arguments;
-use crate::report::Cause;
+use super::super::job::RunningJob;
+use super::RunWorker;
+use crate::input::JobArgs;
+use crate::report::EndCause;
 
 /// How long after such an end the run may be told to end: a machine that stops signals all within
 /// some hundreds of milliseconds.
@@ -29,52 +29,52 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 pub(in super::super) const HELD_FILES_MAX: usize = 16;
 
 /// A job that is over and has no row yet.
-pub(super) struct Held {
+pub(super) struct HeldFinish {
     due: Instant,
-    start: Start,
+    start: Attempt,
     task: Task,
-    running: Running,
+    running: RunningJob,
     outcome: Outcome,
-    cause: Cause,
-    output: Open,
+    cause: EndCause,
+    output: UnfinishedOutput,
 }
 
 /// Those of one loop, the oldest first.
-pub(super) type Queue = VecDeque<Held>;
+pub(super) type HeldQueue = VecDeque<HeldFinish>;
 
-impl Hand<'_> {
+impl RunWorker<'_> {
     /// Whether the end of a job, which has no further attempt, is to be held back.
-    pub(super) fn is_to_hold(&self, running: &Running, outcome: &Outcome) -> bool {
-        minder::os::may_be_told_to_end(outcome.exit.status)
+    pub(super) fn is_to_hold(&self, running: &RunningJob, outcome: &Outcome) -> bool {
+        minder::os::looks_terminated(outcome.exit.status)
             && !outcome.killed
-            && !running.torn
-            && !self.shared.crew.is_cancelled()
+            && !running.interrupted
+            && !self.context.pool.is_cancelled()
     }
 
     /// Holds the end of a job back.
     pub(super) fn hold(
         &mut self,
-        start: Start,
+        start: Attempt,
         task: &Task,
-        mut running: Running,
+        mut running: RunningJob,
         outcome: Outcome,
-        cause: Cause,
+        cause: EndCause,
     ) {
         running.held = true;
         // What is shown as it comes goes to no other job meanwhile.
-        self.shared.stage.gather();
-        let columns = Arguments::Columns(task.columns().to_vec());
+        self.context.sequencer.note_finished();
+        let columns = JobArgs::Columns(task.columns().to_vec());
         let task = Task::new(task.number, columns);
         let output = self.batch.take_open();
         let due = Instant::now() + HOLD;
-        self.held.push_back(Held { due, start, task, running, outcome, cause, output });
+        self.held.push_back(HeldFinish { due, start, task, running, outcome, cause, output });
         while self.holds_too_much() {
             self.release_first();
         }
     }
 
     fn holds_too_much(&self) -> bool {
-        let sum = |of: fn(&Held) -> usize| self.held.iter().map(of).sum::<usize>();
+        let sum = |of: fn(&HeldFinish) -> usize| self.held.iter().map(of).sum::<usize>();
         self.held.len() > HELD_MAX
             || sum(|held| held.output.len()) > HELD_BYTES_MAX
             || sum(|held| held.output.files() + held.running.files_open()) > HELD_FILES_MAX
@@ -96,21 +96,21 @@ impl Hand<'_> {
     /// it.
     pub(super) fn release(&mut self) {
         let now = Instant::now();
-        while self.held.front().is_some_and(|held| held.due <= now || self.shared.is_told_to_end()) {
+        while self.held.front().is_some_and(|held| held.due <= now || self.context.is_shutting_down()) {
             self.release_first();
         }
     }
 
     fn release_first(&mut self) {
         let Some(held) = self.held.pop_front() else { return };
-        let Held { start, task, mut running, outcome, cause, output, .. } = held;
+        let HeldFinish { start, task, mut running, outcome, cause, output, .. } = held;
         self.batch.put_open(output);
-        self.end(start, &task, &mut running, &outcome, cause);
+        self.finish_job(start, &task, &mut running, &outcome, cause);
         // What goes to files was closed, and is open again.
         if self.batch.is_full(self.slots) {
             self.flush();
         }
         // After it was gathered anew: there is no moment in which another may claim the stage.
-        self.shared.stage.gathered_twice();
+        self.context.sequencer.forget_finished();
     }
 }

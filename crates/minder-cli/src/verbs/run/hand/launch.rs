@@ -4,19 +4,19 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use minder::exec::Start;
-use minder::{Charge, Command, Delivery, Group, Size, SpawnOptions, Stdio, Stream, WhenFull};
+use minder::jobs::Attempt;
+use minder::{Charge, Command, Group, OutputMode, OverflowPolicy, Size, SpawnOptions, Stdio, Stream};
 use minder_os::terminal::terminal_size;
 
 use super::super::input::Task;
-use super::super::job::Running;
-use super::super::output::Own;
-use super::super::results::{Copies, Refusal, Results, cannot_write};
-use super::super::shared::Shared;
-use super::super::spread::Meal;
-use super::Hand;
-use crate::plan::{Timeout, View, Way};
-use crate::report::reason;
+use super::super::job::RunningJob;
+use super::super::output::JobFile;
+use super::super::results::{JobResults, Refusal, TemplateFiles, cannot_write};
+use super::super::shared::RunContext;
+use super::super::spread::StdinFeeder;
+use super::RunWorker;
+use crate::plan::{InputDelivery, OutputView, Timeout};
+use crate::report::os_error_text;
 use minder_template::Job;
 
 /// Pours its input into the pipe that its name is, beside the command that reads it: only who opens
@@ -28,25 +28,25 @@ const FIFO: &str =
 /// The size of a job's own terminal where ours has none.
 const TERMINAL: Size = Size { rows: 24, columns: 80 };
 
-impl Hand<'_> {
+impl RunWorker<'_> {
     /// Prepares what a job needs beside its command.
-    pub(super) fn prepare(
+    pub(super) fn configure(
         &mut self,
         command: &mut Command,
-        running: &mut Running,
+        running: &mut RunningJob,
         task: &Task,
-        start: Start,
+        start: Attempt,
     ) -> Result<SpawnOptions, Refusal> {
-        let plan = self.shared.plan;
+        let plan = self.context.config;
         command.stdin(Stdio::Null).die_with_parent(true);
-        running.copies = Copies::create(&plan.beside, &job(self.shared, task, start))?;
-        if let Some(part) = task.part().take() {
-            self.serve(command, running, task, Meal::new(part))?;
+        running.copies = TemplateFiles::create(&plan.files, &job_values(self.context, task, start))?;
+        if let Some(part) = task.block().take() {
+            self.attach_input(command, running, task, StdinFeeder::new(part))?;
         }
-        self.surround(command, running, task, start)?;
+        self.apply_environment(command, running, task, start)?;
         if plan.print {
-            running.head = plan.template.display(&job(self.shared, task, start)).into_bytes();
-            running.head.push(b'\n');
+            running.header = plan.template.display(&job_values(self.context, task, start)).into_bytes();
+            running.header.push(b'\n');
         }
         let mut options = SpawnOptions::default().rank(task.number);
         if let Some(Timeout::After(limit)) = plan.control.timeout
@@ -55,8 +55,8 @@ impl Hand<'_> {
             running.timeout = Some(limit);
             options = options.deadline(at, plan.kill());
         }
-        let run = self.shared.book.run();
-        running.results = Results::create(&plan.beside, &job(self.shared, task, start), run)?;
+        let run = self.context.recorder.run();
+        running.results = JobResults::create(&plan.files, &job_values(self.context, task, start), run)?;
         if plan.pty {
             let size =
                 terminal_size().map_or(TERMINAL, |size| Size { rows: size.rows, columns: size.columns });
@@ -65,61 +65,64 @@ impl Hand<'_> {
             let files = [self.spool(running)?, self.spool(running)?];
             let [out, err] = files.map(Stdio::from);
             command.stdout(out).stderr(err);
-            hand_over(command, running)?;
+            redirect_to_results(command, running)?;
             return Ok(options);
-        } else if plan.view == View::Straight {
-            self.straight(command, running);
-            hand_over(command, running)?;
+        } else if plan.view == OutputView::Straight {
+            self.inherit_stdio(command, running);
+            redirect_to_results(command, running)?;
             return Ok(options);
         } else {
             command.stdout(Stdio::Piped).stderr(Stdio::Piped);
-            hand_over(command, running)?;
+            redirect_to_results(command, running)?;
         }
         running.live = match plan.view {
             _ if !plan.may_be_live() => false,
-            View::Ordered => self.shared.stage.start(running.number) && running.may_live,
-            View::Grouped if !running.may_live => false,
-            View::Grouped => {
-                let alone = self.shared.degree == 1 || self.shared.input.total() == Some(1);
-                alone && self.shared.stage.claim(running.number)
+            OutputView::Ordered => self.context.sequencer.start(running.number) && running.may_live,
+            OutputView::Grouped if !running.may_live => false,
+            OutputView::Grouped => {
+                let alone = self.context.slots == 1 || self.context.queue.total() == Some(1);
+                alone && self.context.sequencer.try_claim(running.number)
             }
-            View::Lines | View::Straight => false,
+            OutputView::Lines | OutputView::Straight => false,
         };
-        Ok(match running.live || plan.view == View::Lines {
-            true => options.delivery(Delivery::Live).when_full(WhenFull::Hold),
-            false => options.delivery(Delivery::AtEnd).when_full(WhenFull::Spill).files(true),
+        Ok(match running.live || plan.view == OutputView::Lines {
+            true => options.output_mode(OutputMode::Stream).overflow(OverflowPolicy::Block),
+            false => {
+                options.output_mode(OutputMode::AtExit).overflow(OverflowPolicy::Spill).spill_as_file(true)
+            }
         })
     }
 
     /// Lets the job read its part: as its input, or as a file that is there before it starts, or as
     /// a named pipe.
-    fn serve(
+    fn attach_input(
         &mut self,
         command: &mut Command,
-        running: &mut Running,
+        running: &mut RunningJob,
         task: &Task,
-        mut meal: Meal,
+        mut meal: StdinFeeder,
     ) -> Result<(), String> {
-        let (Some(pipe), Some(asked)) = (self.shared.input.pipe(), &self.shared.plan.pipe) else {
+        let (Some(pipe), Some(asked)) = (self.context.queue.splitter(), &self.context.config.pipe) else {
             return Ok(());
         };
         let path = PathBuf::from(task.columns().first().cloned().unwrap_or_default());
-        let failed = |error: std::io::Error| format!("cannot make `{}`: {}", path.display(), reason(&error));
+        let failed =
+            |error: std::io::Error| format!("cannot make `{}`: {}", path.display(), os_error_text(&error));
         match asked.way {
-            Way::Stdin => {
+            InputDelivery::Stdin => {
                 command.stdin(Stdio::Piped);
             }
-            Way::File => {
+            InputDelivery::File => {
                 // What an attempt before this one left.
                 let _ = std::fs::remove_file(&path);
                 let mut file = minder_os::files::create_private_file(&path).map_err(failed)?;
                 running.files.push(path.clone());
-                meal.pour(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
+                meal.write_all(pipe, |bytes| file.write_all(bytes)).map_err(failed)?;
                 if meal.is_torn() {
                     return Err(pipe.error().unwrap_or_else(|| format!("cannot fill `{}`", path.display())));
                 }
             }
-            Way::Fifo => {
+            InputDelivery::Fifo => {
                 let _ = std::fs::remove_file(&path);
                 minder_os::files::create_fifo(&path).map_err(|error| match error.kind() {
                     std::io::ErrorKind::Unsupported => {
@@ -135,21 +138,21 @@ impl Hand<'_> {
                 running.files.push(path);
             }
         }
-        running.meal = Some(meal);
+        running.stdin = Some(meal);
         Ok(())
     }
 
     /// What a job finds around it: its folder, variables, niceness.
-    fn surround(
+    fn apply_environment(
         &self,
         command: &mut Command,
-        running: &mut Running,
+        running: &mut RunningJob,
         task: &Task,
-        start: Start,
+        start: Attempt,
     ) -> Result<(), Refusal> {
-        let control = &self.shared.plan.control;
-        command.descriptors(&self.shared.plan.descriptors);
-        for (name, value) in &self.shared.plan.environment {
+        let control = &self.context.config.control;
+        command.descriptors(&self.context.config.descriptors);
+        for (name, value) in &self.context.config.environment {
             command.env(name, value);
         }
         for (name, value) in &control.env {
@@ -160,27 +163,30 @@ impl Hand<'_> {
             // As GNU parallel counts them here, from 0.
             command.env(name, (start.slot - 1).to_string());
         }
-        if self.shared.plan.parallel_env {
+        if self.context.config.parallel_env {
             command.env("PARALLEL_SEQ", task.number.to_string());
             command.env("PARALLEL_JOBSLOT", start.slot.to_string());
-            command.env("PARALLEL_PID", self.shared.plan.pid.to_string());
+            command.env("PARALLEL_PID", self.context.config.pid.to_string());
             // This machine.
             command.env("PARALLEL_SSHLOGIN", ":").env("PARALLEL_SSHHOST", ":");
         }
         if let Some(folder) = &control.folder {
-            let words = folder.argv(&job(self.shared, task, start)).map_err(|error| error.to_string())?;
+            let words =
+                folder.argv(&job_values(self.context, task, start)).map_err(|error| error.to_string())?;
             let mut path = PathBuf::from(words.into_iter().next().unwrap_or_default());
             if path.as_os_str() == "..." {
-                let (book, token) = (self.shared.book, &self.shared.plan.beside.token);
+                let (book, token) = (self.context.recorder, &self.context.config.files.token);
                 // Without a record the folder is not ours alone.
                 let whose = if book.is_kept() { String::new() } else { format!("minder-{token}-") };
                 path = book.folder().join(format!("{whose}work-{}", task.number));
-                if self.shared.plan.beside.cleanup {
+                if self.context.config.files.cleanup {
                     running.copies.own(path.clone());
                 }
                 match minder_os::files::create_private_dir(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                        return Err(format!("cannot make `{}`: {}", path.display(), reason(&error)).into());
+                        return Err(
+                            format!("cannot make `{}`: {}", path.display(), os_error_text(&error)).into()
+                        );
                     }
                     _ => (),
                 }
@@ -199,36 +205,39 @@ impl Hand<'_> {
     }
 
     /// A job that writes for itself, and perhaps has the terminal.
-    fn straight(&self, command: &mut Command, running: &mut Running) {
+    fn inherit_stdio(&self, command: &mut Command, running: &mut RunningJob) {
         command.stdout(Stdio::Inherit).stderr(Stdio::Inherit);
-        if self.shared.plan.control.tty {
+        if self.context.config.control.tty {
             // Of our group, which has the terminal: a group of its own would be stopped when it reads.
             // Without any terminal its input is empty, as GNU parallel has it.
             command
                 .group(Group::Inherit)
                 .stdin(minder_os::terminal::open_terminal().map_or(Stdio::Null, Stdio::from));
         }
-        let head = std::mem::take(&mut running.head);
-        self.shared.stage.show(Stream::Stdout, &head, None);
+        let head = std::mem::take(&mut running.header);
+        self.context.sequencer.show(Stream::Stdout, &head, None);
     }
 
     /// A file for a job to write to.
-    pub(super) fn spool(&mut self, running: &mut Running) -> Result<std::fs::File, String> {
-        let shared = self.shared;
-        let folder = shared.book.folder();
-        let made = match shared.book.name("spill", self.place) {
+    pub(super) fn spool(&mut self, running: &mut RunningJob) -> Result<std::fs::File, String> {
+        let shared = self.context;
+        let folder = shared.recorder.folder();
+        let made = match shared.recorder.name("spill", self.index) {
             None => minder_os::files::create_unnamed_file(folder).map(|file| (file, None)),
             Some(name) => {
-                self.spools += 1;
-                let path = folder.join(format!("{name}-job{}", self.spools));
+                self.spool_count += 1;
+                let path = folder.join(format!("{name}-job{}", self.spool_count));
                 minder_os::files::create_private_file(&path).map(|file| (file, Some(path)))
             }
         };
         let made = made.and_then(|(file, path)| {
-            Ok((file.try_clone()?, Own { file: Some(file), path, range: 0..0, charge: Charge::default() }))
+            Ok((
+                file.try_clone()?,
+                JobFile { file: Some(file), path, range: 0..0, charge: Charge::default() },
+            ))
         });
         let (file, own) = made.map_err(|error| {
-            format!("cannot make a file for output in `{}`: {}", folder.display(), reason(&error))
+            format!("cannot make a file for output in `{}`: {}", folder.display(), os_error_text(&error))
         })?;
         running.spool.push(own);
         Ok(file)
@@ -236,10 +245,10 @@ impl Hand<'_> {
 }
 
 /// Lets a job write to its files itself, where nothing of it is to be shown.
-fn hand_over(command: &mut Command, running: &mut Running) -> Result<(), String> {
+fn redirect_to_results(command: &mut Command, running: &mut RunningJob) -> Result<(), String> {
     let Some(results) = &mut running.results else { return Ok(()) };
     if !results.shows(Stream::Stdout) {
-        let head = std::mem::take(&mut running.head);
+        let head = std::mem::take(&mut running.header);
         results.begin(&head).map_err(|error| cannot_write(results.place(), &error))?;
     }
     for stream in [Stream::Stdout, Stream::Stderr] {
@@ -254,12 +263,12 @@ fn hand_over(command: &mut Command, running: &mut Running) -> Result<(), String>
 }
 
 /// What a job puts into the template.
-pub(super) fn job<'a>(shared: &Shared<'_>, task: &'a Task, start: Start) -> Job<'a> {
+pub(super) fn job_values<'a>(shared: &RunContext<'_>, task: &'a Task, start: Attempt) -> Job<'a> {
     Job {
         columns: task.columns(),
         number: task.number,
         slot: start.slot,
-        total: shared.input.total(),
-        slots: u32::try_from(shared.degree).ok(),
+        total: shared.queue.total(),
+        slots: u32::try_from(shared.slots).ok(),
     }
 }

@@ -2,61 +2,61 @@
 
 use std::time::Duration;
 
-use minder::exec::Outputs;
+use minder::jobs::ChildControl;
 
-use super::super::roster::Order;
-use super::Hand;
+use super::super::roster::JobRequest;
+use super::RunWorker;
 use crate::plan::Timeout;
 
-impl Hand<'_> {
+impl RunWorker<'_> {
     /// Gives a job more of what it reads.
-    pub(super) fn feed(&mut self, slot: usize, outputs: &mut Outputs<'_>) {
-        let shared = self.shared;
-        let Some(pipe) = shared.input.pipe() else { return };
-        let Some(running) = self.in_slot(slot) else { return };
-        let (Some(meal), Some(token)) = (&mut running.meal, running.token) else { return };
-        let again = meal.feed(pipe, token, outputs);
-        if meal.hungry {
-            self.hungry.insert(slot);
+    pub(super) fn feed_stdin(&mut self, slot: usize, outputs: &mut ChildControl<'_>) {
+        let shared = self.context;
+        let Some(pipe) = shared.queue.splitter() else { return };
+        let Some(running) = self.slot_mut(slot) else { return };
+        let (Some(meal), Some(token)) = (&mut running.stdin, running.token) else { return };
+        let again = meal.write(pipe, token, outputs);
+        if meal.waiting {
+            self.starved_stdin.insert(slot);
         }
         if again {
-            shared.crew.wake();
+            shared.pool.wake();
         }
     }
 
     /// Gives more to the jobs for which there was nothing.
-    pub(super) fn feed_hungry(&mut self, outputs: &mut Outputs<'_>) {
-        for slot in std::mem::take(&mut self.hungry) {
-            let meal = self.in_slot(slot).and_then(|running| running.meal.as_ref());
-            if meal.is_some_and(|meal| meal.hungry) {
-                self.feed(slot, outputs);
+    pub(super) fn feed_starved(&mut self, outputs: &mut ChildControl<'_>) {
+        for slot in std::mem::take(&mut self.starved_stdin) {
+            let meal = self.slot_mut(slot).and_then(|running| running.stdin.as_ref());
+            if meal.is_some_and(|meal| meal.waiting) {
+                self.feed_stdin(slot, outputs);
             }
         }
     }
 
     /// Carries out what was ordered for jobs of this loop.
-    pub(super) fn obey(&mut self, outputs: &mut Outputs<'_>) {
-        let roster = self.shared.roster;
-        for (job, order) in roster.take(|job| self.here.contains_key(&job)) {
-            let Some(slot) = self.here.get(&job).copied() else { continue };
-            let Some(running) = self.in_slot(slot) else { continue };
+    pub(super) fn apply_requests(&mut self, outputs: &mut ChildControl<'_>) {
+        let roster = self.context.job_table;
+        for (job, order) in roster.take_requests(|job| self.slot_of_job.contains_key(&job)) {
+            let Some(slot) = self.slot_of_job.get(&job).copied() else { continue };
+            let Some(running) = self.slot_mut(slot) else { continue };
             let Some(token) = running.token else { continue };
             // They fail only for a child that is over.
             let _ = match order {
-                Order::PutBack => {
+                JobRequest::Requeue => {
                     running.put_back = true;
-                    outputs.kill(token, self.shared.plan.kill())
+                    outputs.kill(token, self.context.config.kill())
                 }
-                Order::Suspend => outputs.suspend(token),
-                Order::Resume => outputs.resume(token),
+                JobRequest::Suspend => outputs.suspend(token),
+                JobRequest::Resume => outputs.resume(token),
             };
         }
     }
 
     /// Sets time-outs that depend on how long others took.
-    pub(super) fn limit(&mut self, outputs: &mut Outputs<'_>) {
-        let Some(Timeout::Median(times)) = self.shared.plan.control.timeout else { return };
-        let median = self.shared.roster.median();
+    pub(super) fn update_median_timeouts(&mut self, outputs: &mut ChildControl<'_>) {
+        let Some(Timeout::Median(times)) = self.context.config.control.timeout else { return };
+        let median = self.context.job_table.median();
         let changed = self.median != median;
         self.median = median;
         let Some(limit) =
@@ -64,16 +64,16 @@ impl Hand<'_> {
         else {
             return;
         };
-        let new = std::mem::take(&mut self.untimed);
-        let slots = if changed { self.here.values().copied().collect() } else { new };
+        let new = std::mem::take(&mut self.without_timeout);
+        let slots = if changed { self.slot_of_job.values().copied().collect() } else { new };
         for slot in slots {
-            let Some(running) = self.in_slot(slot) else { continue };
+            let Some(running) = self.slot_mut(slot) else { continue };
             // The time in which it stood still does not count.
             let Some(token) = running.token else { continue };
             let Ok(stood) = outputs.suspended_time(token) else { continue };
-            let Some(at) = running.begun.checked_add(limit.saturating_add(stood)) else { continue };
+            let Some(at) = running.started_at.checked_add(limit.saturating_add(stood)) else { continue };
             running.timeout = Some(limit);
-            let _ = outputs.set_deadline(token, Some((at, self.shared.plan.kill())));
+            let _ = outputs.set_deadline(token, Some((at, self.context.config.kill())));
         }
     }
 }

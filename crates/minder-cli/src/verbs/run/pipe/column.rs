@@ -22,12 +22,12 @@ pub(super) struct Key {
     column: Column,
     /// From 0; known when the header is.
     index: usize,
-    between: Between,
+    between: ColumnSeparator,
 }
 
 /// What stands between columns.
 #[derive(Debug)]
-enum Between {
+enum ColumnSeparator {
     Byte(u8),
     Text(Box<Finder<'static>>),
     Pattern(Regex),
@@ -40,9 +40,9 @@ impl Key {
         let is_plain = regex::escape(text) == text;
         let between = match text.as_bytes() {
             [] => return Err("`--colsep ''` separates no columns".to_owned()),
-            [byte] if is_plain => Between::Byte(*byte),
-            bytes if is_plain => Between::Text(Box::new(Finder::new(bytes).into_owned())),
-            _ => Between::Pattern(pattern("--colsep", text.as_bytes())?),
+            [byte] if is_plain => ColumnSeparator::Byte(*byte),
+            bytes if is_plain => ColumnSeparator::Text(Box::new(Finder::new(bytes).into_owned())),
+            _ => ColumnSeparator::Pattern(pattern("--colsep", text.as_bytes())?),
         };
         let index = match &column {
             Column::Number(0) => return Err("there is no column 0: the first is 1".to_owned()),
@@ -87,11 +87,11 @@ impl Key {
     /// The column that begins at `at`, and where the next one begins.
     fn cut(&self, line: &[u8], at: usize) -> (Range<usize>, Option<usize>) {
         let found = match &self.between {
-            Between::Byte(byte) => memchr::memchr(*byte, &line[at..]).map(|i| (at + i, at + i + 1)),
-            Between::Text(finder) => {
+            ColumnSeparator::Byte(byte) => memchr::memchr(*byte, &line[at..]).map(|i| (at + i, at + i + 1)),
+            ColumnSeparator::Text(finder) => {
                 finder.find(&line[at..]).map(|i| (at + i, at + i + finder.needle().len()))
             }
-            Between::Pattern(regex) => regex
+            ColumnSeparator::Pattern(regex) => regex
                 .find_at(line, at)
                 // A separator of no bytes separates no columns.
                 .filter(|found| !found.is_empty())

@@ -9,7 +9,7 @@ use minder::{Events, Interest, Poller, Token};
 use crate::ready;
 
 /// What input is read from.
-pub(super) trait Feed {
+pub(super) trait TimedRead {
     /// Reads; 0 at the end. `None` when nothing came until `deadline`.
     fn read(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>>;
 }
@@ -48,7 +48,7 @@ impl FileFeed {
     }
 }
 
-impl Feed for FileFeed {
+impl TimedRead for FileFeed {
     fn read(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>> {
         match deadline {
             Some(deadline) if !self.is_ready(deadline)? => Ok(None),

@@ -15,14 +15,14 @@ pub(in super::super) enum Header {
 
 /// A header to be found.
 #[derive(Debug)]
-pub(super) enum Finder {
+pub(super) enum HeaderParser {
     Lines(u64),
     Pattern(Regex),
 }
 
 /// Where a header ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum HeaderMatch {
     At(usize),
     /// There is none.
     Nowhere,
@@ -30,7 +30,7 @@ pub(super) enum Found {
     Later,
 }
 
-impl Finder {
+impl HeaderParser {
     pub(super) fn new(header: &Header) -> Result<Self, String> {
         Ok(match header {
             Header::Lines(count) => Self::Lines(*count),
@@ -44,18 +44,18 @@ impl Finder {
     }
 
     /// Looks at the first bytes, which are all if `whole`.
-    pub(super) fn find(&self, bytes: &[u8], whole: bool) -> Found {
-        let none = if whole { Found::Nowhere } else { Found::Later };
+    pub(super) fn find(&self, bytes: &[u8], whole: bool) -> HeaderMatch {
+        let none = if whole { HeaderMatch::Nowhere } else { HeaderMatch::Later };
         match self {
-            Self::Lines(0) => Found::At(0),
+            Self::Lines(0) => HeaderMatch::At(0),
             Self::Lines(count) => {
                 let last = usize::try_from(*count - 1).unwrap_or(usize::MAX);
-                memchr::memchr_iter(b'\n', bytes).nth(last).map_or(none, |at| Found::At(at + 1))
+                memchr::memchr_iter(b'\n', bytes).nth(last).map_or(none, |at| HeaderMatch::At(at + 1))
             }
             Self::Pattern(regex) => match regex.find(bytes) {
                 // With a line behind it, it will not get longer.
                 Some(found) if whole || memchr::memchr(b'\n', &bytes[found.end()..]).is_some() => {
-                    Found::At(found.end())
+                    HeaderMatch::At(found.end())
                 }
                 _ => none,
             },

@@ -9,15 +9,15 @@ use std::time::Instant;
 
 use super::buffer::{Buffer, Bytes, TooLarge};
 use super::column::Key;
-use super::cutter::{Cutter, Extent};
-use super::feed::{Feed, FileFeed};
-use super::header::Found;
-use super::split::Splitter;
-use super::{BLOCK, Block, HEADER_MAX, Pipe, Portion, READ, RECORD_MAX, Spread};
-use crate::report::reason;
+use super::cutter::{BlockEnd, Chunker};
+use super::feed::{FileFeed, TimedRead};
+use super::header::HeaderMatch;
+use super::split::RecordBounds;
+use super::{BLOCK, BlockSize, Distribution, HEADER_MAX, InputSplitter, READ, RECORD_MAX, ReadyBlock};
+use crate::report::os_error_text;
 
 /// A block while it is read into.
-struct Filling {
+struct OpenBlock {
     buffer: Buffer,
     /// How much of it was read.
     filled: usize,
@@ -27,13 +27,13 @@ struct Filling {
 }
 
 /// A block that was given out, and is not written to any more.
-struct Given {
+struct SealedBlock {
     buffer: Arc<Buffer>,
     filled: usize,
     is_last: bool,
 }
 
-impl Filling {
+impl OpenBlock {
     fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]
     }
@@ -43,7 +43,7 @@ impl Filling {
     }
 
     /// Reads once, if there is room; says whether it did before the deadline.
-    fn read(&mut self, feed: &mut impl Feed, deadline: Option<Instant>) -> Result<bool, String> {
+    fn read(&mut self, feed: &mut impl TimedRead, deadline: Option<Instant>) -> Result<bool, String> {
         if self.is_last || self.is_full() {
             return Ok(true);
         }
@@ -73,7 +73,7 @@ impl Filling {
 }
 
 fn unreadable(error: &io::Error) -> String {
-    format!("cannot read the input: {}", reason(error))
+    format!("cannot read the input: {}", os_error_text(error))
 }
 
 fn no_memory(len: usize) -> String {
@@ -86,29 +86,29 @@ fn larger(limit: usize, most: usize) -> Option<usize> {
     (next > limit).then_some(next)
 }
 
-impl Pipe {
+impl InputSplitter {
     /// One file after the other.
     pub(super) fn take_files(&self, paths: &[PathBuf]) -> Result<(), String> {
         for (at, path) in paths.iter().enumerate() {
-            if self.plan.spread == Spread::Blocks {
+            if self.plan.spread == Distribution::Blocks {
                 self.take_parts(path, at == 0)?;
                 continue;
             }
             let file = File::open(path)
-                .map_err(|error| format!("cannot read `{}`: {}", path.display(), reason(&error)))?;
+                .map_err(|error| format!("cannot read `{}`: {}", path.display(), os_error_text(&error)))?;
             self.take_in(&mut FileFeed::new(file), at == 0)?;
         }
         Ok(())
     }
 
     /// Reads all of a feed. Who gets something of several has the header of the first only.
-    pub(super) fn take_in(&self, feed: &mut impl Feed, is_first: bool) -> Result<(), String> {
+    pub(super) fn take_in(&self, feed: &mut impl TimedRead, is_first: bool) -> Result<(), String> {
         let limit = match (self.plan.block, &self.plan.spread) {
-            (_, Spread::Tee) if !self.plan.remove_separator => READ,
-            (_, Spread::Shard(_) | Spread::Bin(_)) => READ,
-            (Block::Bytes(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            (_, Distribution::Tee) if !self.plan.remove_separator => READ,
+            (_, Distribution::Shard(_) | Distribution::Bin(_)) => READ,
+            (BlockSize::Bytes(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
             // Parts of files are not read here.
-            (Block::Shares(_), _) => BLOCK as usize,
+            (BlockSize::Shares(_), _) => BLOCK as usize,
         };
         let Some(mut filling) = self.fresh(limit, &[])? else { return Ok(()) };
         if self.plan.skip_first && is_first {
@@ -117,17 +117,17 @@ impl Pipe {
         let header = self.take_header(feed, &mut filling, limit)?.map(Bytes::from);
         let own = header.as_deref().unwrap_or_default();
         let (mut cutter, mut key) = (self.cutter()?, self.key()?);
-        if let Splitter::Group(key) = cutter.splitter_mut() {
+        if let RecordBounds::Group(key) = cutter.splitter_mut() {
             key.resolve(own)?;
         }
         if let Some(key) = &mut key {
             key.resolve(own)?;
         }
-        let header = header.filter(|_| is_first || self.plan.spread == Spread::RoundRobin);
+        let header = header.filter(|_| is_first || self.plan.spread == Distribution::RoundRobin);
         if let Some(key) = key {
             return self.shard(feed, filling, header, &key);
         }
-        if let (Spread::Tee, Some(header)) = (&self.plan.spread, &header)
+        if let (Distribution::Tee, Some(header)) = (&self.plan.spread, &header)
             && !self.push_to_all(header)
         {
             return Ok(());
@@ -136,18 +136,23 @@ impl Pipe {
     }
 
     /// A block that begins with `rest`; `None` when no more is wanted.
-    fn fresh(&self, limit: usize, rest: &[u8]) -> Result<Option<Filling>, String> {
+    fn fresh(&self, limit: usize, rest: &[u8]) -> Result<Option<OpenBlock>, String> {
         let limit = limit.max(rest.len());
         // A block of gigabytes grows with what comes.
         let first = limit.min(rest.len().max(READ.max(BLOCK as usize)));
         let Some(buffer) = self.pool.take(first) else { return Ok(None) };
         let mut buffer = buffer.map_err(|TooLarge| no_memory(first))?;
         buffer.as_mut()[..rest.len()].copy_from_slice(rest);
-        Ok(Some(Filling { buffer, filled: rest.len(), limit: first, is_last: false }))
+        Ok(Some(OpenBlock { buffer, filled: rest.len(), limit: first, is_last: false }))
     }
 
     /// Passes over the first line, however long it is.
-    fn skip_line(&self, feed: &mut impl Feed, filling: &mut Filling, limit: usize) -> Result<(), String> {
+    fn skip_line(
+        &self,
+        feed: &mut impl TimedRead,
+        filling: &mut OpenBlock,
+        limit: usize,
+    ) -> Result<(), String> {
         loop {
             let end = memchr::memchr(b'\n', filling.bytes());
             let passed = end.map_or(filling.filled, |at| at + 1);
@@ -162,16 +167,16 @@ impl Pipe {
     /// Takes the header off the front.
     fn take_header(
         &self,
-        feed: &mut impl Feed,
-        filling: &mut Filling,
+        feed: &mut impl TimedRead,
+        filling: &mut OpenBlock,
         limit: usize,
     ) -> Result<Option<Vec<u8>>, String> {
         let Some(finder) = self.finder()? else { return Ok(None) };
         let end = loop {
             match finder.find(filling.bytes(), filling.is_last) {
-                Found::At(end) => break end,
-                Found::Nowhere => break 0,
-                Found::Later => {}
+                HeaderMatch::At(end) => break end,
+                HeaderMatch::Nowhere => break 0,
+                HeaderMatch::Later => {}
             }
             if filling.is_full() {
                 let Some(next) = larger(filling.limit, HEADER_MAX) else {
@@ -191,13 +196,13 @@ impl Pipe {
 
     fn cut_all(
         &self,
-        feed: &mut impl Feed,
-        mut filling: Filling,
+        feed: &mut impl TimedRead,
+        mut filling: OpenBlock,
         header: Option<Bytes>,
-        cutter: &mut Cutter,
+        cutter: &mut Chunker,
     ) -> Result<(), String> {
         let asked = match (self.plan.block, cutter.is_raw()) {
-            (Block::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            (BlockSize::Bytes(bytes), false) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => filling.limit,
         };
         let (mut limit, most) = (asked, asked.max(RECORD_MAX));
@@ -212,11 +217,11 @@ impl Pipe {
             }
             // For the header's sake more may have been read than a block.
             let extent = if filling.filled >= limit || !in_time {
-                Extent::Full
+                BlockEnd::Full
             } else if filling.is_last {
-                Extent::Last
+                BlockEnd::Last
             } else if cutter.is_eager() {
-                Extent::Open
+                BlockEnd::Open
             } else {
                 continue;
             };
@@ -224,17 +229,17 @@ impl Pipe {
                 deadline = self.deadline();
             }
             let (chunks, rest) = cutter.cut(&filling.bytes()[..filling.filled.min(limit)], extent);
-            if chunks.is_empty() && extent != Extent::Last {
+            if chunks.is_empty() && extent != BlockEnd::Last {
                 if filling.filled >= limit {
                     limit = larger(limit, most).ok_or_else(|| self.too_long(most))?;
                 }
                 continue;
             }
-            let is_over = extent == Extent::Last;
+            let is_over = extent == BlockEnd::Last;
             let next = self.hand_out(filling, header.as_ref(), chunks, cutter);
             let Some(block) = next.filter(|_| !is_over) else { return Ok(()) };
             match self.fresh(limit, &block.buffer[rest..block.filled])? {
-                Some(next) => filling = Filling { is_last: block.is_last, ..next },
+                Some(next) => filling = OpenBlock { is_last: block.is_last, ..next },
                 None => return Ok(()),
             }
             deadline = self.deadline();
@@ -244,11 +249,11 @@ impl Pipe {
     /// Gives the chunks of a block out; `None` when no more is wanted.
     fn hand_out(
         &self,
-        mut filling: Filling,
+        mut filling: OpenBlock,
         header: Option<&Bytes>,
         mut chunks: Vec<Range<usize>>,
-        cutter: &Cutter,
-    ) -> Option<Given> {
+        cutter: &Chunker,
+    ) -> Option<SealedBlock> {
         if self.plan.remove_separator {
             for chunk in &mut chunks {
                 let kept = cutter.splitter().remove(&mut filling.buffer.as_mut()[chunk.clone()]);
@@ -257,21 +262,21 @@ impl Pipe {
             // No job for nothing, as GNU parallel.
             chunks.retain(|chunk| !chunk.is_empty());
         }
-        if self.plan.skip_blank && self.plan.spread == Spread::Blocks {
+        if self.plan.skip_blank && self.plan.spread == Distribution::Blocks {
             let bytes = filling.buffer.as_ref();
             chunks.retain(|chunk| !bytes[chunk.clone()].iter().all(u8::is_ascii_whitespace));
         }
         let (filled, is_last) = (filling.filled, filling.is_last);
         let buffer = Arc::new(filling.buffer);
-        let is_wanted = if self.plan.spread == Spread::Tee {
+        let is_wanted = if self.plan.spread == Distribution::Tee {
             chunks.into_iter().all(|chunk| self.push_to_all(&Bytes::new(&buffer, chunk)))
         } else if chunks.is_empty() {
             true
         } else {
             let (header, chunks) = (header.cloned(), chunks.into_iter());
-            self.push(Portion::Held { header, buffer: Arc::clone(&buffer), chunks })
+            self.push(ReadyBlock::Held { header, buffer: Arc::clone(&buffer), chunks })
         };
-        is_wanted.then_some(Given { buffer, filled, is_last })
+        is_wanted.then_some(SealedBlock { buffer, filled, is_last })
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -291,8 +296,8 @@ impl Pipe {
     /// Gives each line to its stream.
     fn shard(
         &self,
-        feed: &mut impl Feed,
-        mut filling: Filling,
+        feed: &mut impl TimedRead,
+        mut filling: OpenBlock,
         header: Option<Bytes>,
         key: &Key,
     ) -> Result<(), String> {
@@ -336,7 +341,7 @@ impl Pipe {
     /// Which stream a value belongs to.
     fn stream_of(&self, value: &[u8]) -> usize {
         match self.plan.spread {
-            Spread::Bin(_) => {
+            Distribution::Bin(_) => {
                 let slots = i64::try_from(self.slots).unwrap_or(i64::MAX);
                 usize::try_from((leading_number(value).saturating_sub(1)).rem_euclid(slots)).unwrap_or(0)
             }

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::buffer::Bytes;
-use super::header::Found;
-use super::split::Splitter;
-use super::{Block, HEADER_MAX, PIECE, Pipe, Portion, RECORD_MAX};
-use crate::report::reason;
+use super::header::HeaderMatch;
+use super::split::RecordBounds;
+use super::{BlockSize, HEADER_MAX, InputSplitter, PIECE, RECORD_MAX, ReadyBlock};
+use crate::report::os_error_text;
 
 /// How far from a cut the line's beginning is looked for.
 const LINE_MAX: u64 = 1 << 20;
 
 /// A part of a file, behind its header.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(super) struct FileRange {
     file: Arc<Shared>,
     header: Option<Bytes>,
     /// Where the header begins.
@@ -32,7 +32,7 @@ struct Shared {
     path: PathBuf,
 }
 
-impl Span {
+impl FileRange {
     /// A command for a POSIX shell that writes the same, with `tail`, which passes over the bytes
     /// before without reading them.
     pub(super) fn as_shell(&self) -> Option<String> {
@@ -98,10 +98,10 @@ impl Shared {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
-    format!("cannot read `{}`: {}", path.display(), reason(error))
+    format!("cannot read `{}`: {}", path.display(), os_error_text(error))
 }
 
-impl Pipe {
+impl InputSplitter {
     /// Cuts one file into parts of about a block each.
     pub(super) fn take_parts(&self, path: &Path, is_first: bool) -> Result<(), String> {
         let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
@@ -119,13 +119,13 @@ impl Pipe {
         let skipped = if self.plan.skip_first && is_first { first_line(&file)? } else { 0 };
         let header = self.header_of(&file, skipped)?;
         let mut cutter = self.cutter()?;
-        if let Splitter::Group(key) = cutter.splitter_mut() {
+        if let RecordBounds::Group(key) = cutter.splitter_mut() {
             key.resolve(header.as_deref().unwrap_or_default())?;
         }
         let mut start = skipped + header.as_deref().map_or(0, <[u8]>::len) as u64;
         let block = match self.plan.block {
-            Block::Bytes(bytes) => bytes,
-            Block::Shares(count) => {
+            BlockSize::Bytes(bytes) => bytes,
+            BlockSize::Shares(count) => {
                 let parts = count.get().saturating_mul(self.slots as u64);
                 size.saturating_sub(start).div_ceil(parts).max(1)
             }
@@ -136,13 +136,13 @@ impl Pipe {
                 true => cut(&file, cutter.splitter(), start, least)?.unwrap_or(size).min(size),
                 false => size,
             };
-            let span = Span {
+            let span = FileRange {
                 file: Arc::clone(&file),
                 header: header.clone(),
                 header_at: skipped,
                 range: start..end,
             };
-            if !self.push(Portion::Span(span)) {
+            if !self.push(ReadyBlock::Span(span)) {
                 return Ok(());
             }
             start = end;
@@ -157,19 +157,19 @@ impl Pipe {
         loop {
             let is_whole = !file.extend(&mut bytes, base)?;
             match finder.find(&bytes, is_whole) {
-                Found::At(end) => {
+                HeaderMatch::At(end) => {
                     bytes.truncate(end);
                     return Ok(Some(Bytes::from(bytes)));
                 }
-                Found::Nowhere => return Ok(None),
-                Found::Later if bytes.len() > HEADER_MAX => {
+                HeaderMatch::Nowhere => return Ok(None),
+                HeaderMatch::Later if bytes.len() > HEADER_MAX => {
                     let path = file.path.display();
                     return Err(format!(
                         "the header of `{path}` does not end within {} MiB",
                         HEADER_MAX >> 20
                     ));
                 }
-                Found::Later => {}
+                HeaderMatch::Later => {}
             }
         }
     }
@@ -189,15 +189,16 @@ fn first_line(file: &Shared) -> Result<u64, String> {
 }
 
 /// The first split whose separator begins at `least` or behind; the part begins at `start`.
-fn cut(file: &Shared, splitter: &Splitter, start: u64, least: u64) -> Result<Option<u64>, String> {
-    if let Splitter::Anywhere = splitter {
+fn cut(file: &Shared, splitter: &RecordBounds, start: u64, least: u64) -> Result<Option<u64>, String> {
+    if let RecordBounds::Anywhere = splitter {
         return Ok(Some(least));
     }
     let (mut base, mut from) = match splitter {
-        Splitter::Group(_) => (line_start(file, start, least)?, 0),
+        RecordBounds::Group(_) => (line_start(file, start, least)?, 0),
         // Within a line the leftmost matches count, and of a match that crosses `least` no part does. Whether
         // a line begins here is seen at the byte before.
-        Splitter::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)? {
+        RecordBounds::Pattern(_) => match line_start(file, start.max(least.saturating_sub(LINE_MAX)), least)?
+        {
             base if base > start => (base - 1, (least - base + 1) as usize),
             base => (base, (least - base) as usize),
         },

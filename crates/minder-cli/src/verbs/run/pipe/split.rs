@@ -9,7 +9,7 @@ use super::regexp::Pattern;
 
 /// What separates records.
 #[derive(Debug)]
-pub(super) enum Splitter {
+pub(super) enum RecordBounds {
     /// Nothing does: each byte is a record.
     Anywhere,
     /// A split is after `end` and before `start`.
@@ -26,7 +26,7 @@ pub(super) struct Fixed {
     from_the_end: FinderRev<'static>,
 }
 
-impl Splitter {
+impl RecordBounds {
     pub(super) fn fixed(end: &[u8], start: &[u8]) -> Self {
         let both = [end, start].concat();
         if both.is_empty() {

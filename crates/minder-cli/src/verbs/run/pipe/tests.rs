@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 
-use super::feed::Feed;
+use super::feed::TimedRead;
 use super::*;
 
 mod files;
@@ -36,7 +36,7 @@ impl Script {
     }
 }
 
-impl Feed for Script {
+impl TimedRead for Script {
     fn read(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>> {
         let most = self.sizes.get(self.turn % self.sizes.len().max(1)).copied().unwrap_or(usize::MAX);
         self.turn += 1;
@@ -51,27 +51,27 @@ impl Feed for Script {
     }
 }
 
-pub(super) fn plan() -> PipePlan {
-    PipePlan::default()
+pub(super) fn plan() -> SplitterConfig {
+    SplitterConfig::default()
 }
 
-pub(super) fn block(bytes: u64) -> PipePlan {
-    PipePlan { block: Block::Bytes(bytes), ..plan() }
+pub(super) fn block(bytes: u64) -> SplitterConfig {
+    SplitterConfig { block: BlockSize::Bytes(bytes), ..plan() }
 }
 
-pub(super) fn records(count: u64) -> PipePlan {
-    PipePlan { records: NonZeroU64::new(count), ..plan() }
+pub(super) fn records(count: u64) -> SplitterConfig {
+    SplitterConfig { records: NonZeroU64::new(count), ..plan() }
 }
 
 /// A source that is not read: the script is.
-pub(super) fn nothing() -> PipeSource {
-    PipeSource::Reader(tempfile::tempfile().unwrap())
+pub(super) fn nothing() -> SplitterSource {
+    SplitterSource::Reader(tempfile::tempfile().unwrap())
 }
 
 /// All that is left of a part.
-pub(super) fn drain(pipe: &Pipe, part: &mut Part) -> Vec<u8> {
+pub(super) fn drain(pipe: &InputSplitter, part: &mut JobInput) -> Vec<u8> {
     let mut all = Vec::new();
-    while let More::Bytes(piece) = pipe.more(part) {
+    while let ReadResult::Bytes(piece) = pipe.more(part) {
         assert!(!piece.is_empty() && piece.len() <= PIECE);
         all.extend_from_slice(&piece);
     }
@@ -80,37 +80,37 @@ pub(super) fn drain(pipe: &Pipe, part: &mut Part) -> Vec<u8> {
 
 /// Runs jobs until the end: each of `slots` reads a piece in its turn.
 pub(super) fn run(
-    pipe: &Arc<Pipe>,
+    pipe: &Arc<InputSplitter>,
     slots: usize,
-    read: impl FnOnce(Arc<Pipe>, mpsc::Sender<()>) + Send,
+    read: impl FnOnce(Arc<InputSplitter>, mpsc::Sender<()>) + Send,
 ) -> Vec<Vec<u8>> {
     let (told, news) = mpsc::channel();
     thread::scope(|scope| {
         let reader = Arc::clone(pipe);
         scope.spawn(move || read(reader, told));
-        let (mut all, mut running, mut over) = (Vec::new(), Vec::<Part>::new(), false);
+        let (mut all, mut running, mut over) = (Vec::new(), Vec::<JobInput>::new(), false);
         loop {
             let mut moved = false;
             while running.len() < slots && !over {
                 match pipe.next() {
-                    Supply::Job(part) => {
+                    NextJob::Ready(part) => {
                         all.push(Vec::new());
                         assert_eq!(part.place + 1, all.len());
                         running.push(part);
                         moved = true;
                     }
-                    Supply::Later => break,
-                    Supply::End => over = true,
+                    NextJob::Pending => break,
+                    NextJob::Exhausted => over = true,
                 }
             }
             running.retain_mut(|part| match pipe.more(part) {
-                More::Bytes(piece) => {
+                ReadResult::Bytes(piece) => {
                     all[part.place].extend_from_slice(&piece);
                     moved = true;
                     true
                 }
-                More::Later => true,
-                More::End => {
+                ReadResult::Pending => true,
+                ReadResult::Eof => {
                     moved = true;
                     false
                 }
@@ -127,12 +127,12 @@ pub(super) fn run(
 
 /// What each job gets of an input that comes in reads of these sizes.
 pub(super) fn spread(
-    plan: &PipePlan,
+    plan: &SplitterConfig,
     slots: usize,
     input: &[u8],
     sizes: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
-    let pipe = Pipe::open(plan.clone(), nothing(), slots).map_err(|error| error.to_string())?;
+    let pipe = InputSplitter::open(plan.clone(), nothing(), slots).map_err(|error| error.to_string())?;
     let mut script = Script::new(input, sizes);
     let all = run(&pipe, slots, |pipe, told| {
         pipe.lock().wake = Some(Arc::new(move || told.send(()).unwrap_or_default()));
@@ -153,7 +153,7 @@ pub(super) fn texts(all: Vec<Vec<u8>>) -> Vec<String> {
 }
 
 /// What each job gets, with a job at a time.
-pub(super) fn jobs(plan: &PipePlan, input: &str) -> Vec<String> {
+pub(super) fn jobs(plan: &SplitterConfig, input: &str) -> Vec<String> {
     texts(spread(plan, 1, input.as_bytes(), &[]).unwrap())
 }
 

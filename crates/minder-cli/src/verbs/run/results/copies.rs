@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use minder_os::files::create_private_file;
 
 use super::{Refusal, is_no_stream, text};
-use crate::plan::{Beside, place};
+use crate::plan::{OutputFiles, place};
 use minder_template::Job;
 
 /// What was made for a job and goes with it.
 #[derive(Debug, Default)]
-pub(in crate::verbs::run) struct Copies {
+pub(in crate::verbs::run) struct TemplateFiles {
     files: Vec<PathBuf>,
     folder: Option<PathBuf>,
 }
 
-impl Copies {
+impl TemplateFiles {
     /// Makes the copies of a job.
-    pub(in crate::verbs::run) fn create(beside: &Beside, job: &Job<'_>) -> Result<Self, Refusal> {
+    pub(in crate::verbs::run) fn create(beside: &OutputFiles, job: &Job<'_>) -> Result<Self, Refusal> {
         let mut made = Self::default();
         for copy in &beside.copies {
             let name = PathBuf::from(text(&copy.name, job)?);
@@ -53,7 +53,7 @@ impl Copies {
     }
 }
 
-impl Drop for Copies {
+impl Drop for TemplateFiles {
     fn drop(&mut self) {
         // What cannot be removed was moved away or is another's.
         self.files.iter().for_each(|file| _ = fs::remove_file(file));

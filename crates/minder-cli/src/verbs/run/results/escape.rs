@@ -10,7 +10,7 @@ const NAME_MAX: usize = 255;
 
 /// By which rules folders are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(super) enum PathRules {
     /// Any byte but the slash, written as GNU parallel writes it.
     Unix,
     /// What Windows takes: without `<>:"/\|?*` and control characters, no dot or blank at the end,
@@ -18,7 +18,7 @@ pub(super) enum Rules {
     Windows,
 }
 
-impl Rules {
+impl PathRules {
     /// Those of this system.
     pub(super) fn of_system() -> Self {
         if std::env::consts::FAMILY == "windows" { Self::Windows } else { Self::Unix }
@@ -128,7 +128,7 @@ fn is_device(value: &[u8]) -> bool {
 ///
 /// Where names that differ in case only are one name, the value that comes first has it; the other
 /// one's ends in a checksum.
-pub(super) fn make_folder(parent: &Path, value: &OsStr, rules: Rules) -> io::Result<PathBuf> {
+pub(super) fn make_folder(parent: &Path, value: &OsStr, rules: PathRules) -> io::Result<PathBuf> {
     let value = value.as_encoded_bytes();
     let folder = parent.join(minder_os::encoding::os_str_from_encoded(&rules.escape(value)));
     match fs::create_dir(&folder) {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_value_is_one_folder() {
         let names =
-            [&b"a b"[..], b"a/b\\c\td", b"..", b"", b"../../etc"].map(|value| Rules::Unix.escape(value));
+            [&b"a b"[..], b"a/b\\c\td", b"..", b"", b"../../etc"].map(|value| PathRules::Unix.escape(value));
         let texts = names.map(|name| String::from_utf8_lossy(&name).into_owned());
         assert_eq!(texts, ["a b", "a\\_b\\\\c\\td", "\\..", "\\", "..\\_..\\_etc"]);
     }
@@ -190,27 +190,31 @@ mod tests {
             ("null", "null"),
             ("naïve", "naïve"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&Rules::Windows.escape(value.as_bytes())), name, "{value:?}");
+            assert_eq!(
+                String::from_utf8_lossy(&PathRules::Windows.escape(value.as_bytes())),
+                name,
+                "{value:?}"
+            );
         }
     }
 
     #[test]
     fn a_long_value_is_cut_and_stays_different() {
-        for rules in [Rules::Unix, Rules::Windows] {
+        for rules in [PathRules::Unix, PathRules::Windows] {
             for letter in ["ä", "/", "x"] {
                 let long = rules.escape(letter.repeat(400).as_bytes());
                 assert!(long.len() <= NAME_MAX && std::str::from_utf8(&long).is_ok());
                 assert_ne!(long, rules.escape(letter.repeat(401).as_bytes()));
             }
         }
-        let cut = Rules::Windows.escape(&[b'/'; 400]);
+        let cut = PathRules::Windows.escape(&[b'/'; 400]);
         assert!(cut[..cut.len() - 10].chunks(3).all(|chunk| chunk == b"%2F"), "{cut:?}");
     }
 
     #[test]
     fn names_that_differ_in_case_are_two_folders() {
         let root = tempfile::tempdir().expect("a folder");
-        let rules = Rules::of_system();
+        let rules = PathRules::of_system();
         let make = |value: &str| make_folder(root.path(), OsStr::new(value), rules).expect("a folder");
         let (one, other) = (make("readme"), make("README"));
         assert_eq!((make("readme"), make("README")), (one.clone(), other.clone()));

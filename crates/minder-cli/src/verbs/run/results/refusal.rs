@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::report::reason;
+use crate::report::os_error_text;
 
 /// Why a job is not started.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Refusal {
                 | NotFound
                 | PermissionDenied
         );
-        let text = format!("{what}: {}", reason(error));
+        let text = format!("{what}: {}", os_error_text(error));
         if varies && of_a_name { Self::Own(text) } else { Self::All(text) }
     }
 }

@@ -15,7 +15,7 @@ use minder::Stream;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-use crate::plan::{Plan, TableForm};
+use crate::plan::{RunConfig, TableForm};
 use minder_record::event::JobFinished;
 use minder_record::joblog::exit_of;
 
@@ -26,7 +26,7 @@ const BEHIND: [&str; 2] = ["Stdout", "Stderr"];
 
 /// See the module.
 #[derive(Debug)]
-pub(in crate::verbs::run) struct Table {
+pub(in crate::verbs::run) struct ResultsTable {
     form: TableForm,
     names: Vec<OsString>,
     /// The first line, where one is still to be written: once the first job says how many columns
@@ -39,11 +39,11 @@ pub(in crate::verbs::run) struct Table {
 pub(in crate::verbs::run) type Output<'a> =
     &'a dyn Fn(Stream, &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
 
-impl Table {
+impl ResultsTable {
     /// The table of a run, and its file if it has one. A run that goes on goes on with it, behind
     /// its last whole row.
-    pub(in crate::verbs::run) fn open(plan: &Plan) -> Result<Option<(Self, Option<File>)>> {
-        let Some((form, path, names)) = plan.beside.table() else { return Ok(None) };
+    pub(in crate::verbs::run) fn open(plan: &RunConfig) -> Result<Option<(Self, Option<File>)>> {
+        let Some((form, path, names)) = plan.files.table() else { return Ok(None) };
         let goes_on = plan.record.mode.is_some();
         let (mut file, mut headed) = (None, goes_on);
         if let Some(path) = path {
@@ -203,7 +203,7 @@ fn json(
         "{{ \"Seq\": {job}, \"Host\": \"{host}\", \"Starttime\": {at}, \"JobRuntime\": {wall}, \"Send\": {sent}, \
          \"Receive\": {received}, \"Exitval\": {exit}, \"Signal\": {signal}, \"Command\": \""
     )?;
-    let mut text = Text::default();
+    let mut text = JsonStringWriter::default();
     text.push(command.as_bytes(), to)?;
     to.write_all(b"\", \"V\": [ ")?;
     for (place, column) in columns.iter().enumerate() {
@@ -224,12 +224,12 @@ fn json(
 
 /// A string of JSON that comes in pieces. What is not UTF-8 becomes U+FFFD.
 #[derive(Debug, Default)]
-struct Text {
+struct JsonStringWriter {
     /// The beginning of a character.
     begun: Vec<u8>,
 }
 
-impl Text {
+impl JsonStringWriter {
     fn push(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
         let mut all = std::mem::take(&mut self.begun);
         all.extend_from_slice(bytes);
@@ -258,14 +258,14 @@ impl Text {
 }
 
 fn escaped(text: &str, to: &mut dyn Write) -> io::Result<()> {
-    text.serialize(&mut Serializer::with_formatter(to, Within)).map_err(io::Error::from)
+    text.serialize(&mut Serializer::with_formatter(to, BareJsonString)).map_err(io::Error::from)
 }
 
 /// What stands within the quotes of a string; control characters by their numbers, as GNU parallel
 /// has them.
-struct Within;
+struct BareJsonString;
 
-impl Formatter for Within {
+impl Formatter for BareJsonString {
     fn begin_string<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
         Ok(())
     }

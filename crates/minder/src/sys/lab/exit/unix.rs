@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
 use super::{End, Hear, PATIENCE};
-use crate::event::Status;
+use crate::event::ExitStatus;
 use crate::sys::reap::Process;
 
 /// The names of the baselines that this system has.
@@ -77,8 +77,8 @@ pub(crate) fn settle(pids: &[u32]) {
 }
 
 /// Whether a child ended because it was killed, as [`kill`] does it.
-pub(crate) fn was_killed(status: Status) -> bool {
-    matches!(status, Status::Signaled { signal: libc::SIGKILL, .. })
+pub(crate) fn was_killed(status: ExitStatus) -> bool {
+    matches!(status, ExitStatus::Signaled { signal: libc::SIGKILL, .. })
 }
 
 pub(super) fn kill(pid: u32) -> io::Result<()> {

@@ -13,8 +13,8 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::{Hear, PATIENCE};
-use crate::event::Status;
-use crate::sys::answer::done;
+use crate::event::ExitStatus;
+use crate::sys::last_error::done;
 use crate::sys::wait::millis;
 
 /// The names of the baselines that this system has.
@@ -41,8 +41,8 @@ pub(crate) fn open(name: &str) -> io::Result<Box<dyn Hear>> {
 }
 
 /// Whether a child ended because it was killed, as [`kill`] does it.
-pub(crate) fn was_killed(status: Status) -> bool {
-    status == Status::Exited(KILLED.cast_signed())
+pub(crate) fn was_killed(status: ExitStatus) -> bool {
+    status == ExitStatus::Exited(KILLED.cast_signed())
 }
 
 /// Kills a process by its number, which is its own for as long as somebody has a handle of it.

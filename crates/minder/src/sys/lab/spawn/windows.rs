@@ -20,8 +20,8 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use crate::command::Command;
-use crate::sys::answer::done;
 use crate::sys::lab::exit::PATIENCE;
+use crate::sys::last_error::done;
 use crate::sys::reap::Process;
 
 /// The names of the baselines that this system has.

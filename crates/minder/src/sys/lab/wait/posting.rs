@@ -20,7 +20,7 @@ use windows_sys::Win32::System::IO::{
 use windows_sys::Win32::System::Threading::INFINITE;
 
 use super::{Baseline, CALL_MAX, List, Objects};
-use crate::sys::answer::done;
+use crate::sys::last_error::done;
 use crate::sys::thread::start_small;
 
 /// How many objects a thread waits for.

@@ -23,42 +23,46 @@ use windows_sys::Win32::System::Threading::{
     PROCESS_INFORMATION, ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, UpdateProcThreadAttribute,
 };
 
-use super::words::Words;
+use super::process_params::ProcessParams;
 use crate::command::Group;
-use crate::sys::answer::done;
+use crate::sys::last_error::done;
+use crate::sys::process_tree::Tree;
 use crate::sys::reap::Process;
-use crate::sys::tree::Tree;
 
 /// The exit code of a process that ran nothing.
 const NEVER_RAN: u32 = 1;
 
 /// How a process gets into its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
-    Born,
-    Put,
+pub(super) enum JobAssignment {
+    AtCreation,
+    AfterCreation,
 }
 
 /// What a process is made of.
-pub(super) struct Request<'a> {
-    pub(super) words: Words,
+pub(super) struct CreateArgs<'a> {
+    pub(super) words: ProcessParams,
     pub(super) theirs: &'a [Option<OwnedHandle>; 3],
     pub(super) group: Group,
     pub(super) flags: PROCESS_CREATION_FLAGS,
 }
 
 /// Makes the process, in this job. `entry` is what is tried first, and becomes what can be done.
-pub(super) fn start(request: &Request<'_>, tree: &mut Tree, entry: &mut Entry) -> io::Result<Process> {
-    if *entry == Entry::Born {
+pub(super) fn start(
+    request: &CreateArgs<'_>,
+    tree: &mut Tree,
+    entry: &mut JobAssignment,
+) -> io::Result<Process> {
+    if *entry == JobAssignment::AtCreation {
         let born = create(request, Some(tree)).map(|made| Process::new(made.pid, made.process));
         match born {
             Err(error) if is_about_jobs(&error) => (),
             result => return result,
         }
     }
-    let Made { pid, process, thread } = create(request, None)?;
+    let CreatedProcess { pid, process, thread } = create(request, None)?;
     // It is the job that was refused, not the program.
-    *entry = Entry::Put;
+    *entry = JobAssignment::AfterCreation;
     let ready = match tree.take_in(process.as_handle()) {
         // Nobody asked for a tree.
         Err(_) if request.group == Group::Inherit => Ok(()),
@@ -84,14 +88,14 @@ fn without_job(error: &io::Error) -> io::Error {
 }
 
 /// A new process and its first thread.
-struct Made {
+struct CreatedProcess {
     pid: u32,
     process: OwnedHandle,
     thread: OwnedHandle,
 }
 
 /// One call: born in the job of `tree`, or else suspended.
-fn create(request: &Request<'_>, tree: Option<&Tree>) -> io::Result<Made> {
+fn create(request: &CreateArgs<'_>, tree: Option<&Tree>) -> io::Result<CreatedProcess> {
     let words = &request.words;
     let streams = request
         .theirs
@@ -136,7 +140,7 @@ fn create(request: &Request<'_>, tree: Option<&Tree>) -> io::Result<Made> {
     let thread = unsafe { OwnedHandle::from_raw_handle(made.hThread) };
     // SAFETY: as above.
     let process = unsafe { OwnedHandle::from_raw_handle(made.hProcess) };
-    Ok(Made { pid: made.dwProcessId, process, thread })
+    Ok(CreatedProcess { pid: made.dwProcessId, process, thread })
 }
 
 fn resume(thread: &OwnedHandle) -> io::Result<()> {
@@ -196,34 +200,38 @@ mod tests {
     use windows_sys::Win32::System::Threading::DETACHED_PROCESS;
 
     use super::*;
-    use crate::event::Status;
-    use crate::sys::tree::Living;
+    use crate::event::ExitStatus;
+    use crate::sys::process_tree::ProcessSnapshot;
 
     /// `cmd.exe` with these words behind it.
-    fn request(words: &str, group: Group) -> Request<'static> {
+    fn request(words: &str, group: Group) -> CreateArgs<'static> {
         let program = minder_os::system_paths::system_dir().join("cmd.exe");
         let wide = |text: &str| text.encode_utf16().chain([0]).collect::<Vec<_>>();
         let program = program.as_os_str().encode_wide().chain([0]).collect();
-        let words =
-            Words { program, line: wide(&format!("cmd.exe {words}")), environment: None, folder: None };
-        Request { words, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
+        let words = ProcessParams {
+            program,
+            line: wide(&format!("cmd.exe {words}")),
+            environment: None,
+            folder: None,
+        };
+        CreateArgs { words, theirs: &[None, None, None], group, flags: DETACHED_PROCESS }
     }
 
-    fn end(process: &mut Process) -> Status {
+    fn end(process: &mut Process) -> ExitStatus {
         process.wait(Some(Instant::now() + Duration::from_secs(20))).unwrap().unwrap().status
     }
 
     #[test]
     fn a_process_is_born_in_its_job_or_put_there() {
-        for first in [Entry::Born, Entry::Put] {
+        for first in [JobAssignment::AtCreation, JobAssignment::AfterCreation] {
             let (mut tree, mut entry) = (Tree::new(true).unwrap(), first);
             let mut process = start(&request("/d /c exit 7", Group::New), &mut tree, &mut entry).unwrap();
-            assert_eq!((end(&mut process), entry), (Status::Exited(7), first));
+            assert_eq!((end(&mut process), entry), (ExitStatus::Exited(7), first));
             let mut process = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap();
-            assert!(tree.is_alive(&Living), "{first:?}: it is not in the job");
-            tree.strike(&process, crate::sys::tree::Blow::Insist).unwrap();
+            assert!(tree.is_alive(&ProcessSnapshot), "{first:?}: it is not in the job");
+            tree.signal_all(&process, crate::sys::process_tree::TreeSignal::Kill).unwrap();
             end(&mut process);
-            assert!(!tree.is_alive(&Living), "{first:?}");
+            assert!(!tree.is_alive(&ProcessSnapshot), "{first:?}");
         }
     }
 
@@ -231,24 +239,24 @@ mod tests {
     #[test]
     fn a_job_that_takes_nobody_stops_the_start_unless_no_tree_was_asked_for() {
         let refused = || Tree::new(true).unwrap().with_rights(JOB_OBJECT_QUERY).unwrap();
-        let (mut tree, mut entry) = (refused(), Entry::Born);
+        let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
         let before = Instant::now();
         let error = start(&request("/d /k", Group::New), &mut tree, &mut entry).unwrap_err();
         assert!(error.to_string().starts_with("it cannot be put into a job object"), "{error}");
         assert!(before.elapsed() < Duration::from_secs(20));
-        let (mut tree, mut entry) = (refused(), Entry::Born);
+        let (mut tree, mut entry) = (refused(), JobAssignment::AtCreation);
         let mut process = start(&request("/d /k", Group::Inherit), &mut tree, &mut entry).unwrap();
-        assert_eq!((process.peek().unwrap(), entry), (None, Entry::Put));
-        tree.strike(&process, crate::sys::tree::Blow::Insist).unwrap();
-        assert_eq!(end(&mut process), Status::Exited(1));
+        assert_eq!((process.peek().unwrap(), entry), (None, JobAssignment::AfterCreation));
+        tree.signal_all(&process, crate::sys::process_tree::TreeSignal::Kill).unwrap();
+        assert_eq!(end(&mut process), ExitStatus::Exited(1));
     }
 
     #[test]
     fn what_is_no_program_stays_the_reason() {
-        let (mut tree, mut entry) = (Tree::new(true).unwrap(), Entry::Born);
+        let (mut tree, mut entry) = (Tree::new(true).unwrap(), JobAssignment::AtCreation);
         let mut request = request("", Group::New);
         request.words.program = std::env::temp_dir().as_os_str().encode_wide().chain([0]).collect();
         let error = start(&request, &mut tree, &mut entry).unwrap_err();
-        assert!(error.raw_os_error().is_some() && entry == Entry::Born, "{error}");
+        assert!(error.raw_os_error().is_some() && entry == JobAssignment::AtCreation, "{error}");
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use windows_sys::Win32::Storage::FileSystem::FILE_ATTRIBUTE_DIRECTORY;
 
-use crate::sys::spawn::{Failure, Step};
+use crate::sys::spawn::{SpawnError, SpawnStep};
 
 /// What can be started; files with the other extensions of PATHEXT are documents, opened by a
 /// program of their own.
@@ -21,19 +21,19 @@ const PROGRAMS: [&str; 4] = [".COM", ".EXE", ".BAT", ".CMD"];
 
 /// What is searched, as the environment has it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct SearchDirs {
     path: OsString,
     extensions: OsString,
 }
 
 /// Why there is no program.
 #[derive(Debug, PartialEq, Eq)]
-enum Miss {
+enum LookupError {
     Nowhere,
     Document(PathBuf),
 }
 
-impl Places {
+impl SearchDirs {
     pub(super) fn now() -> Self {
         let variable = |name| std::env::var_os(name).unwrap_or_default();
         Self { path: variable("PATH"), extensions: variable("PATHEXT") }
@@ -41,20 +41,20 @@ impl Places {
 
     /// Searches the folders of PATH for a program of this name. A document is told only if nothing
     /// better follows.
-    pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, Failure> {
+    pub(super) fn search(&self, program: &OsStr) -> Result<PathBuf, SpawnError> {
         let extensions = Extensions::new(&self.extensions);
         let mut document = None;
         for folder in std::env::split_paths(&self.path).filter(|folder| folder.is_absolute()) {
             let Ok(path) = std::path::absolute(folder.join(program)) else { continue };
             match extensions.complete(&path, false) {
                 Ok(path) => return Ok(path),
-                Err(Miss::Document(path)) => drop(document.get_or_insert(path)),
-                Err(Miss::Nowhere) => (),
+                Err(LookupError::Document(path)) => drop(document.get_or_insert(path)),
+                Err(LookupError::Nowhere) => (),
             }
         }
         Err(match document {
             Some(path) => is_document(&path),
-            None => Step::Lookup.failed(io::ErrorKind::NotFound),
+            None => SpawnStep::Lookup.failed(io::ErrorKind::NotFound),
         })
     }
 }
@@ -66,14 +66,14 @@ pub(super) fn is_path(program: &OsStr) -> bool {
 
 /// The program at this path, which may lack its extension. As on Unix one that begins neither with
 /// a drive nor with a slash is looked for in the child's folder.
-pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let path = Path::new(program);
     let starts = path
         .components()
         .next()
         .is_some_and(|first| matches!(first, Component::Prefix(_) | Component::RootDir));
     let path = folder.filter(|_| !starts).map_or_else(|| path.to_owned(), |folder| folder.join(path));
-    let path = std::path::absolute(path).map_err(|error| Step::Exec.failed(error))?;
+    let path = std::path::absolute(path).map_err(|error| SpawnStep::Exec.failed(error))?;
     if path.extension().is_some_and(|own| own.eq_ignore_ascii_case("exe")) {
         // The system will say whether it is there.
         return Ok(path);
@@ -81,15 +81,15 @@ pub(super) fn at(program: &OsStr, folder: Option<&Path>) -> Result<PathBuf, Fail
     let listed = std::env::var_os("PATHEXT").unwrap_or_default();
     match Extensions::new(&listed).complete(&path, true) {
         Ok(path) => Ok(path),
-        Err(Miss::Document(path)) => Err(is_document(&path)),
-        Err(Miss::Nowhere) => Err(Step::Exec.failed(io::ErrorKind::NotFound)),
+        Err(LookupError::Document(path)) => Err(is_document(&path)),
+        Err(LookupError::Nowhere) => Err(SpawnStep::Exec.failed(io::ErrorKind::NotFound)),
     }
 }
 
-fn is_document(path: &Path) -> Failure {
+fn is_document(path: &Path) -> SpawnError {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = format!("`{name}` is no program but a document: start the program that reads it");
-    Step::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
+    SpawnStep::Exec.failed(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
 /// Whether the system would hand it to `cmd.exe`. It looks at the name without the dots and blanks
@@ -135,7 +135,7 @@ impl Extensions {
     }
 
     /// The file of this name, or else with one of the extensions. `bare` allows for none at all.
-    fn complete(&self, path: &Path, bare: bool) -> Result<PathBuf, Miss> {
+    fn complete(&self, path: &Path, bare: bool) -> Result<PathBuf, LookupError> {
         let own = path.extension().map(|own| format!(".{}", own.to_string_lossy().to_ascii_uppercase()));
         let is_document = own.as_ref().is_some_and(|own| self.documents.contains(own));
         if own.is_some() && !is_document && is_file(path) {
@@ -150,13 +150,13 @@ impl Extensions {
             return Ok(found);
         }
         if is_document && is_file(path) {
-            return Err(Miss::Document(path.to_owned()));
+            return Err(LookupError::Document(path.to_owned()));
         }
         if bare && own.is_none() && is_file(path) {
             return Ok(path.to_owned());
         }
         let document = self.documents.iter().map(with).find(|path| is_file(path));
-        Err(document.map_or(Miss::Nowhere, Miss::Document))
+        Err(document.map_or(LookupError::Nowhere, LookupError::Document))
     }
 }
 
@@ -172,13 +172,13 @@ mod tests {
         folder
     }
 
-    fn found(places: &Places, program: &str) -> Result<String, String> {
+    fn found(places: &SearchDirs, program: &str) -> Result<String, String> {
         let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
         places.search(OsStr::new(program)).map(name).map_err(|failure| failure.error.to_string())
     }
 
-    fn places(path: &[&Path], extensions: &str) -> Places {
-        Places { path: std::env::join_paths(path).unwrap(), extensions: extensions.into() }
+    fn places(path: &[&Path], extensions: &str) -> SearchDirs {
+        SearchDirs { path: std::env::join_paths(path).unwrap(), extensions: extensions.into() }
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
             assert_eq!(found(program).unwrap(), folder.path().join("a.exe"), "{program}");
         }
         assert_eq!(found("./plain").unwrap(), folder.path().join("plain"));
-        assert_eq!(found("./b"), Err(Step::Exec));
+        assert_eq!(found("./b"), Err(SpawnStep::Exec));
     }
 
     #[test]

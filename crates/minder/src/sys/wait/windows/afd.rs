@@ -22,7 +22,7 @@ use windows_sys::Win32::Networking::WinSock::{
 use windows_sys::Win32::Storage::FileSystem::{FILE_SHARE_READ, FILE_SHARE_WRITE, SYNCHRONIZE};
 use windows_sys::Win32::System::IO::{DeviceIoControl, IO_STATUS_BLOCK};
 
-use super::{Flight, Packet, Queue};
+use super::{CompletionPort, Operation, Submission};
 use crate::event::Interest;
 use crate::sys::wait::Ready;
 
@@ -39,7 +39,7 @@ const CONNECT_FAIL: u32 = 0x100;
 /// What is asked of the driver, and what it answers, in one place.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct Question {
+struct AfdPollInfo {
     timeout: i64,
     count: u32,
     exclusive: u32,
@@ -52,11 +52,11 @@ struct Question {
 #[derive(Debug)]
 pub(super) struct Afd {
     device: OwnedHandle,
-    queue: Arc<Queue>,
+    queue: Arc<CompletionPort>,
 }
 
 impl Afd {
-    pub(super) fn open(queue: &Arc<Queue>) -> io::Result<Self> {
+    pub(super) fn open(queue: &Arc<CompletionPort>) -> io::Result<Self> {
         let mut name: Vec<u16> = r"\Device\Afd\minder".encode_utf16().collect();
         let bytes = size_of_val(&name[..]) as u16;
         let name = UNICODE_STRING { Length: bytes, MaximumLength: bytes, Buffer: name.as_mut_ptr() };
@@ -104,7 +104,7 @@ pub(super) struct Poll {
     socket: SOCKET,
     base: SOCKET,
     events: u32,
-    packet: Arc<Packet>,
+    packet: Arc<Operation>,
 }
 
 impl Poll {
@@ -114,7 +114,7 @@ impl Poll {
         afd: &Arc<Afd>,
         socket: RawSocket,
         interest: Interest,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Self> {
         let socket = socket as SOCKET;
         let base = base_of(socket)?;
@@ -130,13 +130,13 @@ impl Poll {
 
     /// Asks the driver, if no question is open. What is ready now is told at once.
     pub(super) fn arm(&mut self) -> io::Result<()> {
-        if self.packet.is_flying() {
+        if self.packet.is_in_flight() {
             return Ok(());
         }
         let mut cargo = self.packet.cargo();
-        cargo.words.resize(size_of::<Question>().div_ceil(size_of::<u64>()), 0);
-        let memory = cargo.words.as_mut_ptr().cast::<Question>();
-        let question = Question {
+        cargo.words.resize(size_of::<AfdPollInfo>().div_ceil(size_of::<u64>()), 0);
+        let memory = cargo.words.as_mut_ptr().cast::<AfdPollInfo>();
+        let question = AfdPollInfo {
             timeout: i64::MAX,
             count: 1,
             exclusive: 0,
@@ -147,7 +147,7 @@ impl Poll {
         // SAFETY: the words are as many as a question takes, and aligned for it.
         unsafe { memory.write(question) };
         drop(cargo);
-        let (device, size) = (self.afd.device.as_raw_handle(), size_of::<Question>() as u32);
+        let (device, size) = (self.afd.device.as_raw_handle(), size_of::<AfdPollInfo>() as u32);
         let (from, into) = (memory.cast_const().cast(), memory.cast());
         // SAFETY: the device is open, `overlapped` comes from `fly`, and the memory has the size that it is
         // said to have.
@@ -157,20 +157,20 @@ impl Poll {
         // SAFETY: `start` is one call, on a device that was associated when it was opened and was not told
         // to skip packets. The memory is the packet's; it is touched only here and in `answer`,
         // while the packet is at home.
-        let flight = unsafe { self.afd.queue.fly(&self.packet, false, start) };
-        flight.map(|flight| debug_assert_eq!(flight, Flight::Aloft))
+        let flight = unsafe { self.afd.queue.submit(&self.packet, false, start) };
+        flight.map(|flight| debug_assert_eq!(flight, Submission::Aloft))
     }
 
     /// What the driver answered, once the packet has landed, as far as it still holds: nothing if
     /// it does not.
     pub(super) fn answer(&self, token: u64) -> io::Result<Option<Ready>> {
-        if self.packet.is_flying() {
+        if self.packet.is_in_flight() {
             return Ok(None);
         }
         self.packet.result(&self.afd.device)?;
         let cargo = self.packet.cargo();
         // SAFETY: `arm` put a question here, the driver has answered it, and the packet is at home.
-        let told = unsafe { cargo.words.as_ptr().cast::<Question>().read() };
+        let told = unsafe { cargo.words.as_ptr().cast::<AfdPollInfo>().read() };
         let events = if told.count == 0 { 0 } else { told.events };
         let broken = events & (ABORT | CONNECT_FAIL | LOCAL_CLOSE) != 0;
         // The answer may be older than what the caller did since.
@@ -204,7 +204,7 @@ impl Poll {
     pub(super) fn is_still(&self, interest: Interest) -> bool {
         let asked = (self.events & RECEIVE != 0, self.events & SEND != 0);
         asked == (interest.is_readable(), interest.is_writable())
-            && !self.packet.is_flying()
+            && !self.packet.is_in_flight()
             && base_of(self.socket).is_ok_and(|base| base == self.base)
     }
 }
@@ -225,8 +225,8 @@ fn base_of(socket: SOCKET) -> io::Result<SOCKET> {
 
 impl Drop for Poll {
     fn drop(&mut self) {
-        self.packet.mute();
-        if self.packet.is_flying() {
+        self.packet.suppress();
+        if self.packet.is_in_flight() {
             self.packet.cancel(&self.afd.device);
         }
     }

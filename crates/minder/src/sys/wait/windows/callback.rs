@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use super::queue::{KEY_TIMER, Post};
-use super::{Packet, Queue};
+use super::completion_port::{KEY_TIMER, PortSender};
+use super::{CompletionPort, Operation};
 
 /// What a callback is to do.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     /// A handle was signalled: the packet flies.
-    Land(Arc<Queue>, Arc<Packet>),
+    Land(Arc<CompletionPort>, Arc<Operation>),
     /// A timer has come to its end: a wait looks at the clock.
-    Strike(Arc<Post>),
+    Strike(Arc<PortSender>),
 }
 
 /// A callback that may come until this is dropped.

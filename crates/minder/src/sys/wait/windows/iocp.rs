@@ -21,9 +21,9 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::callback::{Call, Callback};
-use super::close::close;
+use super::deferred_close::close;
 use super::thread_pool::ThreadPool;
-use super::{Backend, Packet, Queue, Watched};
+use super::{Backend, CompletionPort, Operation, Watched};
 
 pub(super) const NAME: &str = "iocp";
 
@@ -38,18 +38,18 @@ impl Backend for Iocp {
 
     fn watch(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         ThreadPool.watch(queue, handle, packet)
     }
 
     fn watch_once(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
         Ok(Box::new(Registered { wait: AtomicPtr::new(null_mut()), handle, callback }))

@@ -19,8 +19,8 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::callback::{Call, Callback};
-use super::close::close;
-use super::{Backend, Packet, Queue, Watched};
+use super::deferred_close::close;
+use super::{Backend, CompletionPort, Operation, Watched};
 
 pub(super) const NAME: &str = "thread_pool";
 
@@ -35,9 +35,9 @@ impl Backend for ThreadPool {
 
     fn watch(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         let callback = Callback::new(Call::Land(Arc::clone(queue), packet));
         // SAFETY: `signalled` follows no pointer; no environment means the pool of the process.

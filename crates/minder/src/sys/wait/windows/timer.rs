@@ -22,8 +22,8 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::callback::{Call, Callback};
-use super::close::close;
-use super::queue::Post;
+use super::completion_port::PortSender;
+use super::deferred_close::close;
 
 /// Made by the first wait that has a deadline.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ struct Timer {
 impl Clock {
     /// Has the port told at this deadline, in `left` from now. Of several waits with deadlines the
     /// earliest is helped; when another thread is here just now, that one is.
-    pub(super) fn set(&self, post: &Arc<Post>, deadline: Instant, left: Duration) {
+    pub(super) fn set(&self, post: &Arc<PortSender>, deadline: Instant, left: Duration) {
         let Ok(mut state) = self.0.try_lock() else { return };
         if matches!(*state, State::Unknown) {
             *state = Timer::open(post).map_or(State::Absent, State::There);
@@ -61,7 +61,7 @@ impl Clock {
 }
 
 impl Timer {
-    fn open(post: &Arc<Post>) -> io::Result<Self> {
+    fn open(post: &Arc<PortSender>) -> io::Result<Self> {
         let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
         // SAFETY: no attributes, no name. Without the flag for manual reset, so that one wait takes its
         // signal.

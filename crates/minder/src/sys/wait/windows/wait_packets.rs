@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use windows_sys::Win32::Foundation::{GENERIC_ALL, HANDLE, NTSTATUS, RtlNtStatusToDosError};
 
-use super::{Backend, Packet, Queue, Watched};
-use crate::sys::late;
+use super::{Backend, CompletionPort, Operation, Watched};
+use crate::sys::dynlib;
 
 pub(super) const NAME: &str = "wait_packets";
 
@@ -43,17 +43,17 @@ impl WaitPackets {
     /// # Errors
     /// `Unsupported` where the system does not have it.
     pub(super) fn open() -> io::Result<Self> {
-        let find = |name| late::find(late::NTDLL, name).ok_or(io::ErrorKind::Unsupported);
+        let find = |name| dynlib::find(dynlib::NTDLL, name).ok_or(io::ErrorKind::Unsupported);
         let create = find(c"NtCreateWaitCompletionPacket")?;
         let associate = find(c"NtAssociateWaitCompletionPacket")?;
         let cancel = find(c"NtCancelWaitCompletionPacket")?;
         Ok(Self {
             // SAFETY: the function of this name has this form (as other programs declare it).
-            create: unsafe { std::mem::transmute::<late::Function, Create>(create) },
+            create: unsafe { std::mem::transmute::<dynlib::DynamicFunction, Create>(create) },
             // SAFETY: as above.
-            associate: unsafe { std::mem::transmute::<late::Function, Associate>(associate) },
+            associate: unsafe { std::mem::transmute::<dynlib::DynamicFunction, Associate>(associate) },
             // SAFETY: as above.
-            cancel: unsafe { std::mem::transmute::<late::Function, Cancel>(cancel) },
+            cancel: unsafe { std::mem::transmute::<dynlib::DynamicFunction, Cancel>(cancel) },
         })
     }
 }
@@ -65,9 +65,9 @@ impl Backend for WaitPackets {
 
     fn watch(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         let mut raw = null_mut();
         // SAFETY: `raw` outlives the call; no attributes.
@@ -84,8 +84,8 @@ struct Packeted {
     calls: WaitPackets,
     wait: OwnedHandle,
     handle: Arc<OwnedHandle>,
-    packet: Arc<Packet>,
-    queue: Arc<Queue>,
+    packet: Arc<Operation>,
+    queue: Arc<CompletionPort>,
 }
 
 impl Watched for Packeted {
@@ -102,7 +102,7 @@ impl Watched for Packeted {
 
 impl Drop for Packeted {
     fn drop(&mut self) {
-        if !self.packet.is_flying() {
+        if !self.packet.is_in_flight() {
             return;
         }
         // A packet that is queued already stays there, and lands.

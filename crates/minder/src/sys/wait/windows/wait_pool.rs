@@ -24,7 +24,7 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::System::SystemServices::MAXIMUM_WAIT_OBJECTS;
 use windows_sys::Win32::System::Threading::{SetEvent, WaitForMultipleObjects};
 
-use super::{Backend, Packet, Queue, Watched, millis, queue};
+use super::{Backend, CompletionPort, Operation, Watched, completion_port, millis};
 use crate::sys::event::event;
 use crate::sys::thread;
 use crate::sys::wait::Ready;
@@ -39,7 +39,7 @@ const REST: Duration = Duration::from_millis(10);
 /// The backend: its threads.
 #[derive(Debug, Default)]
 pub(super) struct WaitPool {
-    stations: Mutex<Vec<Arc<Station>>>,
+    stations: Mutex<Vec<Arc<WaitThread>>>,
     /// How many threads wait, or are about to, and take no station's place.
     elsewhere: Arc<AtomicUsize>,
 }
@@ -51,37 +51,42 @@ impl Backend for WaitPool {
 
     fn watch(
         &self,
-        queue: &Arc<Queue>,
+        queue: &Arc<CompletionPort>,
         handle: Arc<OwnedHandle>,
-        packet: Arc<Packet>,
+        packet: Arc<Operation>,
     ) -> io::Result<Box<dyn Watched>> {
         let mut stations = self.stations();
-        let seat = Seat { queue: Arc::clone(queue), handle, packet, armed: false };
+        let seat = WaitSlot { queue: Arc::clone(queue), handle, packet, armed: false };
         // The youngest are asked first: the older ones are full, but for what has gone.
         let mut seat = Some(seat);
         let free = stations.iter().rev().find_map(|station| Some((station, station.seat(&mut seat)?)));
         let (station, place) = match free {
             Some((station, place)) => (Arc::clone(station), place),
             None => {
-                let station = Station::new(stations.len(), &self.elsewhere)?;
+                let station = WaitThread::new(stations.len(), &self.elsewhere)?;
                 // One call no longer suffices.
                 for station in stations.iter().chain((!stations.is_empty()).then_some(&station)) {
-                    station.hire()?;
+                    station.spawn_thread()?;
                 }
                 stations.push(Arc::clone(&station));
                 let place = station.seat(&mut seat).unwrap_or_default();
                 (station, place)
             }
         };
-        Ok(Box::new(Seated { station, place }))
+        Ok(Box::new(SlotHandle { station, place }))
     }
 
-    fn wait(&self, queue: &Queue, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+    fn wait(
+        &self,
+        queue: &CompletionPort,
+        ready: &mut Vec<Ready>,
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
         // Either we see a station, or whoever makes it sees us: both write first, and then read.
         let _here = Count::up(&self.elsewhere);
         let before = ready.len();
-        while let Some(station) = self.lend(queue)? {
-            station.attend_beside(queue, ready, deadline)?;
+        while let Some(station) = self.borrow_caller(queue)? {
+            station.wait_inline(queue, ready, deadline)?;
             if ready.len() > before || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(());
             }
@@ -92,7 +97,7 @@ impl Backend for WaitPool {
 
 impl WaitPool {
     /// The one station whose place the caller takes, if it may.
-    fn lend(&self, queue: &Queue) -> io::Result<Option<Arc<Station>>> {
+    fn borrow_caller(&self, queue: &CompletionPort) -> io::Result<Option<Arc<WaitThread>>> {
         let stations = self.stations();
         let [station] = &stations[..] else { return Ok(None) };
         let mut state = station.lock();
@@ -101,14 +106,14 @@ impl WaitPool {
         }
         if state.attended || queue.is_associated() {
             drop(state);
-            station.hire()?;
+            station.spawn_thread()?;
             return Ok(None);
         }
         state.attended = true;
         Ok(Some(Arc::clone(station)))
     }
 
-    fn stations(&self) -> MutexGuard<'_, Vec<Arc<Station>>> {
+    fn stations(&self) -> MutexGuard<'_, Vec<Arc<WaitThread>>> {
         self.stations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,7 +131,7 @@ impl Drop for WaitPool {
 
 /// Whoever waits for some handles: a thread, or the caller.
 #[derive(Debug)]
-struct Station {
+struct WaitThread {
     number: usize,
     /// The first of its handles: something has changed. It resets itself.
     event: Arc<OwnedHandle>,
@@ -138,7 +143,7 @@ struct Station {
 
 #[derive(Debug, Default)]
 struct State {
-    seats: Vec<Option<Seat>>,
+    seats: Vec<Option<WaitSlot>>,
     /// Counts the changes, and which of them whoever waits knows.
     changes: u64,
     known: u64,
@@ -151,14 +156,14 @@ struct State {
 
 /// A handle to wait for.
 #[derive(Debug)]
-struct Seat {
-    queue: Arc<Queue>,
+struct WaitSlot {
+    queue: Arc<CompletionPort>,
     handle: Arc<OwnedHandle>,
-    packet: Arc<Packet>,
+    packet: Arc<Operation>,
     armed: bool,
 }
 
-impl Station {
+impl WaitThread {
     fn new(number: usize, elsewhere: &Arc<AtomicUsize>) -> io::Result<Arc<Self>> {
         let event = Arc::new(event(false)?);
         let (state, elsewhere) = (Mutex::default(), Arc::clone(elsewhere));
@@ -166,7 +171,7 @@ impl Station {
     }
 
     /// Has a thread of its own from now on.
-    fn hire(self: &Arc<Self>) -> io::Result<()> {
+    fn spawn_thread(self: &Arc<Self>) -> io::Result<()> {
         let mut state = self.lock();
         if state.hired {
             return Ok(());
@@ -181,7 +186,7 @@ impl Station {
     }
 
     /// Gives a handle a place, if there is room.
-    fn seat(&self, seat: &mut Option<Seat>) -> Option<usize> {
+    fn seat(&self, seat: &mut Option<WaitSlot>) -> Option<usize> {
         let mut state = self.lock();
         let place = match state.seats.iter().position(Option::is_none) {
             Some(place) => place,
@@ -226,13 +231,13 @@ impl Station {
 
     /// Waits for the handles in the place of a thread, and for the port, until there is something
     /// to tell, the deadline has come, or a thread takes over.
-    fn attend_beside(
+    fn wait_inline(
         &self,
-        queue: &Queue,
+        queue: &CompletionPort,
         ready: &mut Vec<Ready>,
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        let _beside = Beside::new(self, queue);
+        let _beside = CallerWait::new(self, queue);
         let (before, mut waits) = (ready.len(), Waits::default());
         while self.note(&mut waits) && !queue.is_associated() && !self.lock().hired {
             queue.take_posted(ready)?;
@@ -246,12 +251,12 @@ impl Station {
                 queue.strike_at(deadline, left);
             }
             match waits.next(left)? {
-                Heard::Handle(index) => {
+                WaitResult::Handle(index) => {
                     let token = self.take(waits.remove(index)).and_then(|(_, packet)| packet.token());
-                    ready.extend(token.map(queue::landed));
+                    ready.extend(token.map(completion_port::completed));
                 }
-                Heard::Change => continue,
-                Heard::Nothing => (),
+                WaitResult::Change => continue,
+                WaitResult::Nothing => (),
             }
             if ready.len() > before || left == Some(Duration::ZERO) {
                 return Ok(());
@@ -264,7 +269,7 @@ impl Station {
     fn attend(&self, waits: &mut Waits) {
         loop {
             match waits.next(None) {
-                Ok(Heard::Handle(index)) => {
+                Ok(WaitResult::Handle(index)) => {
                     if let Some((queue, packet)) = self.take(waits.remove(index)) {
                         queue.post_soon(&packet);
                     }
@@ -276,7 +281,7 @@ impl Station {
     }
 
     /// A handle was signalled: it is waited for once only.
-    fn take(&self, place: usize) -> Option<(Arc<Queue>, Arc<Packet>)> {
+    fn take(&self, place: usize) -> Option<(Arc<CompletionPort>, Arc<Operation>)> {
         let mut state = self.lock();
         let seat = state.seats[place].as_mut().filter(|seat| seat.armed)?;
         seat.armed = false;
@@ -319,7 +324,7 @@ struct Waits {
 }
 
 /// How a call ended.
-enum Heard {
+enum WaitResult {
     /// By the handle with this index.
     Handle(usize),
     /// By the event.
@@ -328,13 +333,13 @@ enum Heard {
 }
 
 impl Waits {
-    fn next(&self, left: Option<Duration>) -> io::Result<Heard> {
+    fn next(&self, left: Option<Duration>) -> io::Result<WaitResult> {
         let (handles, count) = (self.handles.as_ptr(), self.handles.len() as u32);
         // SAFETY: the event is open, and so are the handles: whoever takes one away waits until it is known
         // here.
         let answer = unsafe { WaitForMultipleObjects(count, handles, 0, millis(left)) };
         let index = match answer {
-            WAIT_TIMEOUT => return Ok(Heard::Nothing),
+            WAIT_TIMEOUT => return Ok(WaitResult::Nothing),
             WAIT_FAILED => {
                 let error = io::Error::last_os_error();
                 // It is told, so that the wait for it says why.
@@ -344,7 +349,7 @@ impl Waits {
             answer if answer >= WAIT_ABANDONED_0 => (answer - WAIT_ABANDONED_0) as usize,
             answer => (answer - WAIT_OBJECT_0) as usize,
         };
-        Ok(if index == 0 { Heard::Change } else { Heard::Handle(index) })
+        Ok(if index == 0 { WaitResult::Change } else { WaitResult::Handle(index) })
     }
 
     /// Takes a handle out, so that what stands behind it has its turn; says its place.
@@ -371,19 +376,19 @@ impl Drop for Count<'_> {
 }
 
 /// A caller who waits beside the port.
-struct Beside<'a> {
-    station: &'a Station,
-    queue: &'a Queue,
+struct CallerWait<'a> {
+    station: &'a WaitThread,
+    queue: &'a CompletionPort,
 }
 
-impl<'a> Beside<'a> {
-    fn new(station: &'a Station, queue: &'a Queue) -> Self {
+impl<'a> CallerWait<'a> {
+    fn new(station: &'a WaitThread, queue: &'a CompletionPort) -> Self {
         queue.wait_beside(&station.event);
         Self { station, queue }
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for CallerWait<'_> {
     fn drop(&mut self) {
         self.queue.wait_here();
         self.station.lock().attended = false;
@@ -400,12 +405,12 @@ fn is_open(handle: HANDLE) -> bool {
 
 /// A place at a thread.
 #[derive(Debug)]
-struct Seated {
-    station: Arc<Station>,
+struct SlotHandle {
+    station: Arc<WaitThread>,
     place: usize,
 }
 
-impl Watched for Seated {
+impl Watched for SlotHandle {
     fn arm(&mut self) -> io::Result<()> {
         let place = self.place;
         self.station.change(false, |state| {
@@ -415,13 +420,13 @@ impl Watched for Seated {
         });
         // Somebody waits for the port alone, since there was no handle when he began.
         if self.station.elsewhere.load(Ordering::SeqCst) > 0 && !self.station.lock().attended {
-            self.station.hire()?;
+            self.station.spawn_thread()?;
         }
         Ok(())
     }
 }
 
-impl Drop for Seated {
+impl Drop for SlotHandle {
     fn drop(&mut self) {
         let mut state = self.station.lock();
         let seat = state.seats[self.place].as_mut();

@@ -8,16 +8,20 @@ fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-pub(super) fn of_files(plan: &PipePlan, slots: usize, inputs: &[&[u8]]) -> Result<Vec<Vec<u8>>, String> {
+pub(super) fn of_files(
+    plan: &SplitterConfig,
+    slots: usize,
+    inputs: &[&[u8]],
+) -> Result<Vec<Vec<u8>>, String> {
     let files: Vec<_> = inputs.iter().map(|bytes| file(bytes)).collect();
     let paths = files.iter().map(|file| file.path().to_owned()).collect();
-    let pipe =
-        Pipe::open(plan.clone(), PipeSource::Files(paths), slots).map_err(|error| error.to_string())?;
+    let pipe = InputSplitter::open(plan.clone(), SplitterSource::Files(paths), slots)
+        .map_err(|error| error.to_string())?;
     let all = run(&pipe, slots, |pipe, told| pipe.read(move || told.send(()).unwrap_or_default()));
     pipe.error().map_or(Ok(all), Err)
 }
 
-fn parts(plan: &PipePlan, input: &str) -> Vec<String> {
+fn parts(plan: &SplitterConfig, input: &str) -> Vec<String> {
     texts(of_files(plan, 2, &[input.as_bytes()]).unwrap())
 }
 
@@ -38,7 +42,7 @@ fn a_part_ends_with_the_record_at_the_end_of_the_block() {
 
 #[test]
 fn separators_of_files() {
-    let with = |start: Option<&str>, end: Option<&str>, bytes| PipePlan {
+    let with = |start: Option<&str>, end: Option<&str>, bytes| SplitterConfig {
         start: start.and_then(some),
         end: end.and_then(some),
         ..block(bytes)
@@ -48,16 +52,17 @@ fn separators_of_files() {
     assert_eq!(parts(&with(Some("b"), None, 12), LINES), ["a 1\na 2\nb 3\n", "b 4\nb 5\nc 6\n"]);
     assert_eq!(parts(&with(Some("b"), None, 2), LINES), ["a 1\na 2\n", "b 3\n", "b 4\n", "b 5\nc 6\n"]);
     assert_eq!(parts(&with(None, Some("\nb"), 9), LINES), ["a 1\na 2\nb 3\nb", " 4\nb 5\nc 6\n"]);
-    let regexp = PipePlan { regexp: true, ..with(None, Some("3\n|5\n"), 9) };
+    let regexp = SplitterConfig { regexp: true, ..with(None, Some("3\n|5\n"), 9) };
     assert_eq!(parts(&regexp, LINES), ["a 1\na 2\nb 3\n", "b 4\nb 5\nc 6\n"]);
     // A line does not begin where a block ends.
-    let regexp = PipePlan { regexp: true, ..with(Some("^."), None, 2) };
+    let regexp = SplitterConfig { regexp: true, ..with(Some("^."), None, 2) };
     assert_eq!(parts(&regexp, "abcd\nef\n"), ["abcd\n", "ef\n"]);
 }
 
 #[test]
 fn shares_of_files() {
-    let shares = |count| PipePlan { block: Block::Shares(NonZeroU64::new(count).unwrap()), ..plan() };
+    let shares =
+        |count| SplitterConfig { block: BlockSize::Shares(NonZeroU64::new(count).unwrap()), ..plan() };
     assert_eq!(parts(&shares(1), LINES), ["a 1\na 2\nb 3\nb 4\n", "b 5\nc 6\n"]);
     assert_eq!(parts(&shares(2), LINES), ["a 1\na 2\n", "b 3\nb 4\n", "b 5\nc 6\n"]);
     assert_eq!(parts(&shares(50), LINES).concat(), LINES);
@@ -65,7 +70,7 @@ fn shares_of_files() {
 
 #[test]
 fn headers_of_files() {
-    let plan = PipePlan { header: Some(Header::Lines(1)), ..block(9) };
+    let plan = SplitterConfig { header: Some(Header::Lines(1)), ..block(9) };
     assert_eq!(parts(&plan, LINES), ["a 1\na 2\nb 3\nb 4\n", "a 1\nb 5\nc 6\n"]);
     let two = of_files(&plan, 2, &[b"h\n1\n", b"k\n2\n"]).unwrap();
     assert_eq!(texts(two), ["h\n1\n", "k\n2\n"]);
@@ -73,7 +78,8 @@ fn headers_of_files() {
 
 #[test]
 fn groups_of_files() {
-    let group = |column, bytes| PipePlan { group_by: Some(column), colsep: Some(" ".into()), ..block(bytes) };
+    let group =
+        |column, bytes| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..block(bytes) };
     let first = || Column::Number(1);
     assert_eq!(parts(&group(first(), 9), LINES), ["a 1\na 2\nb 3\nb 4\nb 5\n", "c 6\n"]);
     assert_eq!(parts(&group(first(), 3), LINES), ["a 1\na 2\n", "b 3\nb 4\nb 5\n", "c 6\n"]);
@@ -87,25 +93,26 @@ fn long_records_of_files() {
     let long = "x".repeat(300_000);
     let input = format!("{long}\na\n{long}\nb\n");
     assert_eq!(parts(&block(10), &input), [format!("{long}\n"), format!("a\n{long}\n"), "b\n".to_owned()]);
-    let end = PipePlan { end: some("x\nb"), ..block(10) };
+    let end = SplitterConfig { end: some("x\nb"), ..block(10) };
     assert_eq!(parts(&end, &input), [format!("{long}\na\n{long}\nb"), "\n".to_owned()]);
-    let group = PipePlan { group_by: Some(Column::Number(1)), ..block(10) };
+    let group = SplitterConfig { group_by: Some(Column::Number(1)), ..block(10) };
     let input = "g\t1\n".repeat(100_000) + "h\t2\n";
     assert_eq!(parts(&group, &input)[1..], ["h\t2\n"]);
 }
 
 #[test]
 fn streams_of_files() {
-    let plan = PipePlan { spread: Spread::Tee, ..plan() };
+    let plan = SplitterConfig { spread: Distribution::Tee, ..plan() };
     assert_eq!(texts(of_files(&plan, 2, &[b"1\n", b"2\n"]).unwrap()), ["1\n2\n", "1\n2\n"]);
-    let robin = PipePlan { spread: Spread::RoundRobin, header: Some(Header::Lines(1)), ..records(1) };
+    let robin =
+        SplitterConfig { spread: Distribution::RoundRobin, header: Some(Header::Lines(1)), ..records(1) };
     let all = texts(of_files(&robin, 2, &[b"h\n1\n", b"h\n2\n"]).unwrap());
     assert_eq!(all, ["h\n1\n", "h\n2\n"]);
 }
 
 #[test]
 fn what_is_no_file_is_refused() {
-    let open = |path: PathBuf| Pipe::open(plan(), PipeSource::Files(vec![path]), 1).unwrap_err();
+    let open = |path: PathBuf| InputSplitter::open(plan(), SplitterSource::Files(vec![path]), 1).unwrap_err();
     let folder = tempfile::tempdir().unwrap();
     let why = open(folder.path().to_owned()).to_string();
     assert!(why.contains("is no regular file"), "{why}");
@@ -116,10 +123,10 @@ fn what_is_no_file_is_refused() {
 #[test]
 fn a_file_that_shrinks_is_an_error() {
     let file = file(seq(100).as_bytes());
-    let pipe = Pipe::open(plan(), PipeSource::Files(vec![file.path().to_owned()]), 1).unwrap();
+    let pipe = InputSplitter::open(plan(), SplitterSource::Files(vec![file.path().to_owned()]), 1).unwrap();
     pipe.read(|| ());
-    let Supply::Job(mut part) = pipe.next() else { panic!("there is one") };
+    let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
     file.as_file().set_len(0).unwrap();
-    assert!(matches!(pipe.more(&mut part), More::End));
+    assert!(matches!(pipe.more(&mut part), ReadResult::Eof));
     assert!(pipe.error().unwrap().ends_with("became shorter while it was read"));
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn little_is_read_ahead() {
-    let pipe = Pipe::open(records(1), nothing(), 2).unwrap();
+    let pipe = InputSplitter::open(records(1), nothing(), 2).unwrap();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
         let input = vec![b'\n'; 1 << 20];
@@ -16,7 +16,7 @@ fn little_is_read_ahead() {
         let mut parts = Vec::new();
         for _ in 0..10_000 {
             match pipe.next() {
-                Supply::Job(part) => parts.push(part),
+                NextJob::Ready(part) => parts.push(part),
                 _ => thread::yield_now(),
             }
             assert!(pipe.lock().ready.len() <= READY_MAX);
@@ -26,13 +26,13 @@ fn little_is_read_ahead() {
             }
         }
         pipe.close();
-        assert!(matches!(pipe.next(), Supply::End));
+        assert!(matches!(pipe.next(), NextJob::Exhausted));
     });
 }
 
 #[test]
 fn retries_hold_their_blocks_and_the_reader_waits() {
-    let pipe = Pipe::open(block(2), nothing(), 1).unwrap();
+    let pipe = InputSplitter::open(block(2), nothing(), 1).unwrap();
     thread::scope(|scope| {
         let reader = Arc::clone(&pipe);
         scope.spawn(move || {
@@ -42,19 +42,19 @@ fn retries_hold_their_blocks_and_the_reader_waits() {
         let mut parts = Vec::new();
         while parts.len() < 1 + BLOCKS_OWN {
             match pipe.next() {
-                Supply::Job(part) => parts.push(part),
+                NextJob::Ready(part) => parts.push(part),
                 _ => thread::yield_now(),
             }
         }
-        assert!(matches!(pipe.next(), Supply::Later));
+        assert!(matches!(pipe.next(), NextJob::Pending));
         assert_eq!(pipe.pool.live(), 1 + BLOCKS_OWN);
         let mut rest = Vec::new();
         parts.clear();
         loop {
             match pipe.next() {
-                Supply::Job(mut part) => rest.extend(drain(&pipe, &mut part)),
-                Supply::Later => thread::yield_now(),
-                Supply::End => break,
+                NextJob::Ready(mut part) => rest.extend(drain(&pipe, &mut part)),
+                NextJob::Pending => thread::yield_now(),
+                NextJob::Exhausted => break,
             }
         }
         assert_eq!(rest, b"5\n6\n7\n8\n9\n");
@@ -64,7 +64,7 @@ fn retries_hold_their_blocks_and_the_reader_waits() {
 #[test]
 fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
     struct Fails(bool);
-    impl Feed for Fails {
+    impl TimedRead for Fails {
         fn read(&mut self, buffer: &mut [u8], _: Option<Instant>) -> io::Result<Option<usize>> {
             if std::mem::replace(&mut self.0, true) {
                 return Err(io::Error::other("the disk is gone"));
@@ -73,35 +73,37 @@ fn a_failed_read_is_told_and_what_was_whole_is_given_out() {
             Ok(Some(4))
         }
     }
-    let pipe = Pipe::open(records(1), nothing(), 1).unwrap();
+    let pipe = InputSplitter::open(records(1), nothing(), 1).unwrap();
     let result = pipe.take_in(&mut Fails(false), true);
     pipe.finish(result);
-    assert!(matches!(pipe.next(), Supply::Job(_)));
-    assert!(matches!(pipe.next(), Supply::Job(_)));
-    assert!(matches!(pipe.next(), Supply::End));
+    assert!(matches!(pipe.next(), NextJob::Ready(_)));
+    assert!(matches!(pipe.next(), NextJob::Ready(_)));
+    assert!(matches!(pipe.next(), NextJob::Exhausted));
     assert_eq!(pipe.error().as_deref(), Some("cannot read the input: the disk is gone"));
 }
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    let why = |plan: PipePlan| Pipe::open(plan, nothing(), 1).unwrap_err().to_string();
-    let shard = PipePlan { spread: Spread::Shard(Column::Number(1)), ..records(1) };
+    let why = |plan: SplitterConfig| InputSplitter::open(plan, nothing(), 1).unwrap_err().to_string();
+    let shard = SplitterConfig { spread: Distribution::Shard(Column::Number(1)), ..records(1) };
     assert_eq!(why(shard), "`--shard` goes by lines, and does not go with `-N`");
     assert!(why(block(0)).contains("`--block`"));
-    assert!(why(PipePlan { block: Block::Shares(NonZeroU64::MIN), ..plan() }).contains("`--pipe-part`"));
-    assert!(why(PipePlan { group_by: Some(Column::Number(0)), ..plan() }).contains("column 0"));
-    let group = PipePlan { group_by: Some(Column::Number(1)), ..plan() };
-    assert!(why(PipePlan { start: some("a"), ..group.clone() }).contains("`--group-by`"));
     assert!(
-        why(PipePlan { colsep: Some("(".into()), ..group })
+        why(SplitterConfig { block: BlockSize::Shares(NonZeroU64::MIN), ..plan() }).contains("`--pipe-part`")
+    );
+    assert!(why(SplitterConfig { group_by: Some(Column::Number(0)), ..plan() }).contains("column 0"));
+    let group = SplitterConfig { group_by: Some(Column::Number(1)), ..plan() };
+    assert!(why(SplitterConfig { start: some("a"), ..group.clone() }).contains("`--group-by`"));
+    assert!(
+        why(SplitterConfig { colsep: Some("(".into()), ..group })
             .starts_with("`--colsep` is no regular expression: ")
     );
-    let regexp = PipePlan { regexp: true, end: some("(?=x)"), ..plan() };
+    let regexp = SplitterConfig { regexp: true, end: some("(?=x)"), ..plan() };
     let text = why(regexp);
     assert!(text.starts_with("`--recend` is no regular expression: ") && !text.contains('\n'), "{text}");
-    let header = PipePlan { header: Some(Header::Pattern(b"[".to_vec())), ..plan() };
+    let header = SplitterConfig { header: Some(Header::Pattern(b"[".to_vec())), ..plan() };
     assert!(why(header).starts_with("`--header` is no regular expression: "));
-    let why = |plan| Pipe::open(plan, PipeSource::Files(Vec::new()), 1).unwrap_err().to_string();
+    let why = |plan| InputSplitter::open(plan, SplitterSource::Files(Vec::new()), 1).unwrap_err().to_string();
     assert!(why(records(1)).contains("`--pipe-part` counts no records"));
-    assert!(why(PipePlan { remove_separator: true, ..plan() }).contains("`--remove-rec-sep`"));
+    assert!(why(SplitterConfig { remove_separator: true, ..plan() }).contains("`--remove-rec-sep`"));
 }

@@ -28,76 +28,76 @@ fn records_are_counted() {
     assert_eq!(jobs(&records(4), &seq(6)), ["1\n2\n3\n4\n", "5\n6\n"]);
     // An empty line is a record, too; GNU parallel does not count it where it begins a chunk.
     assert_eq!(jobs(&records(1), "a\n\n\nb\n"), ["a\n", "\n", "\n", "b\n"]);
-    let small = PipePlan { block: Block::Bytes(3), ..records(4) };
+    let small = SplitterConfig { block: BlockSize::Bytes(3), ..records(4) };
     assert_eq!(jobs(&small, &seq(7)), ["1\n2\n3\n4\n", "5\n6\n7\n"]);
 }
 
 #[test]
 fn without_a_separator_each_byte_is_a_record() {
-    let plan = PipePlan { end: some(""), ..block(5) };
+    let plan = SplitterConfig { end: some(""), ..block(5) };
     assert_eq!(jobs(&plan, &seq(12)), ["1\n2\n3", "\n4\n5\n", "6\n7\n8", "\n9\n10", "\n11\n1", "2\n"]);
-    let plan = PipePlan { records: NonZeroU64::new(2), ..plan };
+    let plan = SplitterConfig { records: NonZeroU64::new(2), ..plan };
     assert_eq!(jobs(&plan, "abcde"), ["ab", "cd", "e"]);
 }
 
 #[test]
 fn a_record_may_have_a_start() {
     let input = ">a\nx\n>b\ny\nz\n>c\n";
-    let plan = PipePlan { start: some(">"), ..records(1) };
+    let plan = SplitterConfig { start: some(">"), ..records(1) };
     assert_eq!(jobs(&plan, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
     assert_eq!(jobs(&plan, "junk\n>a\n>b\n"), ["junk\n", ">a\n", ">b\n"]);
-    let two = PipePlan { records: NonZeroU64::new(2), ..plan };
+    let two = SplitterConfig { records: NonZeroU64::new(2), ..plan };
     assert_eq!(jobs(&two, input), [">a\nx\n>b\ny\nz\n", ">c\n"]);
-    let blocks = PipePlan { start: some(">"), ..block(6) };
+    let blocks = SplitterConfig { start: some(">"), ..block(6) };
     assert_eq!(jobs(&blocks, input), [">a\nx\n", ">b\ny\nz\n", ">c\n"]);
-    let both = PipePlan { start: some(">"), end: some("\n"), ..records(1) };
+    let both = SplitterConfig { start: some(">"), end: some("\n"), ..records(1) };
     assert_eq!(jobs(&both, ">a>b\n>c\n"), [">a>b\n", ">c\n"]);
-    let ones = PipePlan { start: some("1"), end: some(""), ..block(4) };
+    let ones = SplitterConfig { start: some("1"), end: some(""), ..block(4) };
     assert_eq!(jobs(&ones, &seq(12)), ["1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n", "11\n12\n"]);
-    let ends = PipePlan { end: some("1\n"), ..block(4) };
+    let ends = SplitterConfig { end: some("1\n"), ..block(4) };
     assert_eq!(jobs(&ends, &seq(12)), ["1\n", "2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n", "12\n"]);
 }
 
 #[test]
 fn separators_that_overlap() {
     let input = "aXXXbXXcXX";
-    let ends = |plan| PipePlan { end: some("XX"), ..plan };
+    let ends = |plan| SplitterConfig { end: some("XX"), ..plan };
     assert_eq!(jobs(&ends(records(1)), input), ["aXX", "XbXX", "cXX"]);
     assert_eq!(jobs(&ends(block(3)), input), ["aXX", "XbXX", "cXX"]);
     assert_eq!(jobs(&ends(block(4)), input), ["aXXX", "bXX", "cXX"]);
-    let both = PipePlan { start: some("X"), ..ends(records(1)) };
+    let both = SplitterConfig { start: some("X"), ..ends(records(1)) };
     assert_eq!(jobs(&both, input), ["aXX", "XbXXcXX"]);
 }
 
 #[test]
 fn separators_are_taken_out() {
-    let rrs = |plan| PipePlan { remove_separator: true, ..plan };
+    let rrs = |plan| SplitterConfig { remove_separator: true, ..plan };
     assert_eq!(jobs(&rrs(block(4)), &seq(12)), ["12", "34", "56", "78", "9", "10", "11", "12"]);
     assert_eq!(jobs(&rrs(records(2)), &seq(5)), ["12", "34", "5"]);
     let input = ">a\nx\n>b\ny\nz\n>c\n";
-    let start = PipePlan { start: some(">"), ..records(1) };
+    let start = SplitterConfig { start: some(">"), ..records(1) };
     assert_eq!(jobs(&rrs(start.clone()), input), ["a\nx\n", "b\ny\nz\n", "c\n"]);
-    assert_eq!(jobs(&rrs(PipePlan { end: some("\n"), ..start }), input), ["a\nx", "b\ny\nz", "c"]);
-    let both = rrs(PipePlan { end: some("--"), start: some("+"), ..plan() });
+    assert_eq!(jobs(&rrs(SplitterConfig { end: some("\n"), ..start }), input), ["a\nx", "b\ny\nz", "c"]);
+    let both = rrs(SplitterConfig { end: some("--"), start: some("+"), ..plan() });
     assert_eq!(jobs(&both, "+a--+b--+c--"), ["abc"]);
     assert_eq!(jobs(&both, "+a--+b--c--"), ["ab--c"]);
-    assert_eq!(jobs(&rrs(PipePlan { end: some(">>"), ..plan() }), "a>>b>>>c"), ["ab>c"]);
-    assert_eq!(jobs(&rrs(PipePlan { start: some(">>"), ..plan() }), ">>a>>b>>>c"), ["ab>c"]);
+    assert_eq!(jobs(&rrs(SplitterConfig { end: some(">>"), ..plan() }), "a>>b>>>c"), ["ab>c"]);
+    assert_eq!(jobs(&rrs(SplitterConfig { start: some(">>"), ..plan() }), ">>a>>b>>>c"), ["ab>c"]);
     // No job for nothing.
     assert_eq!(jobs(&rrs(records(1)), "\n\na\n\n"), ["a"]);
 }
 
 #[test]
 fn regular_expressions() {
-    let regexp = |plan| PipePlan { regexp: true, ..plan };
-    let ends = |text: &str, plan| regexp(PipePlan { end: some(text), ..plan });
-    let starts = |text: &str, plan| regexp(PipePlan { start: some(text), ..plan });
+    let regexp = |plan| SplitterConfig { regexp: true, ..plan };
+    let ends = |text: &str, plan| regexp(SplitterConfig { end: some(text), ..plan });
+    let starts = |text: &str, plan| regexp(SplitterConfig { start: some(text), ..plan });
     let input = "aXbYcXdYe";
     assert_eq!(jobs(&ends("[XY]", records(1)), input), ["aX", "bY", "cX", "dY", "e"]);
     assert_eq!(jobs(&ends("[XY]", block(5)), input), ["aXbY", "cXdY", "e"]);
     assert_eq!(jobs(&starts("[XY]", block(5)), input), ["aXb", "YcXd", "Ye"]);
     assert_eq!(jobs(&starts("[XY]", records(1)), input), ["a", "Xb", "Yc", "Xd", "Ye"]);
-    let both = PipePlan { start: some("[a-c]"), ..ends("X", records(1)) };
+    let both = SplitterConfig { start: some("[a-c]"), ..ends("X", records(1)) };
     assert_eq!(jobs(&both, input), ["aX", "bYcXdYe"]);
     assert_eq!(jobs(&ends("X+", records(1)), "aXXXbXXcXX"), ["aXXX", "bXX", "cXX"]);
     // A match is never cut, wherever a block ends.
@@ -125,16 +125,16 @@ fn regular_expressions() {
     assert_eq!(jobs(&starts("^>", records(1)), ">a\n>b\n>c>\n"), [">a\n", ">b\n", ">c>\n"]);
     assert_eq!(jobs(&starts("^>", block(4)), ">a\n>b\n>c>\n"), [">a\n", ">b\n", ">c>\n"]);
     assert_eq!(jobs(&ends(".*\n", records(1)), "a\nb\nc\n"), ["a\n", "b\n", "c\n"]);
-    let rrs = PipePlan { remove_separator: true, ..ends("[XY]", block(5)) };
+    let rrs = SplitterConfig { remove_separator: true, ..ends("[XY]", block(5)) };
     assert_eq!(jobs(&rrs, input), ["ab", "cd", "e"]);
-    let rrs = PipePlan { remove_separator: true, ..starts("[XY]", records(1)) };
+    let rrs = SplitterConfig { remove_separator: true, ..starts("[XY]", records(1)) };
     assert_eq!(jobs(&rrs, input), ["a", "b", "c", "d", "e"]);
 }
 
 #[test]
 fn each_job_has_the_header() {
-    let lines = |count, plan| PipePlan { header: Some(Header::Lines(count)), ..plan };
-    let matched = |text: &str, plan| PipePlan { header: Some(Header::Pattern(text.into())), ..plan };
+    let lines = |count, plan| SplitterConfig { header: Some(Header::Lines(count)), ..plan };
+    let matched = |text: &str, plan| SplitterConfig { header: Some(Header::Pattern(text.into())), ..plan };
     let twelve = seq(12);
     let expected = ["1\n2\n3\n", "1\n4\n5\n", "1\n6\n7\n", "1\n8\n9\n", "1\n10\n", "1\n11\n", "1\n12\n"];
     assert_eq!(jobs(&lines(1, block(4)), &twelve), expected);
@@ -157,14 +157,14 @@ fn each_job_has_the_header() {
     }
     assert_eq!(jobs(&lines(1, plan()), "h1 h2\n"), [""; 0]);
     assert_eq!(jobs(&lines(1, plan()), "h1 h2"), ["h1 h2"]);
-    let rrs = PipePlan { remove_separator: true, ..lines(1, plan()) };
+    let rrs = SplitterConfig { remove_separator: true, ..lines(1, plan()) };
     assert_eq!(jobs(&rrs, &seq(5)), ["1\n2345"]);
 }
 
 #[test]
 fn a_header_of_any_length_is_found_whatever_the_reads() {
     let header = "#c\n".repeat(1000);
-    let plan = PipePlan { header: Some(Header::Pattern(b"(#.*\n)*".to_vec())), ..block(10) };
+    let plan = SplitterConfig { header: Some(Header::Pattern(b"(#.*\n)*".to_vec())), ..block(10) };
     let input = format!("{header}a\nb\n");
     for size in [1, 7, 4096] {
         let got = texts(spread(&plan, 1, input.as_bytes(), &[size]).unwrap());
@@ -176,7 +176,7 @@ fn a_header_of_any_length_is_found_whatever_the_reads() {
 #[test]
 fn lines_with_the_same_value_stay_together() {
     let input = "a 1\na 2\nb 3\nb 4\nb 5\nc 6\n";
-    let group = |column, plan| PipePlan { group_by: Some(column), colsep: Some(" ".into()), ..plan };
+    let group = |column, plan| SplitterConfig { group_by: Some(column), colsep: Some(" ".into()), ..plan };
     let first = || Column::Number(1);
     assert_eq!(jobs(&group(first(), records(1)), input), ["a 1\na 2\n", "b 3\nb 4\nb 5\n", "c 6\n"]);
     assert_eq!(jobs(&group(first(), records(2)), input), ["a 1\na 2\nb 3\nb 4\nb 5\n", "c 6\n"]);
@@ -196,7 +196,7 @@ fn lines_with_the_same_value_stay_together() {
 
 #[test]
 fn what_came_in_time_is_given_out() {
-    let plan = PipePlan { block_timeout: Some(Duration::from_secs(3600)), ..plan() };
+    let plan = SplitterConfig { block_timeout: Some(Duration::from_secs(3600)), ..plan() };
     let mut sizes = vec![3, 0];
     sizes.extend([1000; 9]);
     assert_eq!(texts(spread(&plan, 1, b"a\nbc\nd\n", &sizes).unwrap()), ["a\n", "bc\nd\n"]);
@@ -207,9 +207,11 @@ fn what_came_in_time_is_given_out() {
 
 #[test]
 fn a_retry_has_the_same_bytes() {
-    let pipe = Pipe::open(PipePlan { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1).unwrap();
+    let pipe =
+        InputSplitter::open(SplitterConfig { header: Some(Header::Lines(1)), ..block(4) }, nothing(), 1)
+            .unwrap();
     pipe.take_in(&mut Script::new(b"h\na\nb\n", &[]), true).unwrap();
-    let Supply::Job(mut part) = pipe.next() else { panic!("there is one") };
+    let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");
     assert!(pipe.again(&mut part));
     assert_eq!(drain(&pipe, &mut part), b"h\na\nb\n");

@@ -14,11 +14,11 @@ fn separator() -> impl Strategy<Value = Vec<u8>> {
     prop::sample::select(vec!["\n", ">", ":>", "aa", "", "\n\n", "b\n"]).prop_map(|text| text.into())
 }
 
-fn any_plan() -> impl Strategy<Value = PipePlan> {
+fn any_plan() -> impl Strategy<Value = SplitterConfig> {
     let records = prop::option::of((1..5_u64).prop_map(|count| NonZeroU64::new(count).unwrap()));
     let ends = (prop::option::of(separator()), prop::option::of(separator()));
     (1..200_u64, records, ends, any::<bool>(), prop::option::of(1..3_u64)).prop_map(
-        |(bytes, records, (start, end), regexp, header)| PipePlan {
+        |(bytes, records, (start, end), regexp, header)| SplitterConfig {
             records,
             start,
             end,
@@ -30,20 +30,20 @@ fn any_plan() -> impl Strategy<Value = PipePlan> {
     )
 }
 
-fn header_len(plan: &PipePlan, input: &[u8]) -> usize {
+fn header_len(plan: &SplitterConfig, input: &[u8]) -> usize {
     let Some(Header::Lines(count)) = plan.header else { return 0 };
     memchr::memchr_iter(b'\n', input).nth(count as usize - 1).map_or(0, |at| at + 1)
 }
 
 /// Whether a split is allowed between these two chunks.
-fn is_bound(plan: &PipePlan, before: &[u8], after: &[u8]) -> bool {
+fn is_bound(plan: &SplitterConfig, before: &[u8], after: &[u8]) -> bool {
     let start = plan.start.clone().unwrap_or_default();
     let end = plan.end.clone().unwrap_or(if plan.start.is_some() { Vec::new() } else { b"\n".to_vec() });
     before.ends_with(&end) && after.starts_with(&start)
 }
 
 /// The chunks without their header; together they are the input.
-fn check(plan: &PipePlan, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TestCaseError> {
+fn check(plan: &SplitterConfig, input: &[u8], all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TestCaseError> {
     let (header, body) = input.split_at(header_len(plan, input));
     let chunks: Vec<_> = all.into_iter().map(|job| job.strip_prefix(header).unwrap().to_vec()).collect();
     prop_assert_eq!(chunks.concat(), body);
@@ -77,9 +77,9 @@ proptest! {
 
     #[test]
     fn parts_of_files_are_the_file(plan in any_plan(), input in input(), shares in prop::option::of(1..9_u64)) {
-        let shares = shares.map(|count| Block::Shares(NonZeroU64::new(count).unwrap()));
+        let shares = shares.map(|count| BlockSize::Shares(NonZeroU64::new(count).unwrap()));
         let block = shares.unwrap_or(plan.block);
-        let plan = PipePlan { records: None, block, ..plan };
+        let plan = SplitterConfig { records: None, block, ..plan };
         let all = of_files(&plan, 2, &[&input]).unwrap();
         check(&plan, &input, all)?;
     }
@@ -92,7 +92,7 @@ proptest! {
         sizes in prop::collection::vec(1..50_usize, 0..5),
     ) {
         let text: String = lines.iter().map(|(value, len)| format!("{value}\t{}\n", "x".repeat(*len))).collect();
-        let group = PipePlan {
+        let group = SplitterConfig {
             group_by: Some(Column::Number(1)),
             records: records.and_then(NonZeroU64::new),
             ..block(bytes)
@@ -119,13 +119,13 @@ proptest! {
         which in 0..4_u8,
     ) {
         let spread_by = match which {
-            0 => Spread::RoundRobin,
-            1 => Spread::Tee,
-            2 => Spread::Shard(Column::Number(1)),
-            _ => Spread::Bin(Column::Number(1)),
+            0 => Distribution::RoundRobin,
+            1 => Distribution::Tee,
+            2 => Distribution::Shard(Column::Number(1)),
+            _ => Distribution::Bin(Column::Number(1)),
         };
         let by_line = which > 1;
-        let mut plan = PipePlan { spread: spread_by, ..plan };
+        let mut plan = SplitterConfig { spread: spread_by, ..plan };
         if by_line {
             (plan.records, plan.start, plan.end) = (None, None, None);
         }

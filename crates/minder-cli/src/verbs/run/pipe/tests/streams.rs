@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn by(spread: Spread, plan: PipePlan) -> PipePlan {
-    PipePlan { spread, colsep: Some(" ".into()), ..plan }
+fn by(spread: Distribution, plan: SplitterConfig) -> SplitterConfig {
+    SplitterConfig { spread, colsep: Some(" ".into()), ..plan }
 }
 
 #[test]
 fn chunks_go_round() {
-    let robin = |plan| by(Spread::RoundRobin, plan);
-    let three = |plan: PipePlan, input: &str| texts(spread(&plan, 3, input.as_bytes(), &[]).unwrap());
+    let robin = |plan| by(Distribution::RoundRobin, plan);
+    let three = |plan: SplitterConfig, input: &str| texts(spread(&plan, 3, input.as_bytes(), &[]).unwrap());
     let all = three(robin(records(1)), &seq(8));
     assert_eq!(all.len(), 3);
     let mut lines: Vec<_> = all.concat().lines().map(str::to_owned).collect();
@@ -18,29 +18,29 @@ fn chunks_go_round() {
     assert_eq!(all.iter().map(|job| &job[..2]).collect::<Vec<_>>(), ["1\n", "2\n", "3\n"]);
     assert_eq!(three(robin(block(4)), &seq(2)), ["1\n2\n"]);
     assert_eq!(three(robin(block(4)), ""), [""; 0]);
-    let header = PipePlan { header: Some(Header::Lines(1)), ..robin(records(1)) };
+    let header = SplitterConfig { header: Some(Header::Lines(1)), ..robin(records(1)) };
     let all = three(header, &seq(8));
     assert!(all.iter().all(|job| job.starts_with("1\n") && job.matches("1\n").count() == 1), "{all:?}");
 }
 
 #[test]
 fn all_have_all() {
-    for plan in [plan(), records(2), PipePlan { header: Some(Header::Lines(1)), ..plan() }] {
-        let all = spread(&by(Spread::Tee, plan), 3, seq(8).as_bytes(), &[3]).unwrap();
+    for plan in [plan(), records(2), SplitterConfig { header: Some(Header::Lines(1)), ..plan() }] {
+        let all = spread(&by(Distribution::Tee, plan), 3, seq(8).as_bytes(), &[3]).unwrap();
         assert_eq!(texts(all), [seq(8), seq(8), seq(8)]);
     }
-    assert_eq!(spread(&by(Spread::Tee, plan()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
+    assert_eq!(spread(&by(Distribution::Tee, plan()), 3, b"", &[]).unwrap(), [b"", b"", b""]);
 }
 
 #[test]
 fn a_number_names_the_stream() {
-    let bin = |column, plan| by(Spread::Bin(column), plan);
-    let three = |plan: &PipePlan, input: &str| texts(spread(plan, 3, input.as_bytes(), &[2]).unwrap());
+    let bin = |column, plan| by(Distribution::Bin(column), plan);
+    let three = |plan: &SplitterConfig, input: &str| texts(spread(plan, 3, input.as_bytes(), &[2]).unwrap());
     let input = "a 1\nb 2\na 3\nc 4\nd 0\nx y\nf -1\ng 1.5";
     let expected = ["a 1\nc 4\ng 1.5", "b 2\nf -1\n", "a 3\nd 0\nx y\n"];
     assert_eq!(three(&bin(Column::Number(2), plan()), input), expected);
     assert_eq!(three(&bin(Column::Number(7), plan()), "a 1\n"), ["", "", "a 1\n"]);
-    let named = bin(Column::Name("v".into()), PipePlan { header: Some(Header::Lines(1)), ..plan() });
+    let named = bin(Column::Name("v".into()), SplitterConfig { header: Some(Header::Lines(1)), ..plan() });
     assert_eq!(three(&named, "k v\na 1\nb 2\n"), ["k v\na 1\n", "k v\nb 2\n", "k v\n"]);
     assert_eq!(three(&bin(Column::Name("v".into()), plan()), "k v\na 1\n")[1], "k v\n");
     assert_eq!(three(&bin(Column::Number(1), plan()), ""), ["", "", ""]);
@@ -48,7 +48,7 @@ fn a_number_names_the_stream() {
 
 #[test]
 fn the_same_value_goes_to_the_same_stream() {
-    let plan = by(Spread::Shard(Column::Number(1)), plan());
+    let plan = by(Distribution::Shard(Column::Number(1)), plan());
     let input: String = (0..1000).map(|at| format!("{} {at}\n", at % 17)).collect();
     let all = texts(spread(&plan, 4, input.as_bytes(), &[100]).unwrap());
     let mut homes = std::collections::BTreeMap::new();
@@ -64,22 +64,26 @@ fn the_same_value_goes_to_the_same_stream() {
 
 #[test]
 fn columns_are_separated_by_an_expression() {
-    let colsep =
-        |text: &str| PipePlan { colsep: Some(text.into()), ..by(Spread::Bin(Column::Number(2)), plan()) };
+    let colsep = |text: &str| SplitterConfig {
+        colsep: Some(text.into()),
+        ..by(Distribution::Bin(Column::Number(2)), plan())
+    };
     for plan in [colsep(" +"), colsep("[ ,]+")] {
-        let plan = PipePlan { colsep: plan.colsep, ..by(Spread::Bin(Column::Number(2)), super::plan()) };
+        let plan =
+            SplitterConfig { colsep: plan.colsep, ..by(Distribution::Bin(Column::Number(2)), super::plan()) };
         assert_eq!(texts(spread(&plan, 2, b"a   1\nb  2\n", &[]).unwrap()), ["a   1\n", "b  2\n"]);
     }
-    let plan = PipePlan { colsep: Some("::".into()), ..by(Spread::Bin(Column::Number(2)), plan()) };
+    let plan =
+        SplitterConfig { colsep: Some("::".into()), ..by(Distribution::Bin(Column::Number(2)), plan()) };
     assert_eq!(texts(spread(&plan, 2, b"a::1\nb::2\n", &[]).unwrap()), ["a::1\n", "b::2\n"]);
-    let plan = PipePlan { colsep: None, ..plan };
+    let plan = SplitterConfig { colsep: None, ..plan };
     assert_eq!(texts(spread(&plan, 2, b"a\t1\nb\t2\n", &[]).unwrap()), ["a\t1\n", "b\t2\n"]);
 }
 
 /// Starts three streams; the first gives up after its first piece, and the last never takes
 /// anything and gives up then.
-fn with_quitters(spread: Spread) {
-    let pipe = Pipe::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
+fn with_quitters(spread: Distribution) {
+    let pipe = InputSplitter::open(by(spread, block(1 << 12)), nothing(), 3).unwrap();
     let input = seq(400_000);
     let (told, news) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -92,9 +96,9 @@ fn with_quitters(spread: Spread) {
         let mut parts = Vec::new();
         while parts.len() < 3 {
             match pipe.next() {
-                Supply::Job(part) => parts.push(part),
-                Supply::Later => news.recv().unwrap(),
-                Supply::End => panic!("three begin"),
+                NextJob::Ready(part) => parts.push(part),
+                NextJob::Pending => news.recv().unwrap(),
+                NextJob::Exhausted => panic!("three begin"),
             }
         }
         let mut last = parts.pop().unwrap();
@@ -104,13 +108,13 @@ fn with_quitters(spread: Spread) {
         let mut got = 0;
         loop {
             match pipe.more(&mut parts[1]) {
-                More::Bytes(piece) => got += piece.len(),
-                More::Later => news.recv().unwrap(),
-                More::End => break,
+                ReadResult::Bytes(piece) => got += piece.len(),
+                ReadResult::Pending => news.recv().unwrap(),
+                ReadResult::Eof => break,
             }
         }
         match pipe.plan.spread {
-            Spread::Tee => assert_eq!(got, input.len()),
+            Distribution::Tee => assert_eq!(got, input.len()),
             _ => assert!(got > 100_000, "{got}"),
         }
         assert!(!pipe.again(&mut parts[0]));
@@ -120,18 +124,21 @@ fn with_quitters(spread: Spread) {
 
 #[test]
 fn nobody_waits_for_who_gave_up() {
-    for spread in
-        [Spread::RoundRobin, Spread::Tee, Spread::Shard(Column::Number(1)), Spread::Bin(Column::Number(1))]
-    {
+    for spread in [
+        Distribution::RoundRobin,
+        Distribution::Tee,
+        Distribution::Shard(Column::Number(1)),
+        Distribution::Bin(Column::Number(1)),
+    ] {
         with_quitters(spread);
     }
 }
 
 #[test]
 fn reading_ends_when_all_gave_up() {
-    for spread in [Spread::RoundRobin, Spread::Tee, Spread::Shard(Column::Number(1))] {
+    for spread in [Distribution::RoundRobin, Distribution::Tee, Distribution::Shard(Column::Number(1))] {
         for close in [false, true] {
-            let pipe = Pipe::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
+            let pipe = InputSplitter::open(by(spread.clone(), block(1 << 12)), nothing(), 2).unwrap();
             let input = seq(400_000);
             thread::scope(|scope| {
                 let (reader, bytes) = (Arc::clone(&pipe), input.as_bytes());
@@ -139,7 +146,7 @@ fn reading_ends_when_all_gave_up() {
                 let mut begun = 0;
                 // With one that never began, too.
                 while begun < 2 - usize::from(close) {
-                    begun += usize::from(matches!(pipe.next(), Supply::Job(_)));
+                    begun += usize::from(matches!(pipe.next(), NextJob::Ready(_)));
                     thread::yield_now();
                 }
                 if close {
@@ -152,11 +159,11 @@ fn reading_ends_when_all_gave_up() {
 
 #[test]
 fn what_waits_goes_to_those_that_run() {
-    let pipe = Pipe::open(by(Spread::RoundRobin, records(1)), nothing(), 4).unwrap();
+    let pipe = InputSplitter::open(by(Distribution::RoundRobin, records(1)), nothing(), 4).unwrap();
     pipe.take_in(&mut Script::new(b"1\n2\n3\n", &[]), true).unwrap();
-    let Supply::Job(mut part) = pipe.next() else { panic!("there is one") };
-    assert!(matches!(pipe.more(&mut part), More::Bytes(_)));
-    assert!(matches!(pipe.more(&mut part), More::Later));
+    let NextJob::Ready(mut part) = pipe.next() else { panic!("there is one") };
+    assert!(matches!(pipe.more(&mut part), ReadResult::Bytes(_)));
+    assert!(matches!(pipe.more(&mut part), ReadResult::Pending));
     let woken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&woken);
     pipe.lock().wake = Some(Arc::new(move || {

@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn table(form: TableForm, names: &[&str]) -> Table {
+fn table(form: TableForm, names: &[&str]) -> ResultsTable {
     let names = names.iter().map(OsString::from).collect();
-    Table { form, names, header: Once::new(), columns: std::sync::OnceLock::new() }
+    ResultsTable { form, names, header: Once::new(), columns: std::sync::OnceLock::new() }
 }
 
 /// The table of one job with these arguments and outputs, which come in pieces of `step` bytes.
-fn written(table: &Table, args: &[&str], outputs: [&[u8]; 2], step: usize) -> Vec<u8> {
+fn written(table: &ResultsTable, args: &[&str], outputs: [&[u8]; 2], step: usize) -> Vec<u8> {
     let ended = JobFinished { job: 7, at: 1.5, wall: 0.25, exit: Some(3), out: 9, ..JobFinished::default() };
     let columns: Vec<OsString> = args.iter().map(OsString::from).collect();
     let output = |stream: Stream, take: &mut dyn FnMut(&[u8]) -> io::Result<()>| {

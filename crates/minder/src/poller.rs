@@ -1,0 +1,466 @@
+//! `Poller` and `Waker`: the safe front of `sys::wait`.
+
+mod timers;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use self::timers::Timers;
+use crate::event::{Interest, Token};
+use crate::sys::thread;
+use crate::sys::wait::{self, PollHandle, PollerBackend, Ready};
+use crate::{Error, ErrorKind, Result};
+
+/// The name of no thread.
+const NO_WAITER: usize = 0;
+
+/// What a [`Poller`] can watch: a descriptor or handle that is borrowed, so that it is open; a
+/// [socket](Self::socket); a [`Child`](crate::Child); or [any process](Self::process).
+///
+/// - Windows: a handle of whatever one can wait for: events, semaphores, timers, threads,
+///   processes. It is readable when it is signalled, and it is told when a wait for it was
+///   satisfied: of an event that resets itself, or a semaphore, a telling takes what such a wait
+///   takes. A mutex would belong to whichever thread waited. Files and pipes are `Unsupported`:
+///   their handles are signalled by whatever ends on them.
+pub struct Source<'a>(pub(crate) wait::Source<'a>);
+
+impl Source<'_> {
+    /// The end of the process with this number, ours or not. It is ready to be read when the
+    /// process has ended, until it is deleted; edge-triggered is the same as one-shot for it.
+    ///
+    /// A number may be another process's by the time that it is used, unless the process is a child
+    /// that was not reaped: whoever started it knows. From [`Poller::add`] on that cannot
+    /// happen any more on Linux, nor where the backend is `kqueue`.
+    ///
+    /// - Linux: a pidfd; a process that ended and was not reaped yet has ended.
+    /// - macOS, BSD with `kqueue`: `EVFILT_PROC`.
+    /// - Elsewhere, and before Linux 5.4: looked at every 1 to 50 ms; one that is not our child has
+    ///   ended when it was reaped.
+    /// - Windows: a handle of its own. A number stays a process's as long as anybody has a handle
+    ///   of it.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Command, Events, Interest, Poller, Source, Token};
+    /// let mut child = Command::new("true").spawn()?;
+    /// let poller = Poller::new()?;
+    /// poller.add(Source::process(child.id()), Token(1), Interest::READABLE)?;
+    /// let mut events = Events::new();
+    /// poller.wait(&mut events, None)?;
+    /// assert!(events.iter().any(|ready| ready.token == Token(1)));
+    /// poller.delete(Source::process(child.id()))?;
+    /// assert!(child.try_wait()?.is_some());
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    pub fn process(id: u32) -> Self {
+        Self(wait::Source::Process(id))
+    }
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
+    }
+}
+
+/// Tells which of many sources are ready, by the backend of one's choice, and when timers have come
+/// to their deadlines.
+///
+/// Level-triggered: a source that is ready and was not served is told again by the next
+/// [`wait`](Self::wait), unless its [`Interest`] says otherwise. All methods may be called from any
+/// thread, and a change takes effect in a wait that goes on. After `fork` the child process needs a
+/// poller of its own: it shares what the kernel keeps of this one.
+///
+/// With `io_uring`, where several threads wait or [`news`](Self::poll_handle) is used, the kernel
+/// completes what a thread asked for in that thread: a system call of it may end with `EINTR`, and
+/// what it asked for is told late while it is in a call that nothing interrupts.
+///
+/// - Linux: `epoll` (the default), `io_uring` (5.11; often forbidden in containers) and `poll`.
+/// - macOS, FreeBSD, NetBSD, OpenBSD: `kqueue` (the default; compiled, and never run on them so
+///   far) and `poll`.
+/// - Windows: `iocp` (the default), `wait_pool`, `thread_pool` and, untested, `wait_packets`: all
+///   of them one completion port, and differing in who waits for handles. Any number of handles; a
+///   signal takes another thread's waking to be told, so that a poll right after it may not find it
+///   yet, and it may be told though the handle was reset since. Of several threads that look at a
+///   socket at the same time, one is told. Tested under Wine only.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{Events, Interest, Poller, Token};
+/// let (reader, mut writer) = std::io::pipe()?;
+/// let poller = Poller::new()?;
+/// poller.add(&reader, Token(7), Interest::READABLE)?;
+/// std::io::Write::write_all(&mut writer, b"news")?;
+/// let mut events = Events::new();
+/// poller.wait(&mut events, None)?;
+/// assert_eq!(events.iter().next().map(|event| event.token), Some(Token(7)));
+/// poller.delete(&reader)?;      // before it is closed
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Poller {
+    backend: PollerBackend,
+    timers: Mutex<Timers>,
+    /// Whether something beside the caller's deadline may bound a wait: it is never unset.
+    bounded: AtomicBool,
+    /// The thread that waited last, and whether there are several that wait.
+    waiter: AtomicUsize,
+    many: AtomicBool,
+    /// Whether a foreign loop watches our descriptor.
+    watched: AtomicBool,
+}
+
+/// What one [`Poller::wait`] found.
+#[derive(Debug, Default)]
+pub struct Events(Vec<Ready>);
+
+/// One source that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Readiness {
+    /// The token that it was registered with.
+    pub token: Token,
+    /// A read would not block.
+    pub readable: bool,
+    /// A write would not block.
+    pub writable: bool,
+    /// The other side is gone, or the source is in error: the next read or write says which.
+    ///
+    /// - `kqueue`: of a socket that is watched in one direction only, what poll(2) of the system
+    ///   says of the other; the systems differ.
+    /// - Windows: not of a connection both of whose directions were ended in order; that it ended
+    ///   is read.
+    pub closed: bool,
+    /// A timer has come to its deadline.
+    pub expired: bool,
+}
+
+impl Events {
+    /// Makes an empty list. Its memory is kept from wait to wait.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The sources that are ready, in no particular order, then the timers that have expired, by
+    /// their deadlines.
+    pub fn iter(&self) -> impl Iterator<Item = Readiness> + '_ {
+        self.0.iter().filter(|ready| ready.token <= wait::TOKEN_MAX).map(|ready| Readiness {
+            token: Token(ready.token),
+            readable: ready.readable,
+            writable: ready.writable,
+            closed: ready.closed,
+            expired: ready.expired,
+        })
+    }
+
+    /// Whether a [`Waker`] ended the wait, or took part in it.
+    pub fn woken(&self) -> bool {
+        self.0.iter().any(|ready| ready.token == wait::WAKE_TOKEN)
+    }
+}
+
+/// The names of the backends of this system, best first: what [`Poller::with_backend`] takes.
+pub fn backends() -> impl Iterator<Item = &'static str> {
+    wait::BACKENDS.iter().map(|(name, _)| *name)
+}
+
+impl Poller {
+    /// Opens the best backend of this machine.
+    ///
+    /// # Errors
+    /// `Exhausted` when no descriptor is free.
+    pub fn new() -> Result<Self> {
+        Self::open(None)
+    }
+
+    /// Opens the backend of this name; [`backends`] lists them.
+    ///
+    /// # Errors
+    /// `Unsupported` for a name that this system does not have; `Exhausted` when no descriptor is
+    /// free.
+    pub fn with_backend(name: &str) -> Result<Self> {
+        Self::open(Some(name))
+    }
+
+    fn open(name: Option<&str>) -> Result<Self> {
+        let watch = PollerBackend::open(name).map_err(|error| match name {
+            Some(name) if backends().all(|known| known != name) => {
+                let cause = "this system has no such backend";
+                Error::of_kind(ErrorKind::Unsupported, "open the wait backend", cause).with_subject(name)
+            }
+            name => Error::new("open the wait backend", error).with_subject(name.unwrap_or("default")),
+        })?;
+        Ok(Self {
+            backend: watch,
+            timers: Mutex::default(),
+            bounded: AtomicBool::new(false),
+            waiter: AtomicUsize::new(NO_WAITER),
+            many: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
+        })
+    }
+
+    /// The backend's name.
+    pub fn backend(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// Registers a source. Delete it before it is closed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a source that is registered already; `Unknown` for a process that there
+    /// is not; `Unsupported` for an interest that the backend does not have; what the system
+    /// says of a source that it cannot watch, such as a plain file with `epoll` and `kqueue`,
+    /// or of a descriptor that is not open.
+    pub fn add<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
+        let token = check(token)?;
+        let swept = self.backend.add(source.into().0, token, interest);
+        let swept = swept.map_err(|error| Error::new("watch a source", error))?;
+        if swept { self.bound() } else { Ok(()) }
+    }
+
+    /// Changes the token or the interest of a registered source. One that was told once is told
+    /// again.
+    ///
+    /// # Errors
+    /// `NotFound` for a source that is not registered; otherwise as [`add`](Self::add).
+    pub fn modify<'a>(&self, source: impl Into<Source<'a>>, token: Token, interest: Interest) -> Result<()> {
+        let token = check(token)?;
+        let swept = self.backend.modify(source.into().0, token, interest);
+        let swept = swept.map_err(|error| Error::new("change a source", error))?;
+        if swept { self.bound() } else { Ok(()) }
+    }
+
+    /// Forgets a source. Its token is not told again after this returned, by waits that begin
+    /// later.
+    ///
+    /// What becomes of a source that was closed without this depends on the backend: `epoll`
+    /// forgets it with the last copy of its descriptor; `kqueue` tells nothing more of it from
+    /// the close of its own; `poll` and `io_uring` tell it as closed until it is deleted or its
+    /// number is used again, and `io_uring` keeps its file open until then. On Windows a socket
+    /// is told as closed until it is deleted, and whatever else it was is kept open and told as
+    /// ever. A number that is used again can always be changed or deleted, or else added.
+    ///
+    /// # Errors
+    /// `NotFound` for a source that is not registered.
+    pub fn delete<'a>(&self, source: impl Into<Source<'a>>) -> Result<()> {
+        self.backend.delete(source.into().0).map_err(|error| Error::new("forget a source", error))
+    }
+
+    /// Adds a timer: its token is told once, from `deadline` on and within `tolerance` of it if the
+    /// machine is not busy. Timers that can share a wake-up do, so a tolerance saves power and
+    /// time; zero asks for none. Its token may be a source's, too; no two timers share one.
+    ///
+    /// ```
+    /// use minder::{Events, Poller, Token};
+    /// use std::time::{Duration, Instant};
+    /// let poller = Poller::new()?;
+    /// let deadline = Instant::now() + Duration::from_millis(2);
+    /// poller.add_timer(Token(3), deadline, Duration::from_millis(1))?;
+    /// let mut events = Events::new();
+    /// poller.wait(&mut events, None)?;
+    /// assert!(events.iter().any(|it| it.token == Token(3) && it.expired) && Instant::now() >= deadline);
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for a token that has a timer already.
+    pub fn add_timer(&self, token: Token, deadline: Instant, tolerance: Duration) -> Result<()> {
+        let number = Token(check(token)?);
+        if !self.lock_timers().add(number, deadline, tolerance) {
+            let error =
+                Error::of_kind(ErrorKind::InvalidInput, "add a timer", "this token has a timer already");
+            return Err(error.with_subject(token.0.to_string()));
+        }
+        self.bound()
+    }
+
+    /// Forgets a timer. It is not told after this returned, by waits that begin later.
+    ///
+    /// # Errors
+    /// `Unknown` for a token that has no timer, or whose timer was told.
+    pub fn delete_timer(&self, token: Token) -> Result<()> {
+        if self.lock_timers().delete(token) {
+            return Ok(());
+        }
+        let error = Error::of_kind(ErrorKind::Unknown, "forget a timer", "this token has no timer");
+        Err(error.with_subject(token.0.to_string()))
+    }
+
+    /// Waits until a source is ready, a timer has expired, the waker is used, or `deadline` has
+    /// come; replaces what `events` held. Returns the number of sources and timers that are
+    /// told. It never ends before the deadline with nothing to tell.
+    ///
+    /// A wait tells at most some hundred sources; those that are left over come first in the next.
+    ///
+    /// # Errors
+    /// Only those of a system call that should not fail. A signal does not end the wait.
+    pub fn wait(&self, events: &mut Events, deadline: Option<Instant>) -> Result<usize> {
+        events.0.clear();
+        let present = WaitScope::enter(self);
+        let ready = &mut events.0;
+        let result = if present.bounded() {
+            self.wait_bounded(ready, deadline)
+        } else {
+            self.backend.wait(ready, deadline).and_then(|()| match ready[..] {
+                // A nudge alone says that this wait is bounded from now on.
+                [Ready { token: wait::RECHECK_TOKEN, .. }] => {
+                    ready.clear();
+                    self.wait_bounded(ready, deadline)
+                }
+                _ => Ok(()),
+            })
+        };
+        drop(present);
+        let told = result.map(|()| events.iter().count()).map_err(|error| Error::new("wait", error));
+        if self.watched.load(Ordering::Relaxed) {
+            self.announce()?;
+        }
+        told
+    }
+
+    /// A wait that timers bound, or processes that have to be looked at.
+    fn wait_bounded(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> std::io::Result<()> {
+        loop {
+            let until = [deadline, self.next_at()].into_iter().flatten().min();
+            self.backend.wait(ready, until)?;
+            ready.retain(|ready| ready.token != wait::RECHECK_TOKEN);
+            let now = Instant::now();
+            self.backend.look(ready, now);
+            let mut timers = self.lock_timers();
+            while let Some(token) = timers.pop(now) {
+                ready.push(Ready { expired: true, ..Ready::none(token.0) });
+            }
+            drop(timers);
+            // The backend has looked once more after a deadline that it was given.
+            let over = until == deadline && deadline.is_some_and(|deadline| now >= deadline);
+            if !ready.is_empty() || over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the wait that goes on, or else the next one.
+    ///
+    /// # Errors
+    /// Only those of a system call that should not fail.
+    pub fn notify(&self) -> Result<()> {
+        self.waker().wake()
+    }
+
+    /// A handle that ends waits from any thread.
+    pub fn waker(&self) -> Waker {
+        Waker(self.backend.waker())
+    }
+
+    /// A descriptor or handle for another loop: readable while [`wait`](Self::wait) would return at
+    /// once. Watch it level-triggered and, when it is readable, call `wait` with a deadline
+    /// that has passed; it may find nothing.
+    ///
+    /// - `epoll`, `io_uring`, `kqueue`: the kernel's own object; a wait costs one system call more
+    ///   from now on, if there are timers. The backend `poll` starts a thread that polls in your
+    ///   place.
+    /// - Windows: `Unsupported` so far.
+    ///
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use minder::{Events, Interest, Poller, Token};
+    /// use std::time::{Duration, Instant};
+    /// let (outer, inner) = (Poller::new()?, Poller::new()?);
+    /// outer.add(&inner.news()?, Token(0), Interest::READABLE)?;
+    /// inner.add_timer(Token(1), Instant::now() + Duration::from_millis(1), Duration::ZERO)?;
+    /// let mut events = Events::new();
+    /// assert_eq!(outer.wait(&mut events, None)?, 1);
+    /// assert_eq!(inner.wait(&mut events, Some(Instant::now()))?, 1);
+    /// # }
+    /// # Ok::<(), minder::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend has nothing of the kind; `Exhausted` when no descriptor is
+    /// free.
+    pub fn poll_handle(&self) -> Result<PollHandle<'_>> {
+        self.watched.store(true, Ordering::SeqCst);
+        self.backend.news(self.next_at()).map_err(|error| Error::new("watch a poller", error))
+    }
+
+    fn announce(&self) -> Result<()> {
+        self.poll_handle().map(drop)
+    }
+
+    fn lock_timers(&self) -> MutexGuard<'_, Timers> {
+        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What bounds a wait beside the caller's deadline.
+    fn next_at(&self) -> Option<Instant> {
+        let timers = self.lock_timers().next_at();
+        [timers, self.backend.next_at()].into_iter().flatten().min()
+    }
+
+    /// Lets waits that go on, and a foreign loop, see what bounds them now.
+    fn bound(&self) -> Result<()> {
+        // Either we see who waits, or whoever waits sees this: both sides write first, and then read.
+        self.bounded.store(true, Ordering::SeqCst);
+        let waiter = self.waiter.load(Ordering::SeqCst);
+        // Who is here does not wait.
+        if self.many.load(Ordering::SeqCst) || (waiter != NO_WAITER && waiter != thread::here()) {
+            self.backend.waker().recheck().map_err(|error| Error::new("wake a wait", error))?;
+        }
+        if self.watched.load(Ordering::SeqCst) { self.announce() } else { Ok(()) }
+    }
+}
+
+/// A thread in a wait.
+struct WaitScope<'a>(&'a Poller);
+
+impl<'a> WaitScope<'a> {
+    fn enter(poller: &'a Poller) -> Self {
+        let here = thread::here();
+        let last = poller.waiter.swap(here, Ordering::SeqCst);
+        if last != here && last != NO_WAITER {
+            poller.many.store(true, Ordering::SeqCst);
+        }
+        Self(poller)
+    }
+
+    fn bounded(&self) -> bool {
+        self.0.bounded.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for WaitScope<'_> {
+    fn drop(&mut self) {
+        // A nudge wakes one thread. Whoever leaves lets another see to it that timers are told in time.
+        if self.0.many.load(Ordering::SeqCst) && self.bounded() && self.0.next_at().is_some() {
+            let _ = self.0.backend.waker().recheck();
+        }
+    }
+}
+
+/// Ends a wait from any thread. Wakes are merged: many before one wait end it once.
+#[derive(Clone, Debug)]
+pub struct Waker(pub(crate) Arc<wait::Waker>);
+
+impl Waker {
+    /// Ends the wait that goes on, or else the next one. What was written before this call is seen
+    /// after that wait.
+    ///
+    /// # Errors
+    /// Only those of a system call that should not fail.
+    pub fn wake(&self) -> Result<()> {
+        self.0.wake().map_err(|error| Error::new("wake a wait", error))
+    }
+}
+
+/// A few tokens are the backend's own.
+fn check(token: Token) -> Result<u64> {
+    if token.0 <= wait::TOKEN_MAX {
+        return Ok(token.0);
+    }
+    Err(Error::of_kind(ErrorKind::InvalidInput, "watch a source", "the highest sixteen tokens are taken"))
+}

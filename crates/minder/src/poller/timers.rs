@@ -1,0 +1,138 @@
+//! The timers of a poller: when to wake for them, and which are due.
+//!
+//! A timer may be told from its deadline on, and wants to be told before its tolerance is over. So
+//! the latest moment that suits all is the earliest end of a tolerance; whatever has come to its
+//! deadline by then is told with it. No other choice of moments has fewer wake-ups, since each of
+//! them is the end of a tolerance that no moment before could serve.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use crate::event::Token;
+
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    times: HashMap<Token, TimerWindow>,
+    /// The same by when they may be told, and by when they must.
+    from: BTreeSet<(Instant, Token)>,
+    until: BTreeSet<(Instant, Token)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TimerWindow {
+    from: Instant,
+    until: Instant,
+}
+
+impl Timers {
+    /// Whether there was none of this token.
+    pub(super) fn add(&mut self, token: Token, deadline: Instant, tolerance: Duration) -> bool {
+        if self.times.contains_key(&token) {
+            return false;
+        }
+        // A tolerance beyond the end of time bounds nothing; a century does not either.
+        let until = deadline.checked_add(tolerance.min(CENTURY)).unwrap_or(deadline);
+        self.times.insert(token, TimerWindow { from: deadline, until });
+        self.from.insert((deadline, token));
+        self.until.insert((until, token));
+        true
+    }
+
+    /// Whether there was one.
+    pub(super) fn delete(&mut self, token: Token) -> bool {
+        let Some(times) = self.times.remove(&token) else { return false };
+        self.from.remove(&(times.from, token));
+        self.until.remove(&(times.until, token));
+        true
+    }
+
+    /// When to wake at the latest.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.until.first().map(|(at, _)| *at)
+    }
+
+    /// Takes one that has come to its deadline.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Token> {
+        let (_, token) = *self.from.first().filter(|(at, _)| *at <= now)?;
+        self.delete(token);
+        Some(token)
+    }
+}
+
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn after(start: Instant, millis: u64) -> Instant {
+        start + Duration::from_millis(millis)
+    }
+
+    /// Wakes when it has to, and counts.
+    fn run(timers: &mut Timers, mut told: impl FnMut(Token, Instant)) -> usize {
+        let mut wakes = 0;
+        while let Some(at) = timers.next_at() {
+            wakes += 1;
+            while let Some(token) = timers.pop(at) {
+                told(token, at);
+            }
+        }
+        wakes
+    }
+
+    #[test]
+    fn those_that_can_share_a_wake_up_do() {
+        let (start, mut timers) = (Instant::now(), Timers::default());
+        // A hundred deadlines, a millisecond apart; each may be ten late.
+        for number in 0..100 {
+            assert!(timers.add(Token(number), after(start, number), Duration::from_millis(10)));
+        }
+        // 0 to 10 at 10, 11 to 21 at 21, …
+        assert_eq!(run(&mut timers, |_, _| ()), 10);
+        for number in 0..100 {
+            timers.add(Token(number), after(start, number), Duration::ZERO);
+        }
+        assert_eq!(run(&mut timers, |_, _| ()), 100);
+    }
+
+    #[test]
+    fn a_token_has_one_timer() {
+        let (start, mut timers) = (Instant::now(), Timers::default());
+        assert!(timers.add(Token(1), start, Duration::MAX));
+        assert!(!timers.add(Token(1), start, Duration::ZERO));
+        assert!(timers.delete(Token(1)) && !timers.delete(Token(1)));
+        assert_eq!((timers.next_at(), timers.pop(start)), (None, None));
+    }
+
+    proptest! {
+        /// Each is told once, neither early nor beyond its tolerance, and with the fewest wake-ups
+        /// that there can be.
+        #[test]
+        fn told_once_in_time_and_with_the_fewest_wake_ups(all in prop::collection::vec((0..200u64, 0..50u64), 0..60)) {
+            let (start, mut timers) = (Instant::now(), Timers::default());
+            for (number, &(at, tolerance)) in (0..).zip(&all) {
+                timers.add(Token(number), after(start, at), Duration::from_millis(tolerance));
+            }
+            let mut seen = vec![0; all.len()];
+            let wakes = run(&mut timers, |token, now| {
+                let (at, tolerance) = all[token.0 as usize];
+                assert!(now >= after(start, at) && now <= after(start, at + tolerance));
+                seen[token.0 as usize] += 1;
+            });
+            prop_assert!(seen.iter().all(|&times| times == 1));
+            // As many tolerances that do not touch each other need as many wake-ups.
+            let mut ends: Vec<_> = all.iter().map(|&(at, tolerance)| (at + tolerance, at)).collect();
+            ends.sort_unstable();
+            let mut apart = Vec::new();
+            for (end, at) in ends {
+                if apart.last().is_none_or(|&last| at > last) {
+                    apart.push(end);
+                }
+            }
+            prop_assert_eq!(wakes, apart.len());
+        }
+    }
+}

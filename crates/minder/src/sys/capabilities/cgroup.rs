@@ -1,0 +1,62 @@
+//! Where this process stands in the hierarchy of control groups (cgroups(7)), and what it may do
+//! there.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::fs::{Access, access};
+
+use super::Capability;
+
+/// The folder of our group in the second version of the hierarchy.
+pub(super) fn folder() -> Option<PathBuf> {
+    place(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)
+}
+
+/// Whether groups of our own can be made, and killed by one write.
+pub(super) fn delegated() -> Capability {
+    let mechanism = Capability::there("children", "cgroup");
+    let Some(folder) = folder() else { return mechanism.absent("version 2 is not mounted") };
+    let writable = |path: &PathBuf| access(path, Access::WRITE_OK).is_ok();
+    if !writable(&folder) || !writable(&folder.join("cgroup.procs")) {
+        return mechanism.refused("not delegated");
+    }
+    // The root of the hierarchy has no such file; every group below it has, since Linux 5.14.
+    let has_kill = folder.join("cgroup.kill").exists() || super::linux::kernel() >= Some((5, 14));
+    if has_kill {
+        mechanism.note("not used yet")
+    } else {
+        mechanism.absent("no cgroup.kill before Linux 5.14")
+    }
+}
+
+/// Finds our folder: the mount point of the hierarchy, and our path in it as far as it goes beyond
+/// what is mounted.
+fn place(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let (root, point) = mounts.lines().find_map(|line| {
+        // 35 24 0:30 ROOT POINT OPTIONS … - TYPE SOURCE OPTIONS
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(3);
+        right.starts_with("cgroup2 ").then(|| left.next().zip(left.next())).flatten()
+    })?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let own = own.strip_prefix(root.trim_end_matches('/')).unwrap_or(own);
+    Some(PathBuf::from(point).join(own.trim_start_matches('/')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_folder_is_found_below_the_mount_point() {
+        let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let at = |groups| place(mounts, groups).map(|path| path.display().to_string());
+        assert_eq!(at("0::/user.slice/a b\n"), Some("/sys/fs/cgroup/user.slice/a b".into()));
+        assert_eq!(at("3:cpu:/x\n0::/\n"), Some("/sys/fs/cgroup/".into()));
+        assert_eq!(at("3:cpu:/x\n"), None);
+        let bound = "30 24 0:26 /box /cg rw - cgroup2 none rw\n";
+        assert_eq!(place(bound, "0::/box/in\n"), Some(PathBuf::from("/cg/in")));
+        assert_eq!(place("1 2 0:3 / /proc rw - proc proc rw\n", "0::/\n"), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Windows: what every version that Rust supports has, and the little in which versions and
+//! surroundings differ.
+//!
+//! Wine has the calls of Windows, and limits of its own; whether we run under it is told by a
+//! function that it alone has in `ntdll`.
+
+#![expect(unsafe_code, reason = "asking what there is")]
+
+use std::io;
+use std::os::windows::io::{FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+
+use windows_sys::Win32::System::JobObjects::IsProcessInJob;
+use windows_sys::Win32::System::Threading::{
+    CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentProcess, TIMER_ALL_ACCESS,
+};
+
+use super::{Capability, grouped, limit};
+use crate::sys::dynlib;
+
+/// What a path may have ("Maximum Path Length Limitation"), what a command line (CreateProcessW)
+/// and one of `cmd.exe`.
+const PATH_MAX: u64 = 32_767;
+const LINE_MAX: u64 = 32_766;
+const LINE_OF_CMD_MAX: u64 = 8_191;
+
+/// Why a wait backend could not be opened.
+pub(crate) fn refusal(_backend: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::Unsupported => "this system does not have it".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// What children are started and killed by.
+pub(crate) fn children() -> Vec<Capability> {
+    let terminal = Capability::there("children", "terminal");
+    vec![
+        Capability::there("children", "CreateProcessW").chosen(true),
+        Capability::there("children", "job objects").note(outer_job()),
+        terminal.absent(match dynlib::find(dynlib::KERNEL32, c"CreatePseudoConsole").is_some() {
+            true => "pseudo-consoles are not built in",
+            false => "no pseudo-consoles before Windows 10, version 1809",
+        }),
+    ]
+}
+
+/// Whether we were started in a job object: a service's, a container's, a terminal's. Ours nest in
+/// it (since Windows 8), and whatever may leave that one, nobody leaves ours.
+fn outer_job() -> &'static str {
+    // SAFETY: has no preconditions.
+    let us = unsafe { GetCurrentProcess() };
+    let mut held = 0;
+    // SAFETY: the handle is that of this process, no job means any job, and `held` outlives the call.
+    let answer = unsafe { IsProcessInJob(us, null_mut(), &mut held) };
+    if answer == 0 || held == 0 { "" } else { "within the one that minder was started in" }
+}
+
+/// How far command lines, paths, handles and timers reach.
+pub(crate) fn limits() -> Vec<Capability> {
+    let mut all = vec![
+        limit(
+            "arguments",
+            Some(LINE_MAX),
+            format!(
+                "{} characters of command line, after quoting; {} for `cmd.exe`",
+                grouped(LINE_MAX),
+                grouped(LINE_OF_CMD_MAX)
+            ),
+        ),
+        limit(
+            "paths",
+            Some(PATH_MAX),
+            format!("{} characters of a path, 258 of the folder that a job runs in", grouped(PATH_MAX)),
+        ),
+        limit("descriptors", None, "handles and processes as far as memory reaches".to_owned()),
+        limit(
+            "timer",
+            None,
+            match has_fine_timer() {
+                true => "deadlines are met by a high-resolution timer".to_owned(),
+                false => "deadlines are met with a tick of the system, up to 15.6 ms late: no high-resolution timer \
+                          before Windows 10, version 1803"
+                    .to_owned(),
+            },
+        ),
+    ];
+    if let Some(version) = dynlib::wine() {
+        all.push(limit("wine", None, format!("Wine {version}, not Windows: figures and limits are Wine's")));
+    }
+    all
+}
+
+/// Whether timers do not depend on the system's tick.
+fn has_fine_timer() -> bool {
+    let flags = CREATE_WAITABLE_TIMER_HIGH_RESOLUTION;
+    // SAFETY: no attributes, no name.
+    let raw = unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) };
+    if raw.is_null() {
+        return false;
+    }
+    // SAFETY: the call above made it, and nobody else has it.
+    drop(unsafe { OwnedHandle::from_raw_handle(raw) });
+    true
+}

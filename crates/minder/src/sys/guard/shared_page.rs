@@ -1,0 +1,164 @@
+//! One page that the three processes of a guarded run share: what each has to know when another is
+//! gone.
+//!
+//! Memory outlives its writer and needs no reader at hand, unlike a pipe: the outer guardian learns
+//! the runner's status here even when it was stopped while the others ended.
+#![expect(unsafe_code, reason = "shared memory")]
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+/// All fields start at zero, which says "not yet".
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct SharedPage {
+    runner: AtomicI32,
+    armed: AtomicU32,
+    stopped: AtomicU32,
+    /// [`SAID`] and the exit status, once the runner ends in order.
+    leave: AtomicU32,
+    /// [`SAID`] and the runner's wait status, once it is reaped.
+    status: AtomicU32,
+    left_count: AtomicU32,
+    left_first: AtomicI32,
+    /// How many relayed signals the runner has read.
+    heard: AtomicU32,
+    /// How many signals had been relayed when the run stopped last: the stops among them are
+    /// carried out.
+    stops_done: AtomicU32,
+    /// Whether the outer guardian is stopping itself, or is stopped.
+    outer_stops: AtomicU32,
+    /// Whether the inner guardian is to kill the runner.
+    kill_runner: AtomicU32,
+}
+
+/// Tells a status of 0 from none; wait statuses use 16 bits.
+const SAID: u32 = 1 << 31;
+
+impl SharedPage {
+    /// A board shared with every process forked from now on. It is never unmapped: its users are
+    /// processes.
+    pub(super) fn new() -> io::Result<&'static SharedPage> {
+        let (read_write, shared) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new anonymous mapping, placed by the kernel, touches no memory that exists.
+        let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<SharedPage>(), read_write, shared, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: page-aligned, zeroed, never unmapped, and all fields are atomics, for which all-zero is
+        // valid.
+        Ok(unsafe { &*page.cast::<SharedPage>() })
+    }
+
+    pub(super) fn set_runner(&self, pid: Pid) {
+        self.runner.store(pid.as_raw_nonzero().get(), SeqCst);
+    }
+
+    pub(super) fn runner(&self) -> Option<Pid> {
+        Pid::from_raw(self.runner.load(SeqCst))
+    }
+
+    pub(super) fn arm(&self) -> io::Result<()> {
+        self.armed.store(1, SeqCst);
+        futex::wake(&self.armed, futex::Flags::empty(), 1)?;
+        Ok(())
+    }
+
+    /// Waits until [`SharedPage::arm`]; whether it came in time.
+    pub(super) fn wait_armed(&self, timeout: Duration) -> io::Result<bool> {
+        let deadline = std::time::Instant::now() + timeout;
+        while self.armed.load(SeqCst) == 0 {
+            let rest = deadline.saturating_duration_since(std::time::Instant::now());
+            if rest.is_zero() {
+                return Ok(false);
+            }
+            let rest = Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
+            match futex::wait(&self.armed, futex::Flags::empty(), 0, Some(&rest)) {
+                Ok(()) => {}
+                Err(e) if [rustix::io::Errno::INTR, rustix::io::Errno::AGAIN].contains(&e) => {}
+                Err(rustix::io::Errno::TIMEDOUT) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn set_stopped(&self, stopped: bool) {
+        self.stopped.store(stopped.into(), SeqCst);
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped.load(SeqCst) != 0
+    }
+
+    pub(super) fn set_leave(&self, status: u8) {
+        self.leave.store(SAID | u32::from(status), SeqCst);
+    }
+
+    /// The exit status of a run that ends in order: nobody sweeps.
+    pub(super) fn leave(&self) -> Option<u8> {
+        let word = self.leave.load(SeqCst);
+        (word & SAID != 0).then_some(word.to_le_bytes()[0])
+    }
+
+    pub(super) fn set_status(&self, raw: i32) {
+        self.status.store(SAID | raw.cast_unsigned(), SeqCst);
+    }
+
+    pub(super) fn status(&self) -> Option<i32> {
+        let word = self.status.load(SeqCst);
+        (word & SAID != 0).then_some((word & !SAID).cast_signed())
+    }
+
+    /// The runner has read one more relayed signal. Says how many it had read before.
+    pub(super) fn hear(&self) -> u32 {
+        self.heard.fetch_add(1, SeqCst)
+    }
+
+    pub(super) fn set_stops_done(&self, relayed: u32) {
+        self.stops_done.store(relayed, SeqCst);
+    }
+
+    /// Whether a stop was carried out that was relayed as the signal of this place.
+    pub(super) fn is_stop_done(&self, place: u32) -> bool {
+        // Both counters may wrap.
+        self.stops_done.load(SeqCst).wrapping_sub(place).cast_signed() > 0
+    }
+
+    pub(super) fn heard(&self) -> u32 {
+        self.heard.load(SeqCst)
+    }
+
+    pub(super) fn set_outer_stops(&self, stops: bool) {
+        self.outer_stops.store(stops.into(), SeqCst);
+    }
+
+    pub(super) fn outer_stops(&self) -> bool {
+        self.outer_stops.load(SeqCst) != 0
+    }
+
+    pub(super) fn order_kill(&self) {
+        self.kill_runner.store(1, SeqCst);
+    }
+
+    pub(super) fn must_kill(&self) -> bool {
+        self.kill_runner.load(SeqCst) != 0
+    }
+
+    pub(super) fn set_left(&self, count: u32, first: i32) {
+        self.left_first.store(first, SeqCst);
+        self.left_count.store(count, SeqCst);
+    }
+
+    /// How many processes could not be ended, and the first of them.
+    pub(super) fn left(&self) -> (u32, i32) {
+        (self.left_count.load(SeqCst), self.left_first.load(SeqCst))
+    }
+}

@@ -1,0 +1,219 @@
+//! The end of a tree: everything below this process is killed until nothing is left.
+//!
+//! `waitpid` saying `ECHILD` is the exact end: a guardian is a subreaper, so whatever lost its
+//! parent became its child. Until then the tree is walked, parents first: a process with a pending
+//! `SIGKILL` cannot fork any more, so its children, read after it was killed, are all that it will
+//! ever have. Those whose parent is already gone have become children of this process and are found
+//! in the next round. Stopping first gains nothing (94 ms instead of 49 ms for 400 processes,
+//! measured), and freezing needs a cgroup.
+//!
+//! A runner that sweeps its own tree is no subreaper: the children of what it kills would go to
+//! somebody else before they are read. So it stops parents first, which keeps them where they are,
+//! and kills when the walk is over.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, wait,
+};
+use rustix::time::Timespec;
+
+use super::process::read_signal;
+use super::tree::{Tree, read_stat_of};
+
+/// What to sweep, and with which means.
+#[derive(Debug)]
+pub(super) struct TreeKiller<'a> {
+    pub(super) tree: Tree,
+    /// Children that were here before the run; they are not of its tree.
+    pub(super) excluded: &'a [i32],
+    /// Whether all children are reaped here. A guardian does, and has one thread: no pid of a child
+    /// of its own can be given to another process meanwhile. The runner does not, since its
+    /// children are waited for elsewhere.
+    pub(super) reaps: bool,
+    /// Readable when a child ended.
+    pub(super) wake: Option<BorrowedFd<'a>>,
+    pub(super) no_pidfd: bool,
+}
+
+/// Processes that could not be ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Survivors {
+    pub(super) count: u32,
+    pub(super) first: i32,
+}
+
+/// How often the tree is walked again at once before the sweep begins to wait.
+const ROUNDS_AT_ONCE: u32 = 4;
+/// When nothing new was found or reaped for so long, what is left has its `SIGKILL` and cannot take
+/// it yet (a dead file server, a tracer that holds the exit), or may not be signalled by us. More
+/// rounds would not end it.
+const QUIET_MAX: Duration = Duration::from_secs(1);
+/// The longest sweep beside a process that we may not signal: it may go on to start others that we
+/// may, and the shell waits.
+const REFUSED_MAX: Duration = Duration::from_secs(5);
+const PAUSE_FIRST: Duration = Duration::from_micros(20);
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+/// What one walk found.
+#[derive(Default)]
+struct Pass {
+    killed: Vec<i32>,
+    refused: Survivors,
+    /// All that were not spared, and not known to have ended.
+    found: u32,
+}
+
+enum KillResult {
+    Killed,
+    /// Stopped, and held to be killed when all are.
+    Stopped(Option<OwnedFd>),
+    Refused,
+    /// Ended, or by now the child of somebody else: the next round finds it there.
+    Gone,
+}
+
+impl TreeKiller<'_> {
+    /// Kills until nothing is left that can be; returns what could not.
+    pub(super) fn run(&mut self) -> Survivors {
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        let mut before: Vec<i32> = Vec::new();
+        let begun = Instant::now();
+        let (mut quiet_since, mut quiet_rounds) = (begun, 0);
+        loop {
+            let Some(reaped) = self.reap(&before) else { return Survivors::default() };
+            let mut round = self.round(me);
+            if round.found == 0 && (!self.reaps || !self.excluded.is_empty()) {
+                return Survivors::default();
+            }
+            round.killed.sort_unstable();
+            let fresh = round.killed.iter().any(|pid| before.binary_search(pid).is_err());
+            if reaped || fresh {
+                (quiet_since, quiet_rounds) = (Instant::now(), 0);
+            } else if quiet_since.elapsed() >= QUIET_MAX {
+                return round.refused;
+            }
+            if round.refused.count > 0 && begun.elapsed() >= REFUSED_MAX {
+                return round.refused;
+            }
+            quiet_rounds += 1;
+            before = round.killed;
+            self.pause(quiet_rounds);
+        }
+    }
+
+    /// Reaps all that have ended; whether there were any of those that were `killed`, or `None`
+    /// when there are no children at all. What ends without our doing may come for ever:
+    /// orphans of a process that we may not signal.
+    fn reap(&self, killed: &[i32]) -> Option<bool> {
+        let mut any = false;
+        if !self.reaps {
+            return Some(any);
+        }
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, _))) => any |= killed.binary_search(&pid.as_raw_nonzero().get()).is_ok(),
+                Ok(None) => return Some(any),
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Walks the tree once and kills.
+    fn round(&mut self, me: i32) -> Pass {
+        self.tree.refresh();
+        let mut round = Pass::default();
+        let mut todo = vec![me];
+        let mut children = Vec::new();
+        let mut stopped = Vec::new();
+        while let Some(parent) = todo.pop() {
+            children.clear();
+            self.tree.children(parent, &mut children);
+            for &child in &children {
+                if child <= 1 || child == me || (parent == me && self.excluded.contains(&child)) {
+                    continue;
+                }
+                match self.strike(child, parent, me) {
+                    KillResult::Stopped(held) => stopped.push((child, held)),
+                    KillResult::Killed => {
+                        round.found += 1;
+                        round.killed.push(child);
+                    }
+                    KillResult::Refused => {
+                        round.found += 1;
+                        round.refused.first =
+                            if round.refused.count == 0 { child } else { round.refused.first };
+                        round.refused.count += 1;
+                    }
+                    KillResult::Gone => continue,
+                }
+                // After the signal: the list is complete now.
+                todo.push(child);
+            }
+        }
+        for (child, held) in stopped {
+            round.found += 1;
+            round.killed.push(child);
+            // Stopped means alive, so without a pidfd the pid is still the one that was looked at.
+            let _ = match (held, Pid::from_raw(child)) {
+                (Some(held), _) => pidfd_send_signal(held, Signal::KILL),
+                (None, Some(pid)) => kill_process(pid, Signal::KILL),
+                (None, None) => Ok(()),
+            };
+        }
+        round
+    }
+
+    fn strike(&self, child: i32, parent: i32, me: i32) -> KillResult {
+        let Some(pid) = Pid::from_raw(child) else { return KillResult::Gone };
+        if parent == me && self.reaps {
+            return verdict(kill_process(pid, Signal::KILL));
+        }
+        // A stranger's child may have been reaped and its pid given away since it was read: one forking
+        // tree used 2600 pids a second, measured, and wraps a range of 32768 in 13 s. So:
+        // 1. hold the process; 2. see whether it is still of this tree; 3. kill what is held.
+        let held = if self.no_pidfd { Err(Errno::NOSYS) } else { pidfd_open(pid, PidfdFlags::empty()) };
+        if held.as_ref().err() == Some(&Errno::SRCH) {
+            return KillResult::Gone;
+        }
+        match read_stat_of(child) {
+            Some(look) if !look.ended() && (look.parent == parent || look.parent == me) => {}
+            _ => return KillResult::Gone,
+        }
+        let signal = if self.reaps { Signal::KILL } else { Signal::STOP };
+        // An error: no pidfds here, or no descriptor left; the look was a moment ago.
+        let sent =
+            held.as_ref().map_or_else(|_| kill_process(pid, signal), |held| pidfd_send_signal(held, signal));
+        match verdict(sent) {
+            KillResult::Killed if !self.reaps => KillResult::Stopped(held.ok()),
+            other => other,
+        }
+    }
+
+    /// Waits a little for the killed to die: at first not at all, then longer and longer while
+    /// nothing moves.
+    fn pause(&self, quiet_rounds: u32) {
+        let Some(doublings) = quiet_rounds.checked_sub(ROUNDS_AT_ONCE + 1) else { return };
+        let pause = PAUSE_FIRST.saturating_mul(1 << doublings.min(16)).min(PAUSE_MAX);
+        let pause = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
+        let Some(wake) = self.wake else {
+            let _ = rustix::thread::nanosleep(&pause);
+            return;
+        };
+        // Whatever happens, the next thing is another round.
+        let _ = poll(&mut [PollFd::from_borrowed_fd(wake, PollFlags::IN)], Some(&pause));
+        while read_signal(wake).is_some() {}
+    }
+}
+
+fn verdict(sent: rustix::io::Result<()>) -> KillResult {
+    match sent {
+        Ok(()) => KillResult::Killed,
+        Err(Errno::SRCH) => KillResult::Gone,
+        Err(_) => KillResult::Refused,
+    }
+}

@@ -1,0 +1,217 @@
+//! A child's tree on Unix: its process group, and the descendants that left the group.
+
+#![expect(unsafe_code, reason = "kill of a group")]
+
+use std::collections::HashSet;
+use std::io;
+
+use super::TreeSignal;
+use crate::sys::reap::Process;
+use crate::sys::wait::Reactor;
+
+/// The highest number of a signal: with the real-time signals where there are any
+/// (asm-generic/signal.h), else those that every system has.
+pub(crate) const SIGNAL_MAX: i32 =
+    if cfg!(any(target_os = "linux", target_os = "android")) { 64 } else { 31 };
+/// Whether it costs little to ask if anybody of a tree is left: where there is `/proc`, all of that
+/// is read.
+pub(crate) const CHECK_IS_CHEAP: bool = false;
+/// The signals that stop a process.
+const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+/// How often descendants are looked for that started while others were stopped.
+const PASSES_MAX: usize = 8;
+
+/// The processes that came from one child, as far as they can be found: its group, and on Linux the
+/// descendants that were seen while their parents lived. A descendant whose parents are all gone
+/// and that left the group is found only by a subreaper, which a library must not be.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The number of the group of its own, which is the child's.
+    group: Option<libc::pid_t>,
+    leader: libc::pid_t,
+    /// Descendants outside the group that were seen, with the time they started, which tells a
+    /// re-used number.
+    detached: HashSet<(libc::pid_t, u64)>,
+}
+
+impl Tree {
+    pub(crate) fn new(process: &Process, own_group: bool) -> Self {
+        let leader = process.pid().cast_signed();
+        Self { group: own_group.then_some(leader), leader, detached: HashSet::new() }
+    }
+
+    /// Asks to be told when nobody is left: nothing tells of that here.
+    #[expect(clippy::unused_self, reason = "the contract's form")]
+    pub(crate) fn watch(&mut self, _port: &Reactor, _token: u64) {}
+
+    /// Sends the blow to everybody. The leader must not have been reaped: it holds the group's
+    /// number.
+    pub(crate) fn signal_all(&mut self, process: &Process, blow: TreeSignal) -> io::Result<()> {
+        self.refresh();
+        match blow {
+            TreeSignal::Signal(signal) => {
+                self.send(process, signal)?;
+                // A stopped process takes the signal only when it goes on. One that was asked to stop stays
+                // so.
+                if !STOPS.contains(&signal) {
+                    self.send(process, libc::SIGCONT)?;
+                }
+            }
+            TreeSignal::Kill => {
+                // Stopped first, so that a shell does not start its next command when the present one dies.
+                self.send(process, libc::SIGSTOP)?;
+                self.send(process, libc::SIGKILL)?;
+            }
+            TreeSignal::Continue => self.send(process, libc::SIGCONT)?,
+            TreeSignal::Stop => {
+                self.send(process, libc::SIGSTOP)?;
+                self.stop_new_detached();
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, process: &Process, signal: i32) -> io::Result<()> {
+        match self.group {
+            Some(group) if !process.reaped() => {
+                kill_group(group, signal)?;
+                // A leader that moved to another group of its session is not reached by its number. Its own
+                // number stays taken while it is not reaped, so the signal goes to no other
+                // process.
+                if group_now(group) != Some(group) {
+                    process.signal(signal)?;
+                }
+            }
+            _ => process.signal(signal)?,
+        }
+        self.signal_detached(signal);
+        Ok(())
+    }
+
+    /// Stops those who left the group between the look and the signal. Who stands still starts
+    /// nobody, so that there are fewer each time.
+    fn stop_new_detached(&mut self) {
+        for _ in 0..PASSES_MAX {
+            let known = self.detached.clone();
+            self.refresh();
+            if self.detached.is_subset(&known) {
+                return;
+            }
+            self.signal_detached(libc::SIGSTOP);
+        }
+    }
+
+    /// Whether anybody but zombies is left in the group or among the strays. `groups` are those
+    /// with living members.
+    pub(crate) fn is_alive(&self, living: &ProcessSnapshot) -> bool {
+        self.group.is_some_and(|group| living.has_group(group))
+            || self.detached.iter().any(|stray| living.has(*stray))
+    }
+
+    /// Whether members of the group outlived the leader, which must be reaped by now. Nothing is
+    /// sent, so that a number that was re-used in this moment does no harm.
+    pub(crate) fn left_running(&self) -> bool {
+        let Some(group) = self.group else { return false };
+        // SAFETY: kill takes two numbers; signal 0 only asks.
+        let answered = unsafe { libc::kill(-group, 0) } == 0;
+        answered && lives(group)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn refresh(&mut self) {
+        super::proc::descendants(self.leader, &mut self.detached);
+        if let Some(group) = self.group {
+            self.detached.retain(|&(pid, _)| super::proc::group_of(pid) != Some(group));
+        }
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn look(&mut self) {
+        let _ = (self.leader, &self.detached);
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn signal_detached(&mut self, signal: i32) {
+        self.detached.retain(|stray| super::proc::signal(*stray, signal));
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn strike_strays(&mut self, _signal: i32) {}
+}
+
+/// Whether a member of the group is no zombie, and not about to be one: those answer to signals
+/// until their new parent takes them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn lives(group: libc::pid_t) -> bool {
+    let mut found = false;
+    let read = super::proc::each(|process| found |= process.group == group && !process.exiting);
+    // One that could not be read may be one of them. Without a table nothing tells a zombie from the
+    // others.
+    found || read.is_err() || super::proc::why_no_table().is_some()
+}
+
+/// Zombies cannot be told apart here.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn lives(_group: libc::pid_t) -> bool {
+    true
+}
+
+/// A look at all processes of the machine: who lives, and in which group.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessSnapshot {
+    /// Not everybody could be seen: whoever is asked for may live.
+    partial: bool,
+    groups: HashSet<libc::pid_t>,
+    processes: HashSet<(libc::pid_t, u64)>,
+}
+
+impl ProcessSnapshot {
+    /// Takes the look. It costs about 10 us a process of the machine, so it is for trees that are
+    /// being killed.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn now() -> Self {
+        let mut living = Self::default();
+        let read = super::proc::each(|process| {
+            living.groups.insert(process.group);
+            living.processes.insert((process.pid, process.started));
+        });
+        living.partial = read.is_err();
+        living
+    }
+
+    /// Without `/proc` nothing is known but the groups, and those are asked for one by one.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(crate) fn now() -> Self {
+        Self::default()
+    }
+
+    fn has_group(&self, group: libc::pid_t) -> bool {
+        self.partial || self.groups.contains(&group)
+    }
+
+    fn has(&self, process: (libc::pid_t, u64)) -> bool {
+        self.partial || self.processes.contains(&process)
+    }
+}
+
+/// The group of a process now; `None` if there is no such process.
+fn group_now(pid: libc::pid_t) -> Option<libc::pid_t> {
+    // SAFETY: getpgid takes a number.
+    match unsafe { libc::getpgid(pid) } {
+        -1 => None,
+        group => Some(group),
+    }
+}
+
+fn kill_group(group: libc::pid_t, signal: i32) -> io::Result<()> {
+    // SAFETY: kill takes two numbers.
+    match unsafe { libc::kill(-group, signal) } {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            // Darwin answers so for a group in which only zombies are left.
+            error if cfg!(target_vendor = "apple") && error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+            error => Err(error),
+        },
+    }
+}

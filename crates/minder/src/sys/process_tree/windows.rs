@@ -1,0 +1,162 @@
+//! A child's tree on Windows: its job object, which holds everything that came from it. Nobody can
+//! leave: the job allows no breaking away. What comes from it may make jobs of its own, within this
+//! one (nested jobs, since Windows 8).
+
+#![expect(unsafe_code, reason = "job objects")]
+
+use std::io;
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectBasicAccountingInformation, JobObjectExtendedLimitInformation, QueryInformationJobObject,
+    SetInformationJobObject, TerminateJobObject,
+};
+
+use super::TreeSignal;
+use crate::sys::last_error::done;
+use crate::sys::reap::Process;
+use crate::sys::wait::Reactor;
+
+/// The highest number of a signal: all of them end.
+pub(crate) const SIGNAL_MAX: i32 = 64;
+/// Whether it costs little to ask if anybody of a tree is left: one question to its job.
+pub(crate) const CHECK_IS_CHEAP: bool = true;
+/// The exit code of those who were killed.
+pub(crate) const KILLED: u32 = 1;
+
+/// The processes that came from one child.
+///
+/// While this process lives they may outlive the tree: what a child that ended leaves behind goes
+/// on when the tree is dropped. When this process dies without that, the system closes the job, and
+/// all of them die.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    job: OwnedHandle,
+    /// Whether those who outlive the child are told of.
+    own_group: bool,
+    /// Whether the child is in the job.
+    held: bool,
+    /// Whether a port is told when nobody is left.
+    watched: bool,
+}
+
+impl Tree {
+    /// Makes an empty tree, for a child to be started in.
+    pub(crate) fn new(own_group: bool) -> io::Result<Self> {
+        // SAFETY: no attributes, so that nobody inherits it, and no name.
+        let raw = unsafe { CreateJobObjectW(null(), null()) };
+        if raw.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call above made it, and nobody else has it.
+        let tree =
+            Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, own_group, held: true, watched: false };
+        tree.limit(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
+        Ok(tree)
+    }
+
+    /// The job object.
+    pub(crate) fn job(&self) -> BorrowedHandle<'_> {
+        self.job.as_handle()
+    }
+
+    /// Asks to be told with `token` when nobody is left. It is a hint, for a kill that would look
+    /// again later: nothing is lost without it.
+    pub(crate) fn watch(&mut self, port: &Reactor, token: u64) {
+        if !self.watched && self.held {
+            self.watched = port.queue().associate_job(self.job(), token).is_ok();
+        }
+    }
+
+    /// Puts a process into the job that was not born there. On failure it stays outside, and is a
+    /// tree by itself.
+    pub(crate) fn take_in(&mut self, process: BorrowedHandle<'_>) -> io::Result<()> {
+        // SAFETY: both handles are open.
+        let answer = unsafe { AssignProcessToJobObject(self.job.as_raw_handle(), process.as_raw_handle()) };
+        self.held = answer != 0;
+        if self.held { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The same tree by a handle that allows for less.
+    #[cfg(test)]
+    pub(crate) fn with_rights(&self, rights: u32) -> io::Result<Self> {
+        use windows_sys::Win32::Foundation::DuplicateHandle;
+        use windows_sys::Win32::System::Threading::GetCurrentProcess;
+        // SAFETY: has no preconditions.
+        let us = unsafe { GetCurrentProcess() };
+        let mut raw = null_mut();
+        // SAFETY: the job is open; both processes are this one, and `raw` outlives the call.
+        let answer = unsafe { DuplicateHandle(us, self.job.as_raw_handle(), us, &mut raw, rights, 0, 0) };
+        if answer == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call above made it, and nobody else has it.
+        Ok(Self { job: unsafe { OwnedHandle::from_raw_handle(raw) }, ..*self })
+    }
+
+    /// Ends everybody. There is no word for asking: every signal ends. There is none for standing
+    /// still either.
+    pub(crate) fn signal_all(&mut self, process: &Process, blow: TreeSignal) -> io::Result<()> {
+        if matches!(blow, TreeSignal::Stop | TreeSignal::Continue) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if !self.held {
+            return process.terminate(KILLED);
+        }
+        // SAFETY: the job is open.
+        let answer = unsafe { TerminateJobObject(self.job.as_raw_handle(), KILLED) };
+        done(answer)
+    }
+
+    /// Whether anybody is left.
+    pub(crate) fn is_alive(&self, _living: &ProcessSnapshot) -> bool {
+        self.active() > 0
+    }
+
+    /// Whether somebody outlived the child, which must have ended by now.
+    pub(crate) fn left_running(&self) -> bool {
+        self.own_group && self.active() > 0
+    }
+
+    /// How many processes of the job have not ended.
+    fn active(&self) -> u32 {
+        let mut account = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
+        let (job, class) = (self.job.as_raw_handle(), JobObjectBasicAccountingInformation);
+        let (into, size) = ((&raw mut account).cast(), size_of_val(&account) as u32);
+        // SAFETY: the job is open, and `into` is a local of this class, as large as it is said to be.
+        let answer = unsafe { QueryInformationJobObject(job, class, into, size, null_mut()) };
+        if answer == 0 { 0 } else { account.ActiveProcesses }
+    }
+
+    /// Sets the limits of the job; those that are not named are lifted.
+    fn limit(&self, flags: JOB_OBJECT_LIMIT) -> io::Result<()> {
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = flags;
+        let (job, class) = (self.job.as_raw_handle(), JobObjectExtendedLimitInformation);
+        let (from, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
+        // SAFETY: the job is open, and `from` is a local of this class, as large as it is said to be.
+        let answer = unsafe { SetInformationJobObject(job, class, from, size) };
+        done(answer)
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // Who lives on, lives on: a daemon, or a child that the caller let go. On failure they die with the
+        // job.
+        let _ = self.limit(0);
+    }
+}
+
+/// A look at all processes of the machine: not needed here, since a job knows its own.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessSnapshot;
+
+impl ProcessSnapshot {
+    pub(crate) fn now() -> Self {
+        Self
+    }
+}

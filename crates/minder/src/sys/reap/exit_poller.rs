@@ -1,0 +1,115 @@
+//! Processes that nothing tells of, neither a pidfd nor the backend: each is looked at by its own
+//! number, at intervals that grow while nothing happens.
+//!
+//! The signal that would tell of an exit belongs to the host, and one signal may stand for many
+//! exits, so that a look at every child would follow anyway. A look costs about 0.3 us a child
+//! (measured, Linux 6.18). This is the last resort: Linux before 5.4, sandboxes, the backend `poll`
+//! elsewhere.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::Process;
+use super::unix::{is_child, is_gone};
+use crate::sys::wait::Ready;
+
+/// The first interval after something happened, and the longest.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(50);
+
+/// The processes of one port that have to be looked at, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct ExitPoller {
+    watched: HashMap<libc::pid_t, PolledProcess>,
+    at: Option<Instant>,
+    interval: Duration,
+    /// How many have ended and are to be told again.
+    ended: usize,
+}
+
+#[derive(Debug)]
+struct PolledProcess {
+    token: u64,
+    /// Not a child of ours: it is over when nobody of its number is left.
+    foreign: bool,
+    /// Told once only.
+    once: bool,
+    state: State,
+}
+
+#[derive(Debug, PartialEq)]
+enum State {
+    Lives,
+    Ended,
+    /// Ended, and told as often as was asked for.
+    Silent,
+}
+
+impl PolledProcess {
+    fn has_ended(&self, pid: libc::pid_t) -> bool {
+        if self.foreign {
+            return is_gone(pid);
+        }
+        // An error is an end as well: the endpoint finds out which.
+        !matches!(Process::new(pid, None).peek(), Ok(None))
+    }
+}
+
+impl ExitPoller {
+    pub(crate) fn add(&mut self, pid: libc::pid_t, token: u64, once: bool) {
+        let foreign = !is_child(pid);
+        self.watched.insert(pid, PolledProcess { token, foreign, once, state: State::Lives });
+        self.soon();
+    }
+
+    /// Whether no process has this number.
+    pub(crate) fn is_nobody(pid: libc::pid_t) -> bool {
+        is_gone(pid)
+    }
+
+    /// Whether it was there.
+    pub(crate) fn remove(&mut self, pid: libc::pid_t) -> bool {
+        let Some(watched) = self.watched.remove(&pid) else { return false };
+        self.ended -= usize::from(watched.state == State::Ended);
+        true
+    }
+
+    /// When the next look is due; `None` without processes.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        if self.watched.is_empty() { None } else { self.at }
+    }
+
+    /// Reports those that ended, if a look is due. What ended is told until it is removed.
+    pub(crate) fn report(&mut self, reports: &mut Vec<Ready>, now: Instant) {
+        if self.ended == 0 && self.at.is_some_and(|at| now < at) {
+            return;
+        }
+        let before = reports.len();
+        for (&pid, watched) in &mut self.watched {
+            if watched.state == State::Lives && watched.has_ended(pid) {
+                watched.state = State::Ended;
+                self.ended += 1;
+            }
+            if watched.state == State::Ended {
+                reports.push(Ready { readable: true, ..Ready::none(watched.token) });
+                if watched.once {
+                    watched.state = State::Silent;
+                    self.ended -= 1;
+                }
+            }
+        }
+        if self.ended > 0 {
+            self.at = Some(now);
+        } else if reports.len() > before {
+            self.soon();
+        } else {
+            self.interval = (self.interval * 2).min(LONGEST);
+            self.at = Some(now + self.interval);
+        }
+    }
+
+    fn soon(&mut self) {
+        self.interval = SHORTEST;
+        self.at = Some(Instant::now() + SHORTEST);
+    }
+}

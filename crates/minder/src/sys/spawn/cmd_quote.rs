@@ -1,0 +1,160 @@
+//! The command line by which `cmd.exe` runs a batch file. Pure.
+//!
+//! `cmd.exe` reads the whole line before the batch file sees its part, and by rules of its own.
+//! Documented (`cmd`, `set`, "Command prompt line string limitation"): between quotation marks all
+//! characters are themselves but for `%`, which begins a variable, and for the mark; `/s` takes one
+//! mark off each end of the line and leaves the rest as it is. There is no word for either of the
+//! two characters, so they are refused, and so is whatever ends or bends a line. What is
+//! left arrives whole: as `%1` in the batch file, and at a program to which that hands it on.
+
+/// The longest line that `cmd.exe` takes, in UTF-16 units.
+pub(super) const LINE_MAX: usize = 8_191;
+
+/// No AutoRun commands, extensions on, `!` is a character; then one mark, which `/s` takes off.
+const START: &str = "cmd.exe /d /e:on /v:off /s /c \"";
+
+/// Why `cmd.exe` cannot be told so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotRepresentable {
+    /// This character in the name of the file.
+    Name(&'static str),
+    /// This in the argument at this place, from 0.
+    Arg(usize, &'static str),
+    /// Longer than it takes.
+    TooLong,
+}
+
+/// Builds the command line, ended by a zero.
+pub(super) fn command_line<'a>(
+    file: &[u16],
+    args: impl Iterator<Item = &'a [u16]>,
+) -> Result<Vec<u16>, NotRepresentable> {
+    if let Some(what) = unsayable(file) {
+        return Err(NotRepresentable::Name(what));
+    }
+    let mut line = START.encode_utf16().collect::<Vec<_>>();
+    push(&mut line, file, true);
+    for (place, arg) in args.enumerate() {
+        if let Some(what) = unsayable(arg) {
+            return Err(NotRepresentable::Arg(place, what));
+        }
+        let quoted = arg.is_empty() || !arg.iter().all(|&unit| is_plain(unit));
+        // To `cmd.exe` that is a backslash, to a program that the batch file hands it to an escaped mark:
+        // the words behind it would be taken apart in another way than here.
+        if quoted && arg.ends_with(&[b'\\'.into()]) {
+            return Err(NotRepresentable::Arg(place, "a blank or mark, and `\\` at its end"));
+        }
+        line.push(b' '.into());
+        push(&mut line, arg, quoted);
+        if line.len() >= LINE_MAX {
+            return Err(NotRepresentable::TooLong);
+        }
+    }
+    line.extend([b'"'.into(), 0]);
+    if line.len() > LINE_MAX + 1 { Err(NotRepresentable::TooLong) } else { Ok(line) }
+}
+
+fn push(line: &mut Vec<u16>, word: &[u16], quoted: bool) {
+    let mark = quoted.then_some(u16::from(b'"'));
+    line.extend(mark);
+    line.extend_from_slice(word);
+    line.extend(mark);
+}
+
+/// What it holds that cannot be written.
+fn unsayable(word: &[u16]) -> Option<&'static str> {
+    word.iter().find_map(|&unit| match u8::try_from(unit) {
+        Ok(b'%') => Some("`%`"),
+        Ok(b'"') => Some("`\"`"),
+        Ok(b'\r' | b'\n') => Some("a line end"),
+        Ok(b'\t') => None,
+        Ok(byte) if byte.is_ascii_control() => Some("a control character"),
+        _ => None,
+    })
+}
+
+/// Whether neither `cmd.exe` nor a runtime sees anything special in it. Batch files take `,`, `;`
+/// and `=` for blanks.
+fn is_plain(unit: u16) -> bool {
+    u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_alphanumeric() || b"_-+./\\:".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(file: &str, args: &[&str]) -> Result<String, NotRepresentable> {
+        let wide = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+        let args = args.iter().map(|arg| wide(arg)).collect::<Vec<_>>();
+        let line = command_line(&wide(file), args.iter().map(Vec::as_slice))?;
+        assert_eq!(line.last(), Some(&0));
+        Ok(String::from_utf16(&line[..line.len() - 1]).unwrap())
+    }
+
+    #[test]
+    fn words_stand_between_marks_unless_they_are_plain() {
+        let said = line(r"C:\a & b\x.cmd", &["a", "", "a b", "&|<>^()!", "a,b", "a=b", r"C:\x\", "*", "ü"]);
+        let expected = concat!(
+            r#"cmd.exe /d /e:on /v:off /s /c ""C:\a & b\x.cmd" a "" "a b" "&|<>^()!" "a,b" "a=b" C:\x\ "*" "#,
+            r#""ü"""#
+        );
+        assert_eq!(said.unwrap(), expected);
+        assert_eq!(line("x.bat", &[]).unwrap(), r#"cmd.exe /d /e:on /v:off /s /c ""x.bat"""#);
+    }
+
+    #[test]
+    fn what_cmd_would_take_for_something_else_is_refused() {
+        for (arg, what) in [
+            ("100%", "`%`"),
+            ("%PATH%", "`%`"),
+            ("a\"b", "`\"`"),
+            ("\"&calc.exe", "`\"`"),
+            ("a\nb", "a line end"),
+            ("a\rb", "a line end"),
+            ("a\u{1a}", "a control character"),
+            ("\u{7f}", "a control character"),
+            ("a b\\", "a blank or mark, and `\\` at its end"),
+        ] {
+            assert_eq!(line("x.bat", &["a", arg]), Err(NotRepresentable::Arg(1, what)), "{arg:?}");
+        }
+        assert_eq!(line("100%.bat", &[]), Err(NotRepresentable::Name("`%`")));
+        assert!(line("x.bat", &["a\tb", r"a\b", r"a\"]).is_ok());
+    }
+
+    #[test]
+    fn the_longest_line_is_the_documented_one() {
+        let rest = line("x.bat", &["x"]).unwrap().len() - 1;
+        let longest = "x".repeat(LINE_MAX - rest);
+        assert_eq!(line("x.bat", &[&longest]).unwrap().len(), LINE_MAX);
+        assert_eq!(line("x.bat", &[&(longest + "x")]), Err(NotRepresentable::TooLong));
+    }
+
+    proptest::proptest! {
+        /// Seen from `cmd.exe`: no character that it would act on stands outside of marks, and none
+        /// that it would act on even between them stands anywhere.
+        #[test]
+        fn nothing_is_left_to_act_on(words in proptest::collection::vec("[a \\\\&|<>^(),;=!*🦀-]{0,8}", 0..6)) {
+            let words = words.iter().map(String::as_str).collect::<Vec<_>>();
+            if let Ok(line) = line("x.bat", &words) {
+                let inner = line.strip_prefix(START).and_then(|rest| rest.strip_suffix('"')).unwrap();
+                let (mut quoted, mut found, mut word) = (false, Vec::new(), None::<String>);
+                for c in inner.chars() {
+                    match c {
+                        '"' => {
+                            quoted = !quoted;
+                            word.get_or_insert_default();
+                        }
+                        ' ' if !quoted => found.extend(word.take()),
+                        c => {
+                            proptest::prop_assert!(quoted || !"&|<>^(),;=!*".contains(c), "{line}");
+                            word.get_or_insert_default().push(c);
+                        }
+                    }
+                }
+                found.extend(word);
+                proptest::prop_assert!(!quoted);
+                proptest::prop_assert_eq!(&found[1..], &words[..]);
+            }
+        }
+    }
+}

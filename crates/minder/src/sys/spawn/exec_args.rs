@@ -1,0 +1,183 @@
+//! What the kernel needs to load a program: path, arguments and environment as C strings, in one
+//! piece of memory.
+
+#![expect(unsafe_code, reason = "pointers into memory of the same object may move to another thread")]
+
+use std::ffi::{CStr, OsStr, OsString, c_char};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use super::{SpawnError, SpawnStep};
+use crate::command::Command;
+
+/// The strings of one child. The memory is kept from one spawn to the next.
+#[derive(Default)]
+pub(super) struct ExecArgs {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+    args: usize,
+    pointers: Vec<*const c_char>,
+    own_environment: bool,
+    /// The last look into PATH: most runs start one program many times.
+    found: Option<CachedLookup>,
+}
+
+// SAFETY: the pointers lead into `bytes`, which moves with them and whose memory stays where it is;
+// they are rebuilt by each `build` and read by nobody else.
+unsafe impl Send for ExecArgs {}
+
+impl std::fmt::Debug for ExecArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Image").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+/// Where a program was found, and in which PATH.
+#[derive(Debug)]
+struct CachedLookup {
+    program: OsString,
+    search: Option<OsString>,
+    path: OsString,
+}
+
+impl ExecArgs {
+    /// Builds the strings for `command`.
+    pub(super) fn build(&mut self, command: &Command) -> Result<(), SpawnError> {
+        self.bytes.clear();
+        self.starts.clear();
+        let path = self.resolve(command)?;
+        self.push(&path)?;
+        self.push(&command.program)?;
+        for arg in &command.args {
+            self.push(arg)?;
+        }
+        self.args = self.starts.len() - 1;
+        self.own_environment = command.env.clear || !command.env.changes.is_empty();
+        if self.own_environment {
+            self.environment(command)?;
+        }
+        self.point();
+        Ok(())
+    }
+
+    /// The program's path.
+    pub(super) fn path(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+
+    /// The argument vector, ended by a null pointer.
+    pub(super) fn argv(&self) -> *const *const c_char {
+        self.pointers.as_ptr()
+    }
+
+    /// The environment vector, ended by a null pointer; `None` for that of this process.
+    pub(super) fn envp(&self) -> Option<*const *const c_char> {
+        self.own_environment.then(|| self.pointers[self.args + 1..].as_ptr())
+    }
+
+    fn push(&mut self, string: &OsStr) -> Result<(), SpawnError> {
+        if string.as_bytes().contains(&0) {
+            return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
+        }
+        self.starts.push(self.bytes.len());
+        self.bytes.extend_from_slice(string.as_bytes());
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    fn environment(&mut self, command: &Command) -> Result<(), SpawnError> {
+        let mut variables: Vec<(OsString, OsString)> =
+            if command.env.clear { Vec::new() } else { std::env::vars_os().collect() };
+        for (key, value) in &command.env.changes {
+            variables.retain(|(known, _)| known != key);
+            variables.extend(value.clone().map(|value| (key.clone(), value)));
+        }
+        for (mut key, value) in variables {
+            if key.is_empty() || key.as_bytes()[1..].contains(&b'=') {
+                return Err(SpawnStep::Variable.failed(io::ErrorKind::InvalidInput));
+            }
+            key.push("=");
+            key.push(value);
+            self.push(&key)?;
+        }
+        Ok(())
+    }
+
+    /// Turns the starts into pointers, once the strings no longer move.
+    fn point(&mut self) {
+        let base = self.bytes.as_ptr().cast::<c_char>();
+        self.pointers.clear();
+        for (place, &start) in self.starts.iter().enumerate().skip(1) {
+            if place == self.args + 1 {
+                self.pointers.push(std::ptr::null());
+            }
+            self.pointers.push(base.wrapping_add(start));
+        }
+        self.pointers.push(std::ptr::null());
+        if self.own_environment && self.starts.len() == self.args + 1 {
+            // An empty environment: its own end mark follows that of the arguments.
+            self.pointers.push(std::ptr::null());
+        }
+    }
+
+    /// The path of the program: as given where it has a slash, else from PATH.
+    fn resolve(&mut self, command: &Command) -> Result<OsString, SpawnError> {
+        let program = &command.program;
+        if program.is_empty() {
+            return Err(SpawnStep::Lookup.failed(io::ErrorKind::NotFound));
+        }
+        if program.as_bytes().contains(&0) {
+            return Err(SpawnStep::Arguments.failed(io::ErrorKind::InvalidInput));
+        }
+        if program.as_bytes().contains(&b'/') {
+            return Ok(program.clone());
+        }
+        let search = std::env::var_os("PATH");
+        if let Some(found) =
+            self.found.as_ref().filter(|found| found.program == *program && found.search == search)
+        {
+            return Ok(found.path.clone());
+        }
+        let path = look_up(program, search.as_deref()).map_err(|error| SpawnStep::Lookup.failed(error))?;
+        self.found = Some(CachedLookup { program: program.clone(), search, path: path.clone() });
+        Ok(path)
+    }
+
+    /// Forgets the last look into PATH, since the program may have moved; says whether there was
+    /// one.
+    pub(super) fn forget(&mut self) -> bool {
+        self.found.take().is_some()
+    }
+}
+
+/// Searches the folders of PATH for an executable file. A file that is there but may not be run is
+/// told only if nothing better follows, as execvp(3) does.
+fn look_up(program: &OsStr, search: Option<&OsStr>) -> io::Result<OsString> {
+    let path = search.unwrap_or_else(|| OsStr::new("/usr/local/bin:/bin:/usr/bin"));
+    let mut refused = None;
+    for folder in path.as_bytes().split(|&byte| byte == b':') {
+        let mut candidate = OsString::from_vec(folder.to_vec());
+        if candidate.is_empty() {
+            candidate.push(".");
+        }
+        candidate.push("/");
+        candidate.push(program);
+        match runnable(Path::new(&candidate)) {
+            // Absolute, since the child may start in another folder than ours.
+            Ok(()) => return Ok(std::path::absolute(&candidate)?.into_os_string()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
+            Err(_) => (),
+        }
+    }
+    Err(refused.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound)))
+}
+
+/// Whether this is a file that we may run.
+fn runnable(path: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::from(io::ErrorKind::NotFound));
+    }
+    Ok(accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS)?)
+}

@@ -1,0 +1,345 @@
+//! What is registered with a kqueue, and what the events that come out of it mean. No system calls:
+//! tested everywhere.
+//!
+//! The kernel keeps a *note* for each direction of a source, and one for a process. A source is
+//! told once for both of its notes. What the kernel does not go on telling, the end of a process,
+//! is told from here until it is deleted.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::RawFd;
+
+use super::Ready;
+use crate::event::Interest;
+
+/// Who is registered. Descriptors and processes have numbers of their own, which may be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ident {
+    Source(RawFd),
+    Process(u32),
+}
+
+/// Which note an event is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filter {
+    Read(RawFd),
+    Write(RawFd),
+    Exit(u32),
+}
+
+/// An event, as far as it matters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelEvent {
+    pub(super) note: Filter,
+    /// What [`Table::insert`] or [`Table::renew`] gave for the note. One from before that means
+    /// nothing any more.
+    pub(super) generation: usize,
+    /// This direction has ended.
+    pub(super) ended: bool,
+    /// The source is in error, or both of its directions have ended.
+    pub(super) failed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct RegistrationTable {
+    entries: HashMap<Ident, Entry>,
+    /// Counts registrations and their changes.
+    generation: usize,
+    /// Those that are in the phase of this name.
+    ending: Vec<u32>,
+    standing: Vec<Ident>,
+    /// How many events have to be told before those that stand are told again.
+    patience: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    token: u64,
+    interest: Interest,
+    generation: usize,
+    /// A direction of a socket may end while the other is open.
+    socket: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The kernel tells of it.
+    Noted,
+    /// A process that the kernel called ended; it cannot be waited for yet.
+    Ending,
+    /// The kernel says nothing more of it: it is told from here, until it is deleted.
+    Standing,
+    /// It was told once, as was asked for.
+    Silent,
+}
+
+impl RegistrationTable {
+    /// Returns the generation that the notes are to carry.
+    pub(super) fn insert(&mut self, name: Ident, token: u64, interest: Interest) -> io::Result<usize> {
+        if self.entries.contains_key(&name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        self.entries.insert(name, Entry { token, interest, generation, socket: false, phase: Phase::Noted });
+        Ok(generation)
+    }
+
+    /// Changes an entry, whose notes are about to be replaced. Returns the generation of the new
+    /// ones.
+    pub(super) fn renew(&mut self, name: Ident, token: u64, interest: Interest) -> io::Result<usize> {
+        self.remove(name)?;
+        self.insert(name, token, interest)
+    }
+
+    /// Takes note that a source is a socket.
+    pub(super) fn is_socket(&mut self, fd: RawFd) {
+        if let Some(entry) = self.entries.get_mut(&Ident::Source(fd)) {
+            entry.socket = true;
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: Ident) -> io::Result<()> {
+        let entry = self.entries.remove(&name).ok_or(io::ErrorKind::NotFound)?;
+        match entry.phase {
+            Phase::Ending => self.ending.retain(|&pid| Ident::Process(pid) != name),
+            Phase::Standing => self.standing.retain(|&standing| standing != name),
+            Phase::Noted | Phase::Silent => (),
+        }
+        Ok(())
+    }
+
+    /// Takes note that the kernel will say no more of a source, since its other side is gone.
+    pub(super) fn stand(&mut self, name: Ident) {
+        if let Some(entry) = self.entries.get_mut(&name) {
+            entry.phase = Phase::Standing;
+            self.standing.push(name);
+        }
+    }
+
+    /// Takes note that a process has ended, or is about to.
+    pub(super) fn end(&mut self, pid: u32) {
+        let entry = self.entries.get_mut(&Ident::Process(pid));
+        if let Some(entry) = entry.filter(|entry| entry.phase == Phase::Noted) {
+            entry.phase = Phase::Ending;
+            self.ending.push(pid);
+        }
+    }
+
+    /// Asks for each process that is ending whether it has ended. Returns whether some have not.
+    pub(super) fn settle(&mut self, has_ended: impl Fn(u32) -> bool) -> bool {
+        let (entries, standing) = (&mut self.entries, &mut self.standing);
+        self.ending.retain(|&pid| {
+            if !has_ended(pid) {
+                return true;
+            }
+            let name = Ident::Process(pid);
+            if let Some(entry) = entries.get_mut(&name) {
+                entry.phase = Phase::Standing;
+                standing.push(name);
+            }
+            false
+        });
+        !self.ending.is_empty()
+    }
+
+    /// Whether there is something to tell that the kernel does not know of.
+    pub(super) fn stands(&self) -> bool {
+        !self.standing.is_empty()
+    }
+
+    /// Moves what one call of kevent(2) said into `ready`, but for what was deleted, changed or
+    /// silenced meanwhile.
+    pub(super) fn take(&mut self, fired: impl Iterator<Item = KernelEvent>, ready: &mut Vec<Ready>) {
+        // Where a source is in `ready` that may have two events, and whether the direction of the first has
+        // ended.
+        let mut places = HashMap::new();
+        for KernelEvent { note, generation, ended, failed } in fired {
+            let (Filter::Read(fd) | Filter::Write(fd)) = note else {
+                if let Filter::Exit(pid) = note
+                    && self.is_current(Ident::Process(pid), generation)
+                {
+                    self.end(pid);
+                }
+                continue;
+            };
+            let entry = self.entries.get_mut(&Ident::Source(fd));
+            let Some(entry) = entry.filter(|entry| entry.generation == generation) else { continue };
+            let (place, both_ended) = match places.get(&fd) {
+                Some(&(place, other_ended)) => (place, ended && other_ended),
+                None if entry.phase != Phase::Noted => continue,
+                None => {
+                    if entry.interest.is_oneshot() {
+                        entry.phase = Phase::Silent;
+                    }
+                    if entry.interest.is_readable() && entry.interest.is_writable() {
+                        places.insert(fd, (ready.len(), ended));
+                    }
+                    ready.push(Ready::none(entry.token));
+                    (ready.len() - 1, false)
+                }
+            };
+            let told = &mut ready[place];
+            told.readable |= matches!(note, Filter::Read(_));
+            told.writable |= matches!(note, Filter::Write(_));
+            if failed || both_ended || ended && !entry.socket {
+                (told.readable, told.writable, told.closed) = (true, true, true);
+            }
+        }
+    }
+
+    /// Tells what stands. `taken` is the number of events of the call before. If it was `crowded`,
+    /// with more events left in the kernel, those have their turn first.
+    pub(super) fn tell(&mut self, taken: usize, crowded: bool, ready: &mut Vec<Ready>) {
+        self.patience = if crowded { self.patience.saturating_sub(taken) } else { 0 };
+        if self.patience > 0 {
+            return;
+        }
+        let entries = &mut self.entries;
+        self.standing.retain(|name| {
+            let Some(entry) = entries.get_mut(name) else { return false };
+            let closed = matches!(name, Ident::Source(_));
+            ready.push(Ready { readable: true, writable: closed, closed, ..Ready::none(entry.token) });
+            if entry.interest.is_oneshot() || entry.interest.is_edge() {
+                entry.phase = Phase::Silent;
+            }
+            entry.phase == Phase::Standing
+        });
+        if crowded {
+            // Two notes for each source.
+            self.patience = 2 * self.entries.len();
+        }
+    }
+
+    fn is_current(&self, name: Ident, generation: usize) -> bool {
+        self.entries.get(&name).is_some_and(|entry| entry.generation == generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FD: RawFd = 4;
+    const PID: u32 = 4;
+
+    fn event(note: Filter, generation: usize) -> KernelEvent {
+        KernelEvent { note, generation, ended: false, failed: false }
+    }
+
+    fn taken<const N: usize>(table: &mut RegistrationTable, fired: [KernelEvent; N]) -> Vec<Ready> {
+        let mut ready = Vec::new();
+        table.take(fired.into_iter(), &mut ready);
+        ready
+    }
+
+    fn told(table: &mut RegistrationTable) -> Vec<u64> {
+        let mut ready = Vec::new();
+        table.tell(0, false, &mut ready);
+        ready.iter().map(|ready| ready.token).collect()
+    }
+
+    #[test]
+    fn two_notes_of_a_source_are_one_report() {
+        let mut table = RegistrationTable::default();
+        let both = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
+        let other = table.insert(Ident::Source(5), 8, Interest::READABLE).unwrap();
+        let hung = KernelEvent { ended: true, ..event(Filter::Write(FD), both) };
+        let ready = taken(&mut table, [event(Filter::Read(FD), both), event(Filter::Read(5), other), hung]);
+        let first = Ready { readable: true, writable: true, closed: true, ..Ready::none(7) };
+        assert_eq!(ready, [first, Ready { readable: true, ..Ready::none(8) }]);
+    }
+
+    #[test]
+    fn a_socket_is_closed_when_both_directions_have_ended_or_it_failed() {
+        let mut table = RegistrationTable::default();
+        let generation = table.insert(Ident::Source(FD), 7, Interest::BOTH).unwrap();
+        table.is_socket(FD);
+        let (read, write) = (event(Filter::Read(FD), generation), event(Filter::Write(FD), generation));
+        let (read_ended, write_ended) =
+            (KernelEvent { ended: true, ..read }, KernelEvent { ended: true, ..write });
+        let failed = KernelEvent { failed: true, ..write };
+        let mut closed = |fired: [KernelEvent; 2]| taken(&mut table, fired)[0].closed;
+        assert!(!closed([read_ended, write]) && !closed([write_ended, read]));
+        assert!(closed([read_ended, write_ended]) && closed([read, failed]));
+        let half = taken(&mut table, [read_ended]);
+        assert_eq!(half, [Ready { readable: true, ..Ready::none(7) }]);
+    }
+
+    #[test]
+    fn one_shot_is_told_once_for_both_notes() {
+        let mut table = RegistrationTable::default();
+        let name = Ident::Source(FD);
+        let generation = table.insert(name, 7, Interest::BOTH.oneshot()).unwrap();
+        let (read, write) = (event(Filter::Read(FD), generation), event(Filter::Write(FD), generation));
+        let ready = taken(&mut table, [read, write]);
+        assert_eq!(ready, [Ready { readable: true, writable: true, ..Ready::none(7) }]);
+        assert!(taken(&mut table, [write]).is_empty());
+        let generation = table.renew(name, 9, Interest::READABLE.oneshot()).unwrap();
+        assert!(taken(&mut table, [read]).is_empty(), "of a note that was replaced");
+        assert_eq!(taken(&mut table, [event(Filter::Read(FD), generation)])[0].token, 9);
+    }
+
+    #[test]
+    fn nothing_is_told_of_what_was_deleted() {
+        let mut table = RegistrationTable::default();
+        let name = Ident::Source(FD);
+        let old = table.insert(name, 7, Interest::READABLE).unwrap();
+        assert_eq!(
+            table.insert(name, 8, Interest::READABLE).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
+        table.remove(name).unwrap();
+        assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
+        table.insert(name, 8, Interest::READABLE).unwrap();
+        assert!(taken(&mut table, [event(Filter::Read(FD), old)]).is_empty());
+        table.stand(name);
+        table.remove(name).unwrap();
+        assert!(!table.stands());
+        assert_eq!(table.remove(name).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(table.renew(name, 8, Interest::READABLE).is_err());
+    }
+
+    #[test]
+    fn an_end_is_told_once_it_can_be_waited_for_and_until_it_is_deleted() {
+        let mut table = RegistrationTable::default();
+        let source = table.insert(Ident::Source(FD), 7, Interest::READABLE).unwrap();
+        let generation = table.insert(Ident::Process(PID), 8, Interest::READABLE).unwrap();
+        let ready =
+            taken(&mut table, [event(Filter::Exit(PID), generation), event(Filter::Read(FD), source)]);
+        assert_eq!(ready.len(), 1, "of the descriptor of the same number");
+        assert!(table.settle(|_| false) && told(&mut table).is_empty());
+        assert!(!table.settle(|_| true) && table.stands());
+        // The look after the registration found it as well.
+        table.end(PID);
+        assert!(!table.settle(|_| true));
+        assert_eq!([told(&mut table), told(&mut table)], [[8], [8]]);
+        table.remove(Ident::Process(PID)).unwrap();
+        assert!(told(&mut table).is_empty());
+        let once = table.insert(Ident::Process(PID), 9, Interest::READABLE.oneshot()).unwrap();
+        assert!(taken(&mut table, [event(Filter::Exit(PID), generation)]).is_empty());
+        assert!(!table.settle(|_| true) && !table.stands(), "of the process before");
+        taken(&mut table, [event(Filter::Exit(PID), once)]);
+        table.settle(|_| true);
+        assert_eq!([told(&mut table), told(&mut table)], [vec![9], vec![]]);
+    }
+
+    #[test]
+    fn what_stands_does_not_push_itself_before_a_crowd() {
+        let mut table = RegistrationTable::default();
+        for fd in 0..99 {
+            table.insert(Ident::Source(fd), 1, Interest::READABLE).unwrap();
+        }
+        table.insert(Ident::Source(99), 2, Interest::WRITABLE).unwrap();
+        table.stand(Ident::Source(99));
+        let mut rounds = Vec::new();
+        for _ in 0..9 {
+            let mut ready = Vec::new();
+            table.tell(50, true, &mut ready);
+            rounds.push(ready.len());
+        }
+        assert_eq!(rounds, [1, 0, 0, 0, 1, 0, 0, 0, 1]);
+        assert_eq!(told(&mut table), [2]);
+    }
+}

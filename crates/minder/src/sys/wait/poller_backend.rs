@@ -1,0 +1,165 @@
+//! What the public poller stands on: a backend, and the processes that are watched by their
+//! numbers.
+//!
+//! A process is watched by a pidfd (Linux), by the backend itself (kqueue), or else looked at now
+//! and then.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::{Backend, PollHandle, Ready, Source, Waker, open};
+use crate::event::Interest;
+use crate::sys::reap::{ExitPoller, open_pidfd};
+
+/// A backend that takes processes as well as descriptors.
+#[derive(Debug)]
+pub(crate) struct PollerBackend {
+    backend: Arc<dyn Backend>,
+    processes: Mutex<Processes>,
+}
+
+/// Those that are watched by number, and those among them that have to be looked at.
+#[derive(Debug, Default)]
+struct Processes {
+    handles: HashMap<u32, ProcessHandle>,
+    sweep: ExitPoller,
+}
+
+#[derive(Debug)]
+enum ProcessHandle {
+    /// By a descriptor that names it and no other. A process may be gone, and its number taken, by
+    /// the time that it is deleted; the descriptor is not.
+    Pidfd(OwnedFd),
+    Backend,
+    Swept,
+}
+
+impl PollerBackend {
+    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
+        Ok(Self { backend: open(name)?, processes: Mutex::default() })
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    pub(crate) fn waker(&self) -> Arc<Waker> {
+        self.backend.waker()
+    }
+
+    /// Returns whether waits have to be bounded anew: see [`next_at`](Self::next_at).
+    pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
+        match source {
+            Source::Descriptor(fd) => self.backend.add(fd, token, interest).map(|()| false),
+            Source::Process(pid) => {
+                let mut processes = self.lock();
+                if processes.handles.contains_key(&pid) {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                let held = self.hold(&mut processes.sweep, pid, token, interest)?;
+                let swept = matches!(held, ProcessHandle::Swept);
+                processes.handles.insert(pid, held);
+                Ok(swept)
+            }
+        }
+    }
+
+    pub(crate) fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
+        let pid = match source {
+            Source::Descriptor(fd) => return self.backend.modify(fd, token, interest).map(|()| false),
+            Source::Process(pid) => pid,
+        };
+        let mut processes = self.lock();
+        match processes.handles.get(&pid) {
+            None => Err(io::ErrorKind::NotFound.into()),
+            Some(ProcessHandle::Pidfd(pidfd)) => {
+                self.backend.modify(pidfd.as_fd(), token, of_an_end(interest)).map(|()| false)
+            }
+            Some(_) => {
+                self.drop_handle(&mut processes, pid)?;
+                let held = self.hold(&mut processes.sweep, pid, token, interest)?;
+                let swept = matches!(held, ProcessHandle::Swept);
+                processes.handles.insert(pid, held);
+                Ok(swept)
+            }
+        }
+    }
+
+    pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
+        match source {
+            Source::Descriptor(fd) => self.backend.delete(fd),
+            Source::Process(pid) => self.drop_handle(&mut self.lock(), pid),
+        }
+    }
+
+    pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        self.backend.wait(ready, deadline)
+    }
+
+    /// See [`Backend::news`].
+    pub(crate) fn news(&self, deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        self.backend.news(deadline)
+    }
+
+    /// When somebody has to call [`look`](Self::look), if there are processes that must be looked
+    /// at.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        self.lock().sweep.next_at()
+    }
+
+    /// Looks at the processes that are watched by nobody else, if it is time.
+    pub(crate) fn look(&self, ready: &mut Vec<Ready>, now: Instant) {
+        self.lock().sweep.report(ready, now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Processes> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold(
+        &self,
+        sweep: &mut ExitPoller,
+        pid: u32,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<ProcessHandle> {
+        // Zero and what is negative name groups.
+        let number = libc::pid_t::try_from(pid).ok().filter(|&number| number > 0);
+        let number = number.ok_or(io::ErrorKind::InvalidInput)?;
+        let interest = of_an_end(interest);
+        if let Some(pidfd) = open_pidfd(number)? {
+            self.backend.add(pidfd.as_fd(), token, interest)?;
+            return Ok(ProcessHandle::Pidfd(pidfd));
+        }
+        match self.backend.add_process(pid, token, interest) {
+            Ok(()) => return Ok(ProcessHandle::Backend),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => (),
+            Err(error) => return Err(error),
+        }
+        if ExitPoller::is_nobody(number) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        sweep.add(number, token, interest.is_oneshot());
+        Ok(ProcessHandle::Swept)
+    }
+
+    fn drop_handle(&self, processes: &mut Processes, pid: u32) -> io::Result<()> {
+        match processes.handles.remove(&pid).ok_or(io::ErrorKind::NotFound)? {
+            ProcessHandle::Pidfd(pidfd) => self.backend.delete(pidfd.as_fd()),
+            ProcessHandle::Backend => self.backend.delete_process(pid),
+            ProcessHandle::Swept => {
+                processes.sweep.remove(libc::pid_t::try_from(pid).unwrap_or(0));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An end comes once, so that edge is the same as one-shot.
+fn of_an_end(interest: Interest) -> Interest {
+    let once = interest.is_oneshot() || interest.is_edge();
+    if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
+}

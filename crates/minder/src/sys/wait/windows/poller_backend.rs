@@ -1,0 +1,457 @@
+//! What the public poller stands on: its port, and what is registered with it.
+//!
+//! A handle is armed by the wait that follows its registration or its last telling, once that wait
+//! has looked at it: what is still signalled is told again, what was served is not, and nothing is
+//! armed while nobody waits. So arming costs what happened, not what is registered.
+
+#![expect(unsafe_code, reason = "copies of handles, and looks at them")]
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::windows::io::{
+    AsRawHandle, AsRawSocket, BorrowedHandle, BorrowedSocket, FromRawHandle, OwnedHandle,
+};
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use windows_sys::Win32::Foundation::{
+    CompareObjectHandles, DuplicateHandle, ERROR_INVALID_HANDLE, WAIT_ABANDONED_0, WAIT_FAILED, WAIT_OBJECT_0,
+};
+use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, FILE_TYPE_PIPE, GetFileType, SYNCHRONIZE};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, WaitForSingleObject};
+
+use super::afd::{Afd, Poll};
+use super::completion_port::{CALL, PACKETS_MAX};
+use super::{Backend, CompletionPort, Operation, PollHandle, Source, Waker, Watched, open};
+use crate::event::Interest;
+use crate::sys::reap::open_process;
+use crate::sys::wait::{RECHECK_TOKEN, Ready, WAKE_TOKEN};
+
+/// How many sources that are gone the list of idle ones may hold, beside as many as there are.
+const IDLE_MIN: usize = 64;
+
+/// What the public poller stands on.
+#[derive(Debug)]
+pub(crate) struct PollerBackend {
+    // Dropped in this order: what is watched, who watches, where it is told.
+    sources: Mutex<Sources>,
+    backend: Arc<dyn Backend>,
+    afd: OnceLock<Arc<Afd>>,
+    queue: Arc<CompletionPort>,
+}
+
+#[derive(Debug, Default)]
+struct Sources {
+    /// By what the caller knows them.
+    numbers: HashMap<Name, u64>,
+    /// By what their packets tell.
+    held: HashMap<u64, Registration>,
+    next: u64,
+    /// Those that the next wait looks at and arms; some may be gone.
+    idle: VecDeque<u64>,
+    /// How many threads are blocked in a wait, and will not look.
+    blocked: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    Handle(usize),
+    Socket(u64),
+    Process(u32),
+}
+
+/// One source.
+#[derive(Debug)]
+struct Registration {
+    token: u64,
+    interest: Interest,
+    packet: Arc<Operation>,
+    how: SourceKind,
+    state: State,
+}
+
+#[derive(Debug)]
+enum SourceKind {
+    /// A copy of the handle, so that it stays open.
+    Handle(Arc<OwnedHandle>, Box<dyn Watched>),
+    Socket(Poll),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the list of those to look at.
+    Idle,
+    Armed,
+    /// Told once, and silent since.
+    Silent,
+}
+
+impl PollerBackend {
+    pub(crate) fn open(name: Option<&str>) -> io::Result<Self> {
+        let (backend, queue) = (open(name)?, CompletionPort::new()?);
+        Ok(Self { sources: Mutex::default(), backend, afd: OnceLock::new(), queue })
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    pub(crate) fn waker(&self) -> Arc<Waker> {
+        self.queue.waker()
+    }
+
+    /// Returns whether waits have to be bounded anew: never, here.
+    pub(crate) fn add(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
+        let mut sources = self.lock();
+        if sources.numbers.contains_key(&Name::of(source)) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let packet = Operation::new();
+        let how = self.watch(source, interest, &packet)?;
+        let interest = if matches!(source, Source::Process(_)) { of_an_end(interest) } else { interest };
+        sources.insert(Name::of(source), token, interest, packet, how)?;
+        Ok(false)
+    }
+
+    /// See [`add`](Self::add).
+    pub(crate) fn modify(&self, source: Source<'_>, token: u64, interest: Interest) -> io::Result<bool> {
+        let mut sources = self.lock();
+        let number = *sources.numbers.get(&Name::of(source)).ok_or(io::ErrorKind::NotFound)?;
+        let Some(held) = sources.held.get_mut(&number) else { return Err(io::ErrorKind::NotFound.into()) };
+        if !held.is_still(source, interest) {
+            // Another object has taken its number, or another question is to be asked.
+            let packet = Operation::new();
+            let how = self.watch(source, interest, &packet)?;
+            let old = sources.remove(Name::of(source));
+            sources.insert(Name::of(source), token, interest, packet, how)?;
+            drop(sources);
+            drop(old);
+            return Ok(false);
+        }
+        held.token = token;
+        held.interest = if matches!(source, Source::Process(_)) { of_an_end(interest) } else { interest };
+        if held.state == State::Silent {
+            sources.rouse(number)?;
+        }
+        Ok(false)
+    }
+
+    pub(crate) fn delete(&self, source: Source<'_>) -> io::Result<()> {
+        let held = self.lock().remove(Name::of(source));
+        // Outside of the lock: this may wait for a thread that waits for the handle.
+        held.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn watch(
+        &self,
+        source: Source<'_>,
+        interest: Interest,
+        packet: &Arc<Operation>,
+    ) -> io::Result<SourceKind> {
+        let handle = match source {
+            Source::Socket(socket) => return self.poll(socket, interest, packet).map(SourceKind::Socket),
+            Source::Handle(handle) => {
+                // Whether a signal is a new one cannot be seen of a handle.
+                if interest.is_edge() || is_file(handle) {
+                    return Err(io::ErrorKind::Unsupported.into());
+                }
+                duplicate(handle)?
+            }
+            Source::Process(pid) => open_process(pid)?,
+        };
+        let handle = Arc::new(handle);
+        let watched = self.backend.watch(&self.queue, Arc::clone(&handle), Arc::clone(packet))?;
+        Ok(SourceKind::Handle(handle, watched))
+    }
+
+    fn poll(
+        &self,
+        socket: BorrowedSocket<'_>,
+        interest: Interest,
+        packet: &Arc<Operation>,
+    ) -> io::Result<Poll> {
+        // The driver tells what is so, not what becomes so.
+        if interest.is_edge() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let afd = match self.afd.get() {
+            Some(afd) => afd,
+            None => {
+                let afd = Arc::new(Afd::open(&self.queue)?);
+                self.afd.get_or_init(|| afd)
+            }
+        };
+        Poll::new(afd, socket.as_raw_socket(), interest, Arc::clone(packet))
+    }
+
+    pub(crate) fn wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        let result = self.look_and_wait(ready, deadline);
+        let sources = self.lock();
+        if sources.blocked > 0 && !sources.idle.is_empty() {
+            // Nobody waits for what is told here until somebody looks at it, and whoever is blocked is told
+            // it, too.
+            let _ = self.queue.call();
+        }
+        drop(sources);
+        result
+    }
+
+    fn look_and_wait(&self, ready: &mut Vec<Ready>, deadline: Option<Instant>) -> io::Result<()> {
+        let (before, mut looks) = (ready.len(), 0);
+        loop {
+            let mut sources = self.lock();
+            let armed = sources.arm(ready);
+            if ready.len() == before {
+                armed?;
+            }
+            // What was found here does not keep us from hearing what else there is.
+            let now = Instant::now();
+            let until = if ready.len() > before { Some(now) } else { deadline };
+            // A look is over in a moment: what changes meanwhile is for the next one to find.
+            let is_look = until.is_some_and(|until| until <= now);
+            sources.blocked += usize::from(!is_look);
+            drop(sources);
+            let found = ready.len();
+            let heard = self.backend.wait(&self.queue, ready, until);
+            let is_silent = ready.len() == found;
+            let mut sources = self.lock();
+            sources.blocked -= usize::from(!is_look);
+            sources.translate(ready, found);
+            let most = sources.held.len() / PACKETS_MAX;
+            drop(sources);
+            if ready.len() > before {
+                return Ok(());
+            }
+            heard?;
+            // In silence, a look after the deadline found nothing. What was served since it landed may hide
+            // others from a look, if it is more than one call takes.
+            let is_last = is_silent || is_look && looks >= most;
+            looks += usize::from(is_look);
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A handle that is signalled while `wait` would return at once: there is none.
+    pub(crate) fn news(&self, _deadline: Option<Instant>) -> io::Result<PollHandle<'_>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// There is no process that would have to be looked at.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    pub(crate) fn look(&self, _ready: &mut Vec<Ready>, _now: Instant) {}
+
+    fn lock(&self) -> MutexGuard<'_, Sources> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sources {
+    fn insert(
+        &mut self,
+        name: Name,
+        token: u64,
+        interest: Interest,
+        packet: Arc<Operation>,
+        how: SourceKind,
+    ) -> io::Result<()> {
+        let number = self.next;
+        self.next += 1;
+        packet.tell(number);
+        self.numbers.insert(name, number);
+        self.held.insert(number, Registration { token, interest, packet, how, state: State::Silent });
+        self.rouse(number).inspect_err(|_| drop(self.remove(name)))
+    }
+
+    fn remove(&mut self, name: Name) -> Option<Registration> {
+        let held = self.held.remove(&self.numbers.remove(&name)?)?;
+        held.packet.suppress();
+        Some(held)
+    }
+
+    /// Has a silent source looked at: by the next wait, or, since those that go on look no more,
+    /// here.
+    fn rouse(&mut self, number: u64) -> io::Result<()> {
+        let Some(held) = self.held.get_mut(&number) else { return Ok(()) };
+        if self.blocked > 0 {
+            held.how.arm()?;
+            held.state = State::Armed;
+        } else {
+            held.state = State::Idle;
+            self.idle.push_back(number);
+            if self.idle.len() > 2 * self.held.len() + IDLE_MIN {
+                // Many came and went while nobody waited.
+                self.idle.retain(|number| self.held.contains_key(number));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at those that nobody waits for, tells what is signalled and has the others waited for.
+    /// Those that are told and will be again go behind the others.
+    fn arm(&mut self, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let most = ready.len() + PACKETS_MAX;
+        for _ in 0..self.idle.len() {
+            if ready.len() == most {
+                break;
+            }
+            let Some(number) = self.idle.pop_front() else { break };
+            let Some(held) = self.held.get_mut(&number).filter(|held| held.state == State::Idle) else {
+                continue;
+            };
+            match held.how.look_or_arm() {
+                Ok(false) => held.state = State::Armed,
+                Ok(true) => {
+                    ready.push(Ready { readable: true, ..Ready::none(held.token) });
+                    self.told(number);
+                }
+                Err(error) if held.how.is_gone(&error) => {
+                    ready.push(gone(held.token));
+                    self.told(number);
+                }
+                Err(error) => {
+                    self.idle.push_back(number);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of a source that is told.
+    fn told(&mut self, number: u64) {
+        let Some(held) = self.held.get_mut(&number) else { return };
+        if held.interest.is_oneshot() {
+            held.state = State::Silent;
+        } else {
+            held.state = State::Idle;
+            self.idle.push_back(number);
+        }
+    }
+
+    /// Turns what has landed into what is told, from this place in the list on.
+    fn translate(&mut self, ready: &mut Vec<Ready>, from: usize) {
+        let mut to = from;
+        for at in from..ready.len() {
+            let number = ready[at].token;
+            let told = match number {
+                WAKE_TOKEN | RECHECK_TOKEN => Some(ready[at]),
+                CALL => None,
+                number => self.landed(number),
+            };
+            if let Some(told) = told {
+                ready[to] = told;
+                to += 1;
+            }
+        }
+        ready.truncate(to);
+    }
+
+    /// What a landed packet means: nothing of a source that was deleted, or was served meanwhile.
+    fn landed(&mut self, number: u64) -> Option<Ready> {
+        let held = self.held.get_mut(&number)?;
+        let told = match &held.how {
+            SourceKind::Handle(..) => Ok(Some(Ready { readable: true, ..Ready::none(held.token) })),
+            SourceKind::Socket(poll) => poll.answer(held.token),
+        };
+        let told = told.unwrap_or(Some(gone(held.token)));
+        match told {
+            Some(_) => self.told(number),
+            None => {
+                held.state = State::Idle;
+                self.idle.push_back(number);
+            }
+        }
+        told
+    }
+}
+
+impl Registration {
+    /// Whether what is held is what the caller means by the same number, and is asked the same.
+    fn is_still(&self, source: Source<'_>, interest: Interest) -> bool {
+        match (&self.how, source) {
+            (SourceKind::Handle(copy, _), Source::Handle(handle)) => {
+                // SAFETY: both handles are open.
+                !interest.is_edge()
+                    && unsafe { CompareObjectHandles(copy.as_raw_handle(), handle.as_raw_handle()) } != 0
+            }
+            (SourceKind::Handle(..), _) => true,
+            (SourceKind::Socket(poll), _) => poll.is_still(interest) && !interest.is_edge(),
+        }
+    }
+}
+
+impl SourceKind {
+    fn arm(&mut self) -> io::Result<()> {
+        match self {
+            Self::Handle(_, watched) => watched.arm(),
+            Self::Socket(poll) => poll.arm(),
+        }
+    }
+
+    /// Whether a handle is signalled; if not, it is waited for.
+    fn look_or_arm(&mut self) -> io::Result<bool> {
+        if let Self::Handle(handle, _) = self {
+            // SAFETY: the handle is open, and the call does not wait.
+            match unsafe { WaitForSingleObject(handle.as_raw_handle(), 0) } {
+                WAIT_OBJECT_0 | WAIT_ABANDONED_0 => return Ok(true),
+                WAIT_FAILED => return Err(io::Error::last_os_error()),
+                _ => (),
+            }
+        }
+        self.arm().map(|()| false)
+    }
+
+    /// Whether this error of arming says that a socket was closed without being deleted.
+    fn is_gone(&self, error: &io::Error) -> bool {
+        let closed = error.raw_os_error() == Some(ERROR_INVALID_HANDLE.cast_signed());
+        matches!(self, Self::Socket(_)) && closed
+    }
+}
+
+/// A socket that is no longer there is told as closed: the next read or write says why.
+fn gone(token: u64) -> Ready {
+    Ready { readable: true, writable: true, closed: true, ..Ready::none(token) }
+}
+
+impl Name {
+    fn of(source: Source<'_>) -> Self {
+        match source {
+            Source::Handle(handle) => Self::Handle(handle.as_raw_handle().addr()),
+            Source::Socket(socket) => Self::Socket(socket.as_raw_socket()),
+            Source::Process(pid) => Self::Process(pid),
+        }
+    }
+}
+
+/// An end comes once, so that edge is the same as one-shot.
+fn of_an_end(interest: Interest) -> Interest {
+    let once = interest.is_oneshot() || interest.is_edge();
+    if once { Interest::READABLE.oneshot() } else { Interest::READABLE }
+}
+
+/// Whether it is a file or a pipe, which is signalled by whatever ends on it, and not when there is
+/// something to read.
+fn is_file(handle: BorrowedHandle<'_>) -> bool {
+    // SAFETY: the handle is open.
+    matches!(unsafe { GetFileType(handle.as_raw_handle()) }, FILE_TYPE_DISK | FILE_TYPE_PIPE)
+}
+
+/// A copy that can be waited for, and nothing else.
+fn duplicate(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
+    // SAFETY: has no preconditions.
+    let us = unsafe { GetCurrentProcess() };
+    let mut copy = null_mut();
+    // SAFETY: the handle is borrowed, so open; `copy` outlives the call.
+    let answer = unsafe { DuplicateHandle(us, handle.as_raw_handle(), us, &mut copy, SYNCHRONIZE, 0, 0) };
+    if answer == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above made it, and nobody else has it.
+    Ok(unsafe { OwnedHandle::from_raw_handle(copy) })
+}

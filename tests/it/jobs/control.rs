@@ -1,0 +1,150 @@
+//! What can be said to a crew while it runs.
+
+use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
+
+use super::*;
+
+#[test]
+fn while_held_nothing_starts_and_what_runs_goes_on() {
+    let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
+    site.run(|site| {
+        site.await_log("four run", |log| log.running.len() == 4);
+        site.crew.set_paused(true);
+        site.end_running();
+        site.await_log("four ended", |log| log.ends.len() == 4);
+        site.never("a start while held", |log| log.starts.len() > 4);
+        site.crew.set_paused(false);
+        site.await_log("four more run", |log| log.running.len() == 4);
+        site.crew.kill();
+    });
+    assert_eq!(site.log.lock().expect("a log").peak, 4);
+}
+
+/// Whoever is not admitted stays first in line.
+#[test]
+fn workers_admit_as_many_as_they_like() {
+    let site = Site::new(degree(8), (0..12).map(|_| silent(LONG)));
+    site.admitted.store(2, Ordering::SeqCst);
+    site.run(|site| {
+        site.await_log("two run", |log| log.running.len() == 2);
+        site.never("a third", |log| log.running.len() > 2);
+        site.admitted.store(5, Ordering::SeqCst);
+        site.crew.wake();
+        site.await_log("five run", |log| log.running.len() == 5);
+        site.end_running();
+        site.await_log("five others run", |log| log.ends.len() >= 5 && log.running.len() == 5);
+        site.never("a sixth", |log| log.running.len() > 5);
+        let log = site.log.lock().expect("a log");
+        let jobs: Vec<u64> = log.starts.iter().map(|(start, _)| start.job).take(5).collect();
+        assert_eq!(jobs.iter().collect::<HashSet<_>>(), (1..=5).collect::<Vec<u64>>().iter().collect());
+        drop(log);
+        site.crew.kill();
+    });
+}
+
+#[test]
+fn a_run_that_is_held_ends_when_nothing_is_left() {
+    let site = Site::new(degree(4), (0..3).map(|_| silent("exit 0")));
+    site.run(|site| {
+        site.await_log("all started", |log| log.starts.len() == 3);
+        site.crew.set_paused(true);
+    });
+    assert_eq!(site.crew.counts().succeeded, 3);
+}
+
+#[test]
+fn the_degree_follows_while_jobs_run() {
+    let site = Site::new(degree(1), (0..40).map(|_| silent(LONG)));
+    site.run(|site| {
+        site.await_log("one runs", |log| log.running.len() == 1);
+        site.never("a second", |log| log.running.len() > 1);
+        site.crew.set_max_running(5);
+        site.await_log("five run", |log| log.running.len() == 5);
+        site.never("a sixth", |log| log.running.len() > 5);
+        site.crew.set_max_running(1);
+        site.end_running();
+        site.await_log("one runs again", |log| log.running.len() == 1 && log.ends.len() >= 5);
+        site.never("a second", |log| log.running.len() > 1);
+        site.crew.set_max_running(0);
+        site.never("more than one", |log| log.running.len() > 1);
+        site.crew.set_max_running(8);
+        site.await_log("eight run", |log| log.running.len() == 8);
+        site.crew.kill();
+    });
+    assert_eq!(site.log.lock().expect("a log").peak, 8);
+}
+
+/// The second loop has no share, and sleeps without a child until all is over.
+#[test]
+fn a_loop_without_a_share_ends_with_the_others() {
+    let site = Site::new(degree(1), (0..20).map(|_| silent("exit 0")));
+    site.run(|_| ());
+    assert_eq!(site.crew.counts().succeeded, 20);
+    assert_eq!(site.log.lock().expect("a log").peak, 1);
+}
+
+#[test]
+fn the_last_attempt_is_known_when_it_is_judged() {
+    let mut rules = degree(2);
+    rules.retry.max_attempts = 3;
+    let site = Site::new(rules, [silent("exit 1"), silent("exit 0")]);
+    site.run(|_| ());
+    let log = site.log.lock().expect("a log");
+    let of = |job| {
+        log.ends.iter().zip(&log.last).filter(move |((start, _), _)| start.job == job).map(|(_, last)| *last)
+    };
+    assert!(of(1).eq([false, false, true]) && of(2).eq([false]), "{log:?}");
+    assert_eq!((site.crew.counts().failed, site.crew.counts().retried), (1, 2));
+}
+
+/// More than a pipe holds: the rest is written when there is room, from `event`.
+#[test]
+fn input_is_written_on_when_there_is_room() {
+    let mut command = kid("cat");
+    command.stdin(Stdio::Piped);
+    let site = Site::new(degree(3), (0..6).map(|_| command.clone()));
+    let input = patterned(600_000);
+    site.note(|log| log.input = input.clone());
+    site.run(|_| ());
+    let log = site.log.lock().expect("a log");
+    assert_eq!(log.text.len(), 6);
+    assert!(log.text.values().all(|text| *text == input));
+}
+
+#[test]
+fn starts_keep_their_distance() {
+    let mut rules = degree(4);
+    rules.delay = Duration::from_millis(40);
+    let site = Site::new(rules, (0..6).map(|_| silent("exit 0")));
+    let begun = Instant::now();
+    site.run(|_| ());
+    assert!(begun.elapsed() >= Duration::from_millis(5 * 40), "six starts need five pauses");
+    assert_eq!(site.crew.counts().succeeded, 6);
+}
+
+#[test]
+fn a_halt_ends_the_jobs_and_says_why() {
+    let mut rules = degree(4);
+    rules.halt = Some(HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true });
+    let jobs = (0..3).map(|_| silent(LONG)).chain([silent("exit 1")]).chain((0..6).map(|_| silent("exit 0")));
+    let site = Site::new(rules, jobs);
+    site.crew.set_total(Some(10));
+    site.run(|_| ());
+    assert_eq!(site.seen(), (4, 4));
+    let by = site.crew.halted_by().expect("a rule");
+    assert_eq!((by.on, by.now), (HaltTrigger::Failed, true));
+}
+
+#[cfg(unix)] // Nobody can be asked on Windows: the first word ends.
+#[test]
+fn jobs_are_asked_as_the_crew_was_told() {
+    let mut site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
+    let how = Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("a signal");
+    site.crew = JobPool::new(degree(2), Duration::ZERO).cancel_with(how);
+    site.run(|site| {
+        site.await_log("both run", |log| log.running.len() == 2);
+        site.crew.cancel();
+    });
+    let by = |status| matches!(status, minder::ExitStatus::Signaled { signal: libc::SIGUSR1, .. });
+    assert!(site.log.lock().expect("a log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
+}
