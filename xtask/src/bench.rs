@@ -30,7 +30,7 @@ struct Question {
 const QUESTIONS: [Question; 6] = [
     Question {
         name: "tiny",
-        what: "cost per job, static child that ends at once, 8 at once",
+        what: "cost per job, static child that exits immediately, 8 at once",
         rounds: 5,
         ask: cost::tiny,
     },
@@ -38,7 +38,7 @@ const QUESTIONS: [Question; 6] = [
     Question { name: "one", what: "one job: wall time over a bare spawn", rounds: 40, ask: cost::one },
     Question {
         name: "version",
-        what: "what it costs to start and say `--version`",
+        what: "cost of starting and printing `--version`",
         rounds: 20,
         ask: cost::version,
     },
@@ -150,7 +150,7 @@ fn report(
         text.push_str(&format!("- {remark}\n"));
     }
     text.push_str(&machine::describe(&bench.peers, bench.rounds, load_before)?);
-    text.push_str(&format!("- drawn by: `{again}`\n- raw rows: `{verb}-{name}.csv`\n"));
+    text.push_str(&format!("- produced by: `{again}`\n- raw rows: `{verb}-{name}.csv`\n"));
     let dir = bench.results();
     std::fs::create_dir_all(&dir)?;
     std::fs::write(dir.join(format!("{verb}-{name}.csv")), &answer.csv)?;

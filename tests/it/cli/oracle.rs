@@ -3,7 +3,7 @@
 //!
 //! A table holds cases; each is run by GNU parallel and by us, one after the other in the same
 //! folder, emptied in between. Where our rules want another result, the case says why, and
-//! `docs/from-parallel.md` has the same words.
+//! `docs/from-parallel.md` contains the same text.
 
 mod case;
 mod words;

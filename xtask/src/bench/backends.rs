@@ -17,8 +17,8 @@ pub(crate) const SOURCES: &str = "crates/minder/src/sys/wait/";
 /// Heads of columns that are filled in, up to the number; the rows that they come from; which of
 /// those.
 const COSTS: [(&str, &str, Option<&str>); 2] = [
-    ("us a wait, ", "docs/measurements/wait-mechanisms.csv", None),
-    ("us an end, ", "docs/measurements/exit-mechanisms.csv", Some("one")),
+    ("us per wait, ", "docs/measurements/wait-mechanisms.csv", None),
+    ("us per exit, ", "docs/measurements/exit-mechanisms.csv", Some("one")),
 ];
 const UNKNOWN: &str = "not measured";
 
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     const PAGE: &str = "# T\n\n| name | what |\n| --- | --- |\n| `x` | y |\n\n\
-        | backend | limit | us a wait, 2,048 | us an end, 10 |\n| --- | --- | ---: | ---: |\n\
+        | backend | limit | us per wait, 2,048 | us per exit, 10 |\n| --- | --- | ---: | ---: |\n\
         | `epoll` | none | old | old |\n| `iocp` | some | old | old |\n\n`epoll` in words.\n";
 
     fn rows() -> Measured {

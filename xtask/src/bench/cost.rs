@@ -80,12 +80,14 @@ fn per_job(bench: &Bench, child: &str, jobs: usize) -> Result<Answer> {
     }
     let head = ["runner", "jobs", "tree CPU us/job", "x raw", "runner CPU us/job", "wall x raw", "jobs/s"];
     let remarks = vec![
-        "tree CPU: the runner and everything below it, by wait4. Ratios: to raw of the same round. Median [least-most].".into(),
-        "runner CPU: tree CPU less what raw's children cost in the same round (raw's tree less raw's own time, which \
-         comes in ticks of 10 ms). So it holds every process of the runner, guards too, and what its way to start \
-         children adds to them."
+        "tree CPU: the runner and its descendants, by wait4. Ratios: to raw in the same round. Median \
+         [minimum-maximum]."
             .into(),
-        "Start and end of the runner are in the figures: they weigh more where there are few jobs.".into(),
+        "runner CPU: tree CPU minus the cost of raw's children in the same round (raw's tree minus raw's \
+         own time, which is in ticks of 10 ms). It includes every process of the runner, with its \
+         guardians, and the extra cost of its way to start children."
+            .into(),
+        "The numbers include the start and exit of the runner, which weigh more with fewer jobs.".into(),
     ];
     Ok(Answer { table: markdown(&head, &lines), remarks, csv: csv(&rows)? })
 }

@@ -60,10 +60,12 @@ pub(crate) fn live(bench: &Bench) -> Result<Answer> {
     let head = ["runner", "tree CPU us/job, 8 alive", with.as_str(), "ratio"];
     let remarks = vec![
         format!(
-            "{short} short jobs each. With {sleepers} sleepers of {seconds} s alive: a run of sleepers and short jobs, \
-             less a run of the sleepers alone."
+            "{short} short jobs each. With {sleepers} sleepers of {seconds} s alive: a run of sleepers \
+             and short jobs, minus a run of the sleepers alone."
         ),
-        "raw and xargs wait by waitpid(-1), for which the kernel walks over the living children: no floor here.".into(),
+        "raw and xargs wait by waitpid(-1), for which the kernel scans the living children, so they are \
+         not a baseline here."
+            .into(),
     ];
     Ok(Answer { table: markdown(&head, &lines), remarks, csv })
 }
@@ -124,9 +126,12 @@ pub(crate) fn many(bench: &Bench) -> Result<Answer> {
         "tree CPU s",
         "exit",
     ];
-    let remarks = vec![
-        "Each child prints a line, sleeps, prints a line: twice as many lines out as children, or output was lost.".into(),
-        "HWM: VmHWM from /proc of the runner's processes (guards too, children not), the peak of looks every 200 ms.".into(),
+    let remarks =
+        vec![
+        "Each child prints a line, sleeps, prints a line: fewer than two lines per child mean that \
+         output was lost.".into(),
+        "HWM: VmHWM from /proc of the runner's processes (with guardians, without children), the maximum \
+         of samples every 200 ms.".into(),
         "raw and xargs do not capture: their children write to one file.".into(),
     ];
     Ok(Answer { table: markdown(&head, &lines), remarks, csv })

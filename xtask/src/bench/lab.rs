@@ -71,7 +71,7 @@ pub(super) fn main(verb: &str, questions: &[Question], words: &[String]) -> Resu
 /// remarks.
 fn rows(cmd: &mut Command, remarks: &mut Vec<String>) -> Result<Rows> {
     let (out, said) = run::read_both(cmd)?;
-    for line in said.lines().map(|line| format!("said meanwhile: {line}")) {
+    for line in said.lines().map(|line| format!("message: {line}")) {
         if !remarks.contains(&line) {
             remarks.push(line);
         }

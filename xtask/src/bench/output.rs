@@ -25,32 +25,32 @@ struct Question {
 const QUESTIONS: [Question; 6] = [
     Question {
         name: "grouped",
-        what: "64 jobs of 16 MiB of lines at once, each job when it ends",
+        what: "64 concurrent jobs of 16 MiB of lines, each shown after its exit",
         rounds: 5,
         ask: flood::grouped,
     },
     Question {
         name: "keep",
-        what: "64 jobs of 16 MiB of lines at once, in the order of input",
+        what: "64 concurrent jobs of 16 MiB of lines, in the order of the input",
         rounds: 5,
         ask: flood::keep,
     },
     Question {
         name: "lb",
-        what: "64 jobs of 16 MiB of lines at once, whole lines as they come",
+        what: "64 concurrent jobs of 16 MiB of lines, whole lines as they arrive",
         rounds: 5,
         ask: flood::lb,
     },
     Question {
         name: "spool",
-        what: "64 jobs of 16 MiB of lines at once, a file as standard output",
+        what: "64 concurrent jobs of 16 MiB of lines, a file as standard output",
         rounds: 5,
         ask: flood::spool,
     },
     Question { name: "one", what: "one job of 2 GiB into a pipe", rounds: 7, ask: single::one },
     Question {
         name: "record",
-        what: "cost per tiny job, with the record and without",
+        what: "cost per tiny job, with and without a record",
         rounds: 5,
         ask: record::record,
     },

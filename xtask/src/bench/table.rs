@@ -25,7 +25,7 @@ impl Spread {
         Self { median, least, most }
     }
 
-    /// `median [least-most]` with so many decimals.
+    /// `median [minimum-maximum]` with so many decimals.
     pub(crate) fn show(&self, decimals: usize) -> String {
         format!("{:.decimals$} [{:.decimals$}-{:.decimals$}]", self.median, self.least, self.most)
     }

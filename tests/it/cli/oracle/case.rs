@@ -18,7 +18,7 @@ pub(super) struct Case {
     pub(super) tree: bool,
     /// A module of Perl that GNU parallel needs for it, and may not have.
     pub(super) needs: Option<&'static str>,
-    /// Why our result is another one, in words that `docs/from-parallel.md` has, too.
+    /// Why the result differs, as `docs/from-parallel.md` explains it.
     pub(super) differs: Option<&'static str>,
 }
 

@@ -45,7 +45,7 @@ pub(super) const CASES: &[Case] = &[
     case("-j3 --halt 2 'sleep {}; echo {}; exit 3' ::: 0.3 20 21"),
     case("-j2 --halt soon,fail=1 'sleep {}; echo {}; exit 3' ::: 0.2 1 0.1 0.1"),
     case("-j2 --halt now,success=1 'sleep {}; echo {}' ::: 0.3 20 0.1"),
-    case("-j2 -k --halt now,fail=1 'echo {}; sleep {}; exit 4' ::: 20 0.3").differs("What a killed job had written is shown"),
+    case("-j2 -k --halt now,fail=1 'echo {}; sleep {}; exit 4' ::: 20 0.3").differs("The output of killed jobs is shown"),
     case("-j1 --halt now,fail=1 ::: 'echo a; false' 'echo b'"),
     // --retries.
     script("parallel -j1 --retries 3 'echo {} >> log; false' ::: a b; echo $?; cat log"),
@@ -70,7 +70,7 @@ pub(super) const CASES: &[Case] = &[
     script("date +%s > t; parallel -j4 --delay 0.5 echo ::: a b c d > out; sort out; test $(($(date +%s) - $(cat t))) -ge 1 && echo late"),
     script("date +%s > t; parallel -j4 --delay=1s -k echo ::: a b c; test $(($(date +%s) - $(cat t))) -ge 2 && echo late"),
     case("-j2 -k --delay 0.01m echo ::: a b"),
-    case("-k --delay 0.1auto 'echo {}; exit {}' ::: 0 1 0").differs("there is no `auto`"),
+    case("-k --delay 0.1auto 'echo {}; exit {}' ::: 0 1 0").differs("`auto` is not supported"),
     // What holds jobs back.
     case("-k --load 10000 echo ::: a b"),
     case("-k --load=100000% echo ::: a b"),
@@ -91,7 +91,7 @@ pub(super) const CASES: &[Case] = &[
     script("parallel -j1 'echo {} >> started; sleep 20' ::: a b > out & until test -s started; do sleep 0.1; done; kill -TERM $!; kill -TERM $!; wait $!; cat out started"),
     script("parallel -j1 'echo {} >> started; sleep 20' ::: a b > out & until test -s started; do sleep 0.1; done; kill -TERM $!; sleep 0.5; kill -TERM $!; wait $!; echo $?").differs("HUP and TERM end a run and its jobs"),
     script("parallel -j1 'echo {} >> started; sleep 20' ::: a b > out & until test -s started; do sleep 0.1; done; kill -INT $!; sleep 1; kill -TERM $!; kill -TERM $!; wait $!; cat out").status(),
-    script("parallel -j1 'echo {} >> started; sleep 2; echo {}' ::: a 2> err & until test -s started; do sleep 0.1; done; kill -USR1 $!; wait $!; grep -c sleep err").differs("USR1 is without effect"),
+    script("parallel -j1 'echo {} >> started; sleep 2; echo {}' ::: a 2> err & until test -s started; do sleep 0.1; done; kill -USR1 $!; wait $!; grep -c sleep err").differs("USR1 has no effect"),
     script("parallel -j2 'if [ {} = b ]; then sleep 0.7; kill -HUP $PARALLEL_PID; fi; sleep 1.5; echo {}' ::: a b c d").sorted().differs("HUP and TERM end a run and its jobs"),
     script("parallel -j1 'kill -0 $PARALLEL_PID && echo there' ::: a"),
     // Asking first: a terminal is there.

@@ -4,8 +4,8 @@ use super::{Case, case, script};
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
-    script("parallel --version | head -1 | cut -c1-12").differs("The version is ours"),
-    script("parallel -V | head -1 | cut -c1-12").differs("The version is ours"),
+    script("parallel --version | head -1 | cut -c1-12").differs("The version is minder's"),
+    script("parallel -V | head -1 | cut -c1-12").differs("The version is minder's"),
     script("parallel --version > /dev/null; echo $?"),
     script("parallel -V > /dev/null; echo $?"),
     script("parallel --help | grep -ci usage > n; test $(cat n) -ge 1 && echo yes"),
@@ -23,9 +23,9 @@ pub(super) const CASES: &[Case] = &[
     case("--number-of-threads"),
     case("--max-line-length-allowed"),
     script("parallel --max-line-length-allowed | grep -c '^[0-9][0-9]*$'"),
-    case("--show-limits").differs("without the text behind them"),
-    case("--show-limits -k echo").input("a\n").differs("without the text behind them"),
-    case("--show-limits -k echo ::: a b").differs("without the text behind them"),
+    case("--show-limits").differs("without the text after them"),
+    case("--show-limits -k echo").input("a\n").differs("without the text after them"),
+    case("--show-limits -k echo ::: a b").differs("without the text after them"),
     script("parallel --show-limits < /dev/null | cut -d: -f1 | head -2"),
     case("--citation").status().differs("No citation notice"),
     case("--bibtex").status().differs("No citation notice"),
@@ -41,5 +41,5 @@ pub(super) const CASES: &[Case] = &[
     script("parallel --shell-completion zsh | head -c 1 | wc -c"),
     script("parallel --shell-completion nosuch > /dev/null; echo $?"),
     script("parallel --record-env; echo $?; test -f $HOME/.parallel/ignored_vars && echo there"),
-    case("--session").status().differs("a job has the environment as it is"),
+    case("--session").status().differs("a job inherits the environment unchanged"),
 ];

@@ -33,7 +33,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --tag 'printf \"\\n\\nx\\n\" {}' ::: a"),
     case("-k --tag -N2 echo ::: a b c"),
     case("-k --tag true ::: a b"),
-    case("-k --tag echo ::: $'two\\nlines' $'a\\tb'").differs("A value of `:::` may hold a newline"),
+    case("-k --tag echo ::: $'two\\nlines' $'a\\tb'").differs("A value of `:::` may contain a newline"),
     case("-k --tagstring x{}y echo {} ::: a 'b c'"),
     case("-k --tagstring '{#}:{/.}' echo {} ::: d/a.b"),
     case("-k --tagstring plain echo {} ::: a b"),
@@ -112,7 +112,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --dry-run -q echo '$x' {} ::: a"),
     case("-k --dry-run false ::: a"),
     case("-k --dry-run echo ::: ä '~' '~a' 'a~' '#' 'a#' '{a,b}' 'a=b' ':' '-' '@' '%' '+' ',' '.' '/' '^' '!' '?' '[' ']'"),
-    case("-k --dry-run echo ::: $'a\\tb' $'a\\nb' 'a\\b' 'a\"b' 'a`b' 'a&b' 'a|b' 'a;b' 'a<b' 'a>b' 'a(b' 'a)b'").differs("A value of `:::` may hold a newline"),
+    case("-k --dry-run echo ::: $'a\\tb' $'a\\nb' 'a\\b' 'a\"b' 'a`b' 'a&b' 'a|b' 'a;b' 'a<b' 'a>b' 'a(b' 'a)b'").differs("A value of `:::` may contain a newline"),
     // Files.
     script("parallel -k --files echo ::: a b | xargs cat"),
     script("parallel -k --files echo ::: a b | sed 's,.*/par.....\\.,X.,'"),
@@ -128,7 +128,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --compress --compress-program gzip seq ::: 100 3"),
     case("-k --compress-program 'gzip -1' seq ::: 10 3"),
     case("-k --compress-program 'gzip -1' --decompress-program 'gzip -dc' seq ::: 10 3"),
-    case("-k --compress --compress-program nosuchprogram seq ::: 3").status().differs("no effect: nothing large waits where compressing would pay"),
+    case("-k --compress --compress-program nosuchprogram seq ::: 3").status().differs("no effect: too little output waits in files for compression to pay off"),
     script("parallel -k --compress --files --compress-program gzip echo ::: a | xargs zcat -f"),
     // Much of it.
     script("parallel -k 'seq {}' ::: 100000 10 50000 | cksum"),

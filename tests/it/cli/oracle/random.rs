@@ -38,7 +38,7 @@ pub(super) fn seed() -> u64 {
 /// What we do in another way, and which invocations it touches: they are not compared.
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        why: "whether a line goes on is seen when its columns are trimmed",
+        why: "whether a line continues is decided after its columns are trimmed",
         touches: |invocation| {
             let lists =
                 invocation.words.iter().filter(|word| word.starts_with(":::") || *word == "-a").count();
@@ -49,7 +49,7 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "the word of the tag is not repeated",
+        why: "the text of the tag is not repeated",
         touches: |invocation| {
             let lists =
                 invocation.words.iter().filter(|word| word.starts_with(":::") || *word == "-a").count();
@@ -59,7 +59,7 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "behind a carriage return within a line the tag is not repeated",
+        why: "after a carriage return within a line the tag is not repeated",
         touches: |invocation| {
             let files = invocation.files.iter().map(|(_, content)| content.as_slice());
             let words = invocation.words.iter().map(|word| word.as_bytes());
@@ -69,7 +69,7 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "Inside single quotes a value is itself",
+        why: "Inside single quotes a value is unchanged",
         touches: |invocation| invocation.is_quoted && !invocation.is_plain,
     },
     Known {
@@ -88,29 +88,32 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "with `--pipe-part`, cuts may fall elsewhere, always between records",
+        why: "with `--pipe-part`, blocks may end elsewhere, but always between records",
         touches: |invocation| invocation.has("--pipe-part") && invocation.has("--regexp"),
     },
-    Known { why: "So it is beside `-a`", touches: |invocation| invocation.has_empty && invocation.has("-a") },
     Known {
-        why: "A missing column is an empty word",
+        why: "The same applies beside `-a`",
+        touches: |invocation| invocation.has_empty && invocation.has("-a"),
+    },
+    Known {
+        why: "A missing column is an empty string",
         touches: |invocation| {
             invocation.is_shown()
                 && invocation.words.iter().any(|word| word.contains("{2") || word.contains("{3"))
         },
     },
     Known { why: "other control characters are written by", touches: |it| it.is_shown() && it.has_control },
-    Known { why: "a shown line has fewer quotes", touches: |it| it.is_shown() && it.has("-q") },
-    Known { why: "or what `-d` names", touches: |invocation| invocation.has_end },
+    Known { why: "a printed line has fewer quotes", touches: |it| it.is_shown() && it.has("-q") },
+    Known { why: "or the delimiter of `-d`", touches: |invocation| invocation.has_end },
     Known {
-        why: "the word of the tag is not repeated",
+        why: "the text of the tag is not repeated",
         touches: |invocation| {
             let many = ["-n2", "-n3", "-N1", "-N2", "-N3", "-L2", "-X", "-m", "--xargs"];
             invocation.has("<{}>") && many.iter().any(|amount| invocation.has(amount))
         },
     },
     Known {
-        why: "blank lines of a part reach the job",
+        why: "blank lines of a block reach the job",
         touches: |invocation| {
             let input = &invocation.input;
             let behind = &input[input.trim_ascii_end().len()..];
@@ -121,7 +124,7 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "nothing but its end gives no job, with `--header`, too",
+        why: "a record that consists of its end only gives no job, even with `--header`",
         touches: |invocation| invocation.has("--rrs") && invocation.has("--header"),
     },
     Known {
@@ -132,21 +135,21 @@ pub(super) const KNOWN: &[Known] = &[
         },
     },
     Known {
-        why: "it gives each job so many lines",
+        why: "it gives each job that many lines",
         touches: |invocation| {
             let has = |name| invocation.has(name);
             has("--pipe") && (has("-L1") || has("-L2")) && !has("-N2")
         },
     },
     Known {
-        why: "without `--block`, parts of 1M",
+        why: "without `--block`, blocks of 1M",
         touches: |invocation| invocation.has("--pipe-part") && !invocation.has("--block"),
     },
     Known {
-        why: "An option that would be without effect is refused",
+        why: "An option that would have no effect is refused",
         touches: |invocation| invocation.has("--pipe-part") && invocation.has("--rrs"),
     },
-    Known { why: "a record of nothing counts as one", touches: piped::has_bare_record },
+    Known { why: "an empty record counts as a record", touches: piped::has_bare_record },
 ];
 
 /// A difference that is meant.

@@ -19,7 +19,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k --shell-quote --shell-quote ::: 'a b'"),
     case("-k --shellquote --shellquote --shellquote ::: 'a b' \"it's\""),
     case("-k --shellquote echo {} ::: 'a b'"),
-    case("-k --shellquote ::: ä $'a\\tb' $'a\\nb' '!' '#' '{}' '(a)' 'a,b' 'a=b' '%' '^' 'a:b'").differs("A value of `:::` may hold a newline"),
+    case("-k --shellquote ::: ä $'a\\tb' $'a\\nb' '!' '#' '{}' '(a)' 'a,b' 'a=b' '%' '^' 'a:b'").differs("A value of `:::` may contain a newline"),
     // Programs and shells.
     case("-k 'echo $0 {}' ::: a"),
     case("-k 'echo $0' ::: a").env(&[("PARALLEL_SHELL", "/bin/bash")]),

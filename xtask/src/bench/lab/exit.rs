@@ -16,7 +16,7 @@ const EXITS: usize = 200;
 
 pub(super) const QUESTIONS: [Question; 1] = [Question {
     name: "mechanisms",
-    what: "what the end of a child costs while others live, by mechanism",
+    what: "cost of a child's exit while others live, by mechanism",
     rounds: 7,
     ask: mechanisms,
 }];
@@ -25,10 +25,10 @@ fn mechanisms(bench: &Bench) -> Result<Answer> {
     let child = compile(bench, "pauser", &["-static", "-nostdlib"], &[])
         .context("benches/peers/pauser.c does not build; cure: a C compiler")?;
     let mut remarks = vec![
-        "CPU of the process that waits, kill(2) included. `one`: a pseudo-random child is killed and its \
-         end is noticed, while the others live. `burst`: all are killed at once."
+        "CPU of the waiting process, including kill(2). `one`: a pseudo-random child is killed and its \
+         exit is noticed, while the others live. `burst`: all are killed at once."
             .into(),
-        "The children are benches/peers/pauser.c on both sides: static, without libc.".into(),
+        "The children of all contestants are benches/peers/pauser.c: static, without libc.".into(),
     ];
     let uv = libuv(bench).map_err(|why| remarks.push(format!("left out: libuv: {why}"))).ok();
     let mut all = Rows::default();
@@ -48,11 +48,11 @@ fn mechanisms(bench: &Bench) -> Result<Answer> {
     let chart = chart(bench, "exit", "mechanisms")?;
     let few = bench.rounds.min(3);
     rows(minder(bench, "exit", few, Some(&chart)).args(["--child", &child]), &mut remarks)?;
-    remarks.push(format!("The chart is of a run of its own, right after; its rounds: {few}."));
+    remarks.push(format!("The chart is from a separate run right afterwards; its rounds: {few}."));
     let table = format!(
         "![Chart](exit-mechanisms.svg)\n\nGoals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU for the end of one, by number of living children:\n\n{}\n\
-         For each end where all end at once:\n\n{}",
+         Microseconds of CPU for the exit of one child, by number of living children:\n\n{}\n\
+         For each exit where all exit at once:\n\n{}",
         goals::table(&goals_of(&all)),
         costs(&all, Some("one"), "mechanism"),
         costs(&all, Some("burst"), "mechanism")

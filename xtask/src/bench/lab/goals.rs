@@ -61,7 +61,7 @@ pub(crate) fn table(goals: &[Goal]) -> String {
     let rows: Vec<Vec<String>> = goals.iter().map(Goal::row).collect();
     let count = |verdict: &str| goals.iter().filter(|goal| goal.verdict() == verdict).count();
     let unknown = goals.iter().filter(|g| g.figure.is_none() && !matches!(g.aim, Aim::None)).count();
-    let mut text = markdown(&["figure", "median [least-most]", "goal", ""], &rows);
+    let mut text = markdown(&["measurement", "median [minimum-maximum]", "goal", ""], &rows);
     text.push_str(&format!("\nGoals met: {}; missed: {}", count("met"), count("**missed**")));
     if unknown > 0 {
         text.push_str(&format!("; not measured: {unknown}"));

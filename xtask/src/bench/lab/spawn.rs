@@ -9,14 +9,14 @@ const LARGE: u64 = 2048;
 
 pub(super) const QUESTIONS: [Question; 1] = [Question {
     name: "mechanisms",
-    what: "what it costs to start a child, by the parent's memory",
+    what: "cost of starting a child, by the parent's memory",
     rounds: 7,
     ask: mechanisms,
 }];
 
 fn mechanisms(bench: &Bench) -> Result<Answer> {
     let mut remarks = vec![
-        "CPU of the parent alone. `posix_spawn` is `std::process::Command`; `fork` the same with a \
+        "CPU of the parent alone. `posix_spawn` is `std::process::Command`; `fork` is the same with a \
          `pre_exec`, which makes it copy the parent's page tables. The child is benches/peers/tiny.c: \
          static, without libc."
             .into(),
@@ -28,7 +28,7 @@ fn mechanisms(bench: &Bench) -> Result<Answer> {
     let rows = rows(cmd.args(["--child", &child]), &mut remarks)?;
     let table = format!(
         "![Chart](spawn-mechanisms.svg)\n\nGoals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU a start, by MiB of the parent:\n\n{}",
+         Microseconds of CPU per start, by MiB of the parent:\n\n{}",
         goals::table(&goals_of(&rows)),
         costs(&rows, None, "mechanism")
     );

@@ -34,16 +34,17 @@ fn peers(bench: &Bench) -> Result<Answer> {
     let program = build().context("the program of benches/peers/loops does not build")?;
     let mut remarks = vec![
         "One process; contestants take turns in every round, each with a fresh set of the same eventfds. \
-         A turn signals a pseudo-random one, waits until it is told, and resets it; `signal+reset` is what \
-         that costs without the wait, and is subtracted from the others. What the kernel does at the \
-         signal for whoever watches belongs to the wait. The signal comes before the wait and from the \
-         same thread: nobody sleeps, so neither falling asleep nor waking up is in it."
+         An iteration signals a pseudo-random one, waits until it is reported, and resets it. \
+         `signal+reset` is the cost without the wait, and is subtracted from the others. The work of the \
+         kernel for watchers at the signal counts as part of the wait. The same thread signals before it \
+         waits, so the cost contains no sleep and no wake-up."
             .into(),
-        "mio is edge-triggered by design; its like is `minder epoll edge`. The others are level-triggered: \
-         there the kernel looks once more at what it told, which is why mio may cost less than the bare \
-         call. `polling oneshot` is polling's default mode, in which whoever was told has to arm the descriptor again."
+        "mio is edge-triggered by design; compare it with `minder epoll edge`. The others are \
+         level-triggered: the kernel checks a reported descriptor once more, so mio may cost less than \
+         the bare call. `polling oneshot` is polling's default mode, in which the caller rearms the \
+         descriptor after each event."
             .into(),
-        format!("CPU of the process, per wait; opponents: {}", opponents()?),
+        format!("CPU of the process, per wait; contestants: {}", opponents()?),
     ];
     let mut cmd = run::command(program);
     let budget = if bench.quick { "10" } else { "40" };
@@ -52,7 +53,7 @@ fn peers(bench: &Bench) -> Result<Answer> {
     remarks.extend(out_of_reach(&rows));
     let table = format!(
         "Goals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU a wait, by number of objects:\n\n{}",
+         Microseconds of CPU per wait, by number of objects:\n\n{}",
         goals::table(&goals_of_peers(&rows)),
         costs(&rows, None, "contestant")
     );
@@ -93,8 +94,8 @@ fn goals_of_peers(rows: &Rows) -> Vec<Goal> {
 fn out_of_reach(rows: &Rows) -> Option<String> {
     let bare = rows.cpu(Point { name: BARE, kind: None, size: SIZES[0] })?.median / 1e3;
     let told = format!(
-        "On this machine the bare call costs {bare:.2} us, more than the {OURS_MOST} us that were aimed \
-         at: no front over it meets that goal here."
+        "On this machine the bare call costs {bare:.2} us, more than the {OURS_MOST} us of the goal: no \
+         wrapper of the call can meet that goal here."
     );
     (bare > OURS_MOST).then_some(told)
 }
@@ -124,16 +125,16 @@ fn version<'a>(lock: &'a str, name: &str) -> &'a str {
 
 fn mechanisms(bench: &Bench) -> Result<Answer> {
     let mut remarks = vec![
-        "Backends of minder by their names; the others are baselines as they were published \
+        "minder's backends have their own names; the others are published baselines \
          (`minder bench wait --help`)."
             .into(),
     ];
     let chart = chart(bench, "wait", "mechanisms")?;
     let rows = rows(&mut minder(bench, "wait", bench.rounds, Some(&chart)), &mut remarks)?;
-    remarks.push("0 objects: a look without waiting, where there is nothing to wait for.".into());
+    remarks.push("0 objects: a poll without blocking, with nothing to wait for.".into());
     let table = format!(
         "![Chart](wait-mechanisms.svg)\n\nGoals are for medians; ratios are formed within a round.\n\n{}\n\
-         Microseconds of CPU a wait, by number of objects:\n\n{}",
+         Microseconds of CPU per wait, by number of objects:\n\n{}",
         goals::table(&[look(&rows)]),
         costs(&rows, None, "mechanism")
     );
@@ -144,7 +145,7 @@ fn mechanisms(bench: &Bench) -> Result<Answer> {
 fn look(rows: &Rows) -> Goal {
     let at = |name| Point { name, kind: None, size: 0 };
     let figure = rows.ratio(at("epoll"), at(BARE));
-    Goal::ratio("epoll over bare-epoll, a look without an object", figure, Aim::AtMost(1.2))
+    Goal::ratio("epoll over bare-epoll, a poll without an object", figure, Aim::AtMost(1.2))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) const QUESTIONS: [Question; 3] = [
     },
     Question {
         name: "exit",
-        what: "the end of a child while others live, by mechanism, in ratios",
+        what: "a child's exit while others live, by mechanism, in ratios",
         rounds: 3,
         ask: exit,
     },
@@ -62,7 +62,7 @@ fn wait(bench: &Bench) -> Result<Answer> {
             goals.push(Goal::ratio(what, growth, Aim::AtMost(2.0)));
         }
         let look = rows.wall_ratio(at(UNIT, 0), at("posting-pool", 0));
-        goals.push(Goal::ratio("a look without an object over the bare call", look, Aim::AtMost(1.2)));
+        goals.push(Goal::ratio("a poll without an object over the bare call", look, Aim::AtMost(1.2)));
         goals
     })
 }
@@ -105,10 +105,12 @@ fn answer(
     let mut cmd = prefix.command("taskset", &["-c", &first_processor()?, "setarch", "-R", "wine"]);
     cmd.arg(program).args(["bench", verb, "--csv", "--rounds", &rounds, "--svg", &svg]).args(options);
     let mut remarks = vec![
-        "**Under Wine.** The rows and the chart hold times of Wine; nothing is said here about times of Windows, \
-         nor may it be said from them."
+        "**Under Wine.** The rows and the chart contain times of Wine. They permit no conclusion about \
+         times of Windows."
             .into(),
-        "Everything runs on one processor, so wall time is what the program and Wine's server take together.".into(),
+        "Everything runs on one processor, so wall time is the time of the program and Wine's server \
+         together."
+            .into(),
         format!("Wine: {}", run::read(run::command("wine").arg("--version"))?.trim()),
     ];
     let rows = rows(&mut cmd, &mut remarks)?;
@@ -116,7 +118,7 @@ fn answer(
     let first = rows.sizes().into_iter().find(|size| *size > 0).unwrap_or_default();
     let table = format!(
         "![Chart](wine-{verb}.svg)\n\nGoals are for medians; ratios are of wall time, formed within a round.\n\n{}\n\
-         Times what `{unit}` takes at {first}:\n\n{}",
+         Relative to `{unit}` at {first}:\n\n{}",
         goals::table(&goals(&rows)),
         ratios(&rows, kind, Point { name: unit, kind, size: first })
     );

@@ -215,18 +215,20 @@ fn over(ratios: &[f64]) -> String {
 fn said(bytes: usize) -> Vec<String> {
     vec![
         format!(
-            "{JOBS} jobs of {bytes} bytes each, all at once, in lines of at most 200 bytes, written in odd pieces of 1 byte \
-             to 100 KiB; through a pipe into a verifier that knows every byte."
+            "{JOBS} jobs of {bytes} bytes each, all at once, in lines of at most 200 bytes, written in \
+             chunks of odd sizes from 1 byte to 100 KiB; through a pipe into a verifier that checks \
+             every byte."
         ),
-        "runner CPU: by wait4 of the runner's whole tree, less what the children say that they spent between the start \
-         of their main and their end. So the start and end of the children are in it; raw has little else. Median \
-         [least-most]; x minder: to the first minder of the same round."
+        "runner CPU: by wait4 of the runner's whole tree, minus the time that the children report \
+         between the start of main and their exit. It includes the start and exit of the children; raw \
+         has little else. Median [minimum-maximum]; x minder: to the first minder in the same round."
             .into(),
-        "HWM: VmHWM of the runner's processes (guards too, children not), looked at every 50 ms. files: the length of \
-         all files in the folders for temporary files and for the record, and of open files without a name."
+        "HWM: VmHWM of the runner's processes (with guardians, without children), sampled every 50 ms. \
+         files: the length of all files in the directories for temporary files and for the record, and \
+         of open unnamed files."
             .into(),
-        "torn, out of order, wrong, exit: the most of any round. Job switches: as many as jobs if each job's output is in \
-         one piece."
+        "torn, out of order, wrong, exit: the maximum of all rounds. Job switches: as many as jobs if \
+         each job's output is contiguous."
             .into(),
     ]
 }

@@ -70,11 +70,15 @@ pub(super) fn record(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
         }
     }
     remarks.push(format!(
-        "{jobs} jobs of a static child that ends at once, 8 at once, output to /dev/null. tree CPU: the runner and all \
-         below it, by wait4. Ratios and differences within the same round. Median [least-most]."
+        "{jobs} jobs of a static child that exits immediately, 8 at once, output to /dev/null. tree CPU: \
+         the runner and its descendants, by wait4. Ratios and differences within the same round. Median \
+         [minimum-maximum]."
     ));
-    remarks
-        .push("files: the most in the folders for temporary files and for the record, every 50 ms.".into());
+    remarks.push(
+        "files: the maximum in the directories for temporary files and for the record, sampled \
+        every 50 ms."
+            .into(),
+    );
     Ok(Answer { table: table(&ways, &rows), remarks, csv: csv(&rows, jobs)? })
 }
 

@@ -201,16 +201,17 @@ fn table(sets: &[String], contestants: &[Between], rows: &[Row], bytes: u64) -> 
 fn said(bytes: u64) -> Vec<String> {
     vec![
         format!(
-            "One job of {bytes} bytes, written in blocks of 64 KiB, read by 64 KiB. All of writer, runner and reader on the \
-             processors that the column names (taskset). x cat: the rate over that of `writer | cat | reader` of the same \
-             round. Pipes have 64 KiB, but minder enlarges its own to 1 MiB, and so do the rows that say so: those are \
-             the ones to compare it with. With two processors rates have two modes, by where the system puts the processes: look at the rows."
+            "One job of {bytes} bytes, written and read in blocks of 64 KiB. Writer, runner and reader \
+             are on the processors that the column names (taskset). x cat: the rate divided by that of \
+             `writer | cat | reader` in the same round. Pipes have 64 KiB. minder enlarges its own to 1 \
+             MiB; compare it with the contestants whose names mention 1 MiB. With two processors, rates \
+             have two modes, which depend on how the kernel places the processes: see the rows."
         ),
-        "MB/s: from before the start of all to the end of all. CPU: of what stands between, its start and that of the \
-         writer included; the writer's own time is not."
+        "MB/s: from before the first start to the last exit. CPU: of the processes between writer and \
+         reader, including their start and that of the writer, without the writer's own time."
             .into(),
-        "HWM, files: as looked at every 50 ms. files: all in the folders for temporary files and for the record, and open \
-         files without a name. Wrong rounds: bytes were missing, or blocks out of place."
+        "HWM, files: sampled every 50 ms. files: all files in the directories for temporary files and \
+         for the record, and open unnamed files. Wrong rounds: bytes were missing, or blocks out of order."
             .into(),
     ]
 }

@@ -54,7 +54,7 @@ impl Epoll {
         let waker = Arc::new(Waker::new()?);
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         epoll::add(&epoll, &waker, EventData::new_u64(WAKE_TOKEN), EventFlags::IN)?;
-        Ok(Self { epoll, timer, taken: AtomicBool::new(false), waker: waker })
+        Ok(Self { epoll, timer, taken: AtomicBool::new(false), waker })
     }
 
     fn take(&self, event: &epoll::Event, own_timer: bool, ready: &mut Vec<Ready>) {

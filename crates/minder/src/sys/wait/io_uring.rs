@@ -167,7 +167,7 @@ impl Uring {
         let mut state = State::new(ring, owner);
         state.insert(waker.as_fd().as_raw_fd(), WAKE_TOKEN, Interest::READABLE);
         state.insert(changed.as_fd().as_raw_fd(), CHANGED, Interest::READABLE);
-        Ok(Self { state: Mutex::new(state), waker: waker, changed, timer: OnceLock::new(), multishot })
+        Ok(Self { state: Mutex::new(state), waker, changed, timer: OnceLock::new(), multishot })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
