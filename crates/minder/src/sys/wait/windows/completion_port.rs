@@ -88,7 +88,7 @@ impl CompletionPort {
         let post = Arc::new(PortSender { port, posted, associated, beside, event: OnceLock::new() });
         let waker = Arc::new(Waker::of_port(Arc::clone(&post)));
         let (flying, lingering, clock) = (AtomicUsize::new(0), Mutex::default(), Clock::default());
-        Ok(Arc::new(Self { post, waker: waker, clock, in_flight: flying, lingering }))
+        Ok(Arc::new(Self { post, waker, clock, in_flight: flying, lingering }))
     }
 
     pub(super) fn waker(&self) -> Arc<Waker> {
