@@ -1,19 +1,14 @@
-//! The command: flags → plan → verb.
+//! The command line of minder: flags → configuration → subcommand.
 //!
-//! Flags only check themselves; a plan joins them with what this machine is, and leaves nothing to
-//! guess; a verb does the work. The library never prints: every line that a person reads comes from
+//! Flags only check themselves; `config` turns them into the configuration of the engine; a
+//! subcommand does the work. The libraries never print: every line that a person reads comes from
 //! here, on stderr, and data goes to stdout.
 
-mod conditions;
 mod exit;
 mod face;
 mod flags;
-mod ready;
-mod input;
-mod plan;
+mod config;
 mod report;
-mod slots;
-mod spawn_command;
 mod units;
 mod verbs;
 
@@ -25,10 +20,10 @@ use anyhow::anyhow;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
+use crate::config::CompatMode;
 use crate::face::Translation;
 use crate::flags::habits::{self, ValueStyle};
 use crate::flags::{Flags, Verb, mistake};
-use crate::plan::CompatMode;
 use crate::report::table::escape;
 
 /// The smallest stack of the main thread, in bytes. The parser of flags needs 64 KiB of it, and six
@@ -66,12 +61,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return refuse(&error, args.get(1..).unwrap_or_default()),
     };
     ended(match flags.verb {
-        Verb::Run(flags) => {
-            // Before anything is opened: some descriptors are known by their numbers only.
-            let inherited = verbs::run::Inherited::find();
-            plan::RunConfig::new(*flags, &args, manner)
-                .and_then(|(plan, input)| verbs::run::run(plan, input, inherited))
-        }
+        Verb::Run(flags) => verbs::run::run(*flags, &args, manner),
         Verb::Log(flags) => report::with_stdout(|out| verbs::log::run(out, &flags)),
         Verb::Doctor(flags) => report::with_stdout(|out| verbs::doctor::run(out, flags.json)),
         Verb::Bench(flags) => verbs::bench::run(&flags),

@@ -8,10 +8,11 @@ use anyhow::{Result, anyhow, bail};
 use clap::Parser;
 
 use super::{OptionKey, ParallelArgs, words};
+use crate::config::CompatMode;
 use crate::flags::{Flags, Verb, mistake};
-use crate::input::Record;
-use crate::plan::{CompatMode, RunConfig};
 use crate::report;
+use crate::verbs::run::Plan;
+use minder_runner::input::Record;
 use minder_template::{Job, Options, Template};
 
 /// Prints what is read, quoted once for each time that it was asked for.
@@ -23,7 +24,7 @@ pub(super) fn print(wishes: &ParallelArgs) -> Result<ExitCode> {
     line.extend(run);
     let flags = Flags::try_parse_from(&line).map_err(|error| anyhow!(mistake(&error)))?;
     let Verb::Run(flags) = flags.verb else { bail!("`--shell-quote` is for commands that are run") };
-    let (plan, mut input) = RunConfig::new(*flags, &line, CompatMode::Parallel)?;
+    let Plan { config: plan, arguments: mut input, .. } = Plan::new(*flags, &line, CompatMode::Parallel)?;
     let argument = Template::text(&"{}".into(), &Options::default());
     report::with_stdout(|out| {
         let mut number = 0;

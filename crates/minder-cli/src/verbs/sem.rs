@@ -23,12 +23,12 @@ use minder_os::terminal::terminal_name;
 use crate::exit;
 use crate::face::Sem;
 use crate::report::{self, message};
-use crate::slots::{JobsSpec, processors};
 use crate::units::time;
 use minder_record::store::{make_folders, state_root};
+use minder_runner::jobs_setting::{JobsSpec, processors};
 use minder_template::Invocation;
 
-use crate::spawn_command::spawn_command;
+use minder_runner::spawn_command;
 
 /// Held while turns are counted.
 const GATE: &str = "gate";
