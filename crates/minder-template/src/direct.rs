@@ -5,11 +5,11 @@ use std::ffi::{OsStr, OsString};
 
 use crate::checks::CheckCache;
 use crate::error::{Error, ErrorKind};
-use crate::eval_commands::Word;
 use crate::job::Job;
 use crate::options::{Options, Repeat};
 use crate::placeholder::expression::{DefinitionPart, Placeholder, Source};
 use crate::size::{CommandLength, Size};
+use crate::word::Word;
 use crate::{display, eval_commands};
 
 /// The words of a command that is run without a shell.
@@ -31,9 +31,9 @@ impl DirectCommand {
             return Err(Error::syntax("the command is empty"));
         }
         let mut words: Vec<_> =
-            words.iter().map(|word| options.lexicon.split(word.as_encoded_bytes())).collect();
+            words.iter().map(|word| options.placeholders.split(word.as_encoded_bytes())).collect();
         if options.append && !words.iter().flatten().any(|piece| matches!(piece, DefinitionPart::Value(_))) {
-            words.push(vec![DefinitionPart::Value(options.lexicon.value().0)]);
+            words.push(vec![DefinitionPart::Value(options.placeholders.value().0)]);
         }
         let (repeat, lenient) = (options.repeat, options.missing_is_empty);
         let harmless = options.demand.is_harmless();
@@ -46,7 +46,7 @@ impl DirectCommand {
     /// A text that is no command: nothing is added to it.
     pub(crate) fn text(word: &OsString, options: &Options) -> DirectCommand {
         DirectCommand {
-            words: vec![options.lexicon.split(word.as_encoded_bytes())],
+            words: vec![options.placeholders.split(word.as_encoded_bytes())],
             repeat: Repeat::Joined,
             lenient: options.missing_is_empty,
             text: true,
@@ -91,7 +91,7 @@ impl DirectCommand {
                 lengths.each += text;
             } else {
                 lengths.once += text;
-                lengths.joined(each);
+                lengths.add_joined(each);
             }
         }
         lengths

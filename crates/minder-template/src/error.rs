@@ -50,6 +50,14 @@ impl Error {
         Error::refused(format!("a here-document cannot be followed: {why}"))
     }
 
+    /// The line does not end in a simple command, so no value can be appended to it.
+    pub(crate) fn no_last_command() -> Error {
+        Error::refused(
+            "the line does not end in a simple command, so it is not clear where the value belongs: write `{}` \
+             there",
+        )
+    }
+
     /// Returns what kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -1,9 +1,6 @@
 //! The values of one job, and the command that they make of a template.
 
-use std::ffi::{OsStr, OsString};
-
-use crate::error::Error;
-use crate::shell;
+use std::ffi::OsString;
 
 /// What one job puts into the template.
 #[derive(Debug, Clone, Copy)]
@@ -36,16 +33,4 @@ pub struct Invocation {
     pub tail: Option<OsString>,
     /// The variables that the line refers to.
     pub variables: Vec<(String, OsString)>,
-}
-
-impl Invocation {
-    /// What runs this line as it is, which the user answers for; by the system's shell if none is
-    /// given.
-    ///
-    /// # Errors
-    ///
-    /// When it has more than one line, or is too long, for `cmd.exe`.
-    pub fn of_line(shell: Option<&OsStr>, line: &OsStr) -> Result<Invocation, Error> {
-        shell::shell(shell).invocation(line)
-    }
 }

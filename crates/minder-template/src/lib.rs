@@ -93,6 +93,8 @@ mod template;
 mod template_line;
 mod value_rules;
 mod windows;
+mod word;
+mod word_list;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use crate::value_rules::ValueRules;
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The placeholders.
-    pub lexicon: PlaceholderSet,
+    pub placeholders: PlaceholderSet,
     /// The shell of shell lines; [the system's](minder_os::system_paths::system_shell) if there is
     /// none.
     pub shell: Option<OsString>,
@@ -50,7 +50,7 @@ pub enum Repeat {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            lexicon: PlaceholderSet::default(),
+            placeholders: PlaceholderSet::default(),
             shell: None,
             form: Form::Auto,
             repeat: Repeat::Joined,

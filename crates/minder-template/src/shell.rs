@@ -133,6 +133,18 @@ impl Shell {
     }
 }
 
+impl Invocation {
+    /// What runs this line as it is, which the user answers for; by the system's shell if none is
+    /// given.
+    ///
+    /// # Errors
+    ///
+    /// When it has more than one line, or is too long, for `cmd.exe`.
+    pub fn of_line(shell: Option<&OsStr>, line: &OsStr) -> Result<Invocation, Error> {
+        self::shell(shell).invocation(line)
+    }
+}
+
 pub(crate) const MORE_LINES: &str =
     "the command has more than one line, and cmd reads one: join commands with `&`, or put them into a file";
 
@@ -163,7 +175,7 @@ pub(crate) fn units(text: &[u8]) -> usize {
 ///
 /// To cmd, `^` and `%` mean something and a backslash does not: `C:\tools\x.exe` is a program. So
 /// is a whole path of one with blanks, as Windows is full of them.
-pub(crate) fn is_line(word: &[u8], lexicon: &PlaceholderSet, dialect: Dialect) -> bool {
+pub(crate) fn is_line(word: &[u8], placeholders: &PlaceholderSet, dialect: Dialect) -> bool {
     let plain: &[u8] = match dialect {
         Dialect::Cmd => b"_-./:@+\\~#$[]{}",
         _ => b"_-./:@%+,^",
@@ -173,7 +185,7 @@ pub(crate) fn is_line(word: &[u8], lexicon: &PlaceholderSet, dialect: Dialect) -
     }
     let mut at = 0;
     while at < word.len() {
-        match lexicon.at(&word[at..]) {
+        match placeholders.placeholder_at(&word[at..]) {
             Some((_, length)) => at += length,
             None if word[at].is_ascii_alphanumeric() || plain.contains(&word[at]) || !word[at].is_ascii() => {
                 at += 1

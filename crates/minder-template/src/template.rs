@@ -154,7 +154,7 @@ impl Template {
     /// also asks for a column by its number, that column counts once.
     pub fn cost(&self, argument: &OsStr) -> usize {
         let mut cost = Size::default();
-        self.measure(Some((size::ANY, argument)), &mut cost);
+        self.measure(Some((size::ANY_COLUMN, argument)), &mut cost);
         self.size().each + cost.sum()
     }
 
@@ -268,7 +268,7 @@ impl Template {
 /// Whether a template's only word is a shell line.
 fn is_line(word: &OsStr, options: &Options) -> bool {
     let shell = shell::shell(options.shell.as_deref());
-    shell::is_line(word.as_encoded_bytes(), &options.lexicon, shell.dialect)
+    shell::is_line(word.as_encoded_bytes(), &options.placeholders, shell.dialect)
 }
 
 fn line(line: &OsStr, options: &Options) -> Result<TemplateKind, Error> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::placeholder::expression::Placeholder;
-use crate::posix::scan::PlaceholderSite;
+use crate::placeholder::site::PlaceholderSite;
 use crate::size::{CommandLength, Size};
 
 /// See the module.
@@ -35,7 +35,7 @@ impl TemplateLine {
         for seen in &self.seen {
             let repeated =
                 seen.placeholder.repeats() || self.spans.iter().any(|span| span.contains(&seen.at));
-            size.constant(repeated, reference_max);
+            size.add_bytes(repeated, reference_max);
             // Without any argument, the reference becomes a pair of quotes.
             size.once += 2;
         }
@@ -48,13 +48,13 @@ impl TemplateLine {
         let mut lengths = CommandLength { once: self.text.len() + 1, times, ..CommandLength::default() };
         if self.spans.is_empty() {
             lengths.once -= written;
-            lengths.joined(times);
+            lengths.add_joined(times);
         } else {
             // In repeated words stand all placeholders of every argument.
             let spans: usize = self.spans.iter().map(|span| span.len()).sum();
             lengths.once -= spans;
             lengths.each = spans.saturating_sub(written);
-            lengths.joined(self.spans.len());
+            lengths.add_joined(self.spans.len());
         }
         lengths
     }

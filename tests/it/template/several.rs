@@ -149,9 +149,9 @@ fn each_argument_is_seen_exactly_and_never_run() {
                 }
                 line += if for_loop { "; do printf '%s\\0' \"$i\"; done\n" } else { " # it's\n" };
             }
-            let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, model.mark).unwrap();
+            let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, model.mark).unwrap();
             let options =
-                Options { lexicon, repeat, missing_is_empty: true, append: false, ..with_shell(shell) };
+                Options { placeholders, repeat, missing_is_empty: true, append: false, ..with_shell(shell) };
             let context = format!("{}, round {round}, {repeat:?}, {count}:\n{line}", shell.display());
             let template = match Template::parse(&[OsString::from(&line)], &options) {
                 Ok(template) => template,
@@ -184,9 +184,9 @@ fn the_line_knows_only_how_many_arguments_there_are() {
             values: &[],
         };
         let line = format!("x {} {}", model.written(&word(&mut random)), model.written(&word(&mut random)));
-        let lexicon =
-            PlaceholderSet::default().replace(PlaceholderKind::Line, model.mark).unwrap().plus(true);
-        let options = Options { lexicon, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
+        let placeholders =
+            PlaceholderSet::default().replace(PlaceholderKind::Value, model.mark).unwrap().plus(true);
+        let options = Options { placeholders, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
         let Ok(template) = Template::parse(&[line.clone().into()], &options) else { continue };
         let count = random.below(6);
         let lines = [0, 1, 2].map(|_| {
@@ -233,8 +233,8 @@ fn whatever_is_accepted_for_several_never_runs_a_value() {
         for shell in shells() {
             let mark = MARKS[at % 4];
             for repeat in [Repeat::Joined, Repeat::Context] {
-                let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, mark).unwrap();
-                let options = Options { lexicon, repeat, ..with_shell(&shell) };
+                let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, mark).unwrap();
+                let options = Options { placeholders, repeat, ..with_shell(&shell) };
                 let Ok(template) = Template::parse(&[line.replace("{}", mark).into()], &options) else {
                     continue;
                 };
@@ -277,9 +277,9 @@ fn token_soup_never_runs_one_of_several_values() {
             for _ in 0..2 + random.below(9) {
                 line += &random.pick(&tokens).replace("{}", mark).replace('␣', " ").replace('␤', "\n");
             }
-            let lexicon = PlaceholderSet::default().replace(PlaceholderKind::Line, mark).unwrap();
+            let placeholders = PlaceholderSet::default().replace(PlaceholderKind::Value, mark).unwrap();
             let repeat = random.pick(&[Repeat::Joined, Repeat::Context]);
-            let options = Options { lexicon, repeat, ..with_shell(shell) };
+            let options = Options { placeholders, repeat, ..with_shell(shell) };
             let Ok(template) = Template::parse(&[OsString::from(&line)], &options) else {
                 continue;
             };

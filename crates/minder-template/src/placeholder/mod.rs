@@ -4,4 +4,5 @@ pub(crate) mod expression;
 pub(crate) mod intern;
 pub(crate) mod path;
 pub(crate) mod set;
+pub(crate) mod site;
 pub(crate) mod transform;

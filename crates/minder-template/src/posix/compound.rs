@@ -1,12 +1,12 @@
 //! Compound commands of a shell line: loops, `case`, `[[ … ]]`, functions.
 
 use crate::error::Error;
-use crate::eval_commands::Word;
 use crate::kinds::{BASH, KORN};
-use crate::posix::builtins;
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::{is_name, mentions};
-use crate::posix::scan::{End, Forbidden, Scanner};
+use crate::posix::scanner::{End, Forbidden, Scanner};
+use crate::posix::simple_command;
+use crate::word::Word;
 
 impl Scanner<'_> {
     pub(crate) fn branches(&mut self) -> Result<(), Error> {
@@ -145,7 +145,8 @@ impl Scanner<'_> {
         self.copy(2);
         let operators: &[&[u8]] =
             if self.rules.kinds.meets(KORN) { &[b"-v", b"-R", b"-t"] } else { &[b"-v", b"-R"] };
-        let evaluates = words.iter().any(|w| builtins::numeric(w) || builtins::can_be(w, operators));
+        let evaluates =
+            words.iter().any(|w| simple_command::numeric(w) || simple_command::can_be(w, operators));
         match words.iter().find_map(|w| w.holds).filter(|_| !self.rules.harmless) {
             Some(placeholder) if evaluates => Err(Error::refused(format!(
                 "`{placeholder}` stands in `[[ … ]]` beside an operator that evaluates it as arithmetic: write `[ … ]`, or check \

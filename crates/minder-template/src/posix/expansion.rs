@@ -1,14 +1,15 @@
 //! What a word of a shell line is made of: quotes, backslashes and `$`.
 
 use crate::error::Error;
-use crate::eval_commands::{PROCESS, Word};
 use crate::kinds::{KSH, ZSH};
 use crate::options::Repeat;
+use crate::placeholder::site::Quote;
 use crate::posix::flow::PARAMETERS;
 use crate::posix::names::name_length;
-use crate::posix::scan::{Forbidden, PlaceholderSite, Quote, Scanner};
+use crate::posix::scanner::{Forbidden, Scanner};
 use crate::posix::variables;
 use crate::posix::variables::Use;
+use crate::word::{PROCESS, Word, single};
 
 const ARITHMETIC: Forbidden = Forbidden {
     place: "in arithmetic, which evaluates the value",
@@ -40,24 +41,8 @@ impl Scanner<'_> {
     pub(crate) fn word(&mut self) -> Result<Word, Error> {
         let before = self.seen.len();
         let mut words = self.words()?;
-        Self::alone(&words, self.seen.get(before), "stands where the shell takes one word")?;
+        single(&words, self.seen.get(before), "stands where the shell takes one word")?;
         Ok(words.remove(0))
-    }
-
-    /// Refuses words that stand for several values, or for none, where there has to be one.
-    pub(crate) fn alone<'w>(
-        words: &'w [Word],
-        seen: Option<&PlaceholderSite>,
-        place: &str,
-    ) -> Result<Option<&'w Word>, Error> {
-        match (words, seen) {
-            ([word], _) => Ok(Some(word)),
-            (_, Some(seen)) => Err(Error::refused(format!(
-                "`{0}` {place}, and there is not one value: write it in double quotes, or give each job one value",
-                seen.placeholder
-            ))),
-            _ => Err(Error::syntax("a word is missing")),
-        }
     }
 
     /// Reads one word of the template up to a blank or an operator: with several arguments it may
@@ -176,7 +161,7 @@ impl Scanner<'_> {
             None => return Err(Error::syntax("the line ends in a backslash: leave it out, or quote it")),
             Some(b'\n') if quote == Quote::Bare => return self.joined(),
             Some(b'\n') => {}
-            Some(_) if self.lexed(&self.rest()[1..]).is_some() => {
+            Some(_) if self.placeholder_at(&self.rest()[1..]).is_some() => {
                 return Err(Error::refused(
                     "a placeholder follows a backslash: leave the backslash out, or write `\\\\` for one before the value",
                 ));
@@ -193,7 +178,9 @@ impl Scanner<'_> {
     }
 
     pub(crate) fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Error> {
-        if let (Some((placeholder, _)), true) = (self.lexed(&self.rest()[1..]), self.peek(1) != Some(b'{')) {
+        if let (Some((placeholder, _)), true) =
+            (self.placeholder_at(&self.rest()[1..]), self.peek(1) != Some(b'{'))
+        {
             return Err(Error::refused(format!(
                 "`${placeholder}` would be an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"
             )));
@@ -459,7 +446,7 @@ impl Scanner<'_> {
         let header = &self.rest()[2..];
         self.own_parameter_in_braces(header)?;
         if let Some((placeholder, _)) =
-            self.lexed(&self.rest()[1..]).filter(|_| header.first() != Some(&b'#'))
+            self.placeholder_at(&self.rest()[1..]).filter(|_| header.first() != Some(&b'#'))
         {
             return Err(Error::refused(format!(
                 "`${placeholder}` is an expansion to the shell: write `\\${placeholder}` for a dollar sign before the value"

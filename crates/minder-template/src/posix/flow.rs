@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::eval_commands::Word;
 use crate::kinds::ShellSet;
 use crate::posix::variables::Use;
 use crate::posix::{builtins, variables};
+use crate::word::Word;
 
 /// Variables, as far as their names are known.
 #[derive(Debug, Clone, Default)]

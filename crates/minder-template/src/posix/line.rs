@@ -12,8 +12,10 @@ use crate::job::Job;
 use crate::kinds::{ALL, YASH};
 use crate::options::Options;
 use crate::placeholder::expression::{Placeholder, Source};
+use crate::placeholder::site::{PlaceholderSite, Quote};
 use crate::posix::builtins;
-use crate::posix::scan::{PlaceholderSite, Quote, Rules, Scanner};
+use crate::posix::scan::scan;
+use crate::posix::scanner::Rules;
 use crate::shell::Shell;
 use crate::size::{CommandLength, Size};
 use crate::template_line::{Part, TemplateLine};
@@ -55,15 +57,15 @@ impl Line {
             kinds: shell.kinds.unwrap_or(ALL),
             harmless: options.demand.is_harmless(),
             repeat: options.repeat,
-            lexicon: Arc::new(options.lexicon.clone()),
+            placeholders: Arc::new(options.placeholders.clone()),
         };
         let mut written = line.as_encoded_bytes().to_vec();
-        let mut scanned = Scanner::scan(&written, &rules, 1)?;
+        let mut scanned = scan(&written, &rules, 1)?;
         if scanned.seen.is_empty() && options.append {
-            let at = scanned.tail.ok_or_else(nowhere)?;
-            let value = [b" ", options.lexicon.value().1].concat();
+            let at = scanned.tail.ok_or_else(Error::no_last_command)?;
+            let value = [b" ", options.placeholders.value().1].concat();
             written.splice(at..at, value);
-            scanned = Scanner::scan(&written, &rules, 1)?;
+            scanned = scan(&written, &rules, 1)?;
         }
         let mut line = Line {
             head: shell.head(),
@@ -86,7 +88,7 @@ impl Line {
 
     pub(crate) fn argv(&self, job: &Job<'_>) -> Result<Vec<OsString>, Error> {
         let count = job.columns.len();
-        self.checks.of(count, |count| Scanner::scan(&self.written.text, &self.rules, count).map(drop))?;
+        self.checks.of(count, |count| scan(&self.written.text, &self.rules, count).map(drop))?;
         let other;
         let rendered: &Rendered = if count == 1 {
             &self.one
@@ -343,11 +345,4 @@ impl Numbers {
         }
         line.extend_from_slice(after.as_bytes());
     }
-}
-
-/// Why nothing can be appended.
-pub(crate) fn nowhere() -> Error {
-    Error::refused(
-        "the line does not end in a simple command, so it is not clear where the value belongs: write `{}` there",
-    )
 }

@@ -1,6 +1,6 @@
 //! Names of variables in a shell line.
 
-use crate::eval_commands::Word;
+use crate::word::Word;
 
 /// Says whether this can be a variable's name.
 pub(crate) fn is_name(text: &[u8]) -> bool {

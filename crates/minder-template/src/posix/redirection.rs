@@ -1,17 +1,9 @@
 //! Redirections of a shell line, and the here-documents that begin behind a line's end.
 
 use crate::error::Error;
-use crate::eval_commands::Word;
 use crate::posix::names::name_length;
-use crate::posix::scan::Scanner;
-
-/// A here-document whose text is still to come.
-#[derive(Debug)]
-pub(crate) struct HereDocument {
-    end: Vec<u8>,
-    tabs: bool,
-    quoted: bool,
-}
+use crate::posix::scanner::{HereDocument, Scanner};
+use crate::word::Word;
 
 impl Scanner<'_> {
     pub(crate) fn redirections(&mut self) -> Result<(), Error> {
@@ -120,7 +112,7 @@ impl Scanner<'_> {
                 self.copy(length);
                 return Ok(());
             }
-            if let Some((placeholder, _)) = (0..length).find_map(|i| self.lexed(&text[i..])) {
+            if let Some((placeholder, _)) = (0..length).find_map(|i| self.placeholder_at(&text[i..])) {
                 return Err(Error::refused(format!(
                     "`{placeholder}` stands in a here-document: write `printf '%s\\n' {{}} | …` in its place"
                 )));

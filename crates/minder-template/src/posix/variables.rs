@@ -6,6 +6,7 @@
 //! the shells' own do counts as special, whether that shell has it or not.
 
 use crate::kinds::{ALL, BASH, BUSYBOX, DASH, KSH, MKSH, ShellSet, YASH, ZSH};
+use crate::word_list::lists;
 
 /// What a shell does with what is assigned to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,9 +104,4 @@ pub(crate) fn is_prompt(name: &[u8]) -> bool {
 /// Returns the variables into which shells put arguments by themselves.
 pub(crate) fn filled() -> Vec<Vec<u8>> {
     FILLED.split_ascii_whitespace().map(|name| name.as_bytes().to_vec()).collect()
-}
-
-/// Says whether `name` is one of these, which have blanks between them.
-pub(crate) fn lists(names: &str, name: &[u8]) -> bool {
-    names.split_ascii_whitespace().any(|known| known.as_bytes() == name)
 }

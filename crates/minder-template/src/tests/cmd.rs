@@ -37,8 +37,11 @@ fn call_with(template: &str, columns: &[&str], options: &Options) -> Result<(Str
 
 /// Reads a line with variables of the user's that hold this.
 fn scan_with(variable: &dyn Fn(&str) -> Option<OsString>, text: &str) -> Result<(), Error> {
-    let rules =
-        crate::windows::cmd::Rules { lexicon: &PlaceholderSet::default(), repeat: Repeat::Joined, variable };
+    let rules = crate::windows::cmd::Rules {
+        placeholders: &PlaceholderSet::default(),
+        repeat: Repeat::Joined,
+        variable,
+    };
     crate::windows::cmd::scan(text.as_bytes(), &rules, 1).map(drop)
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn same(table: &[&str]) {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let placeholders: Vec<OsString> = table[0].split(' ').map(OsString::from).collect();
     let words = [&["a".into()], &placeholders[..]].concat();
     let template = Template::parse(&words, &options).unwrap();
@@ -70,7 +70,7 @@ fn texts_are_changed_as_parallel_does() {
 
 #[test]
 fn columns_are_changed_as_parallel_does() {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let words =
         ["{1..}", "{2+.}", "{-1+/}", "{3:2}", "{-2:-e}", "{2#b}", "{1%.gz}", "{3/c/Z}", "{-3^^a}", "{1,Q}"];
     let template = Template::parse(&words.map(OsString::from), &options).unwrap();
@@ -80,7 +80,7 @@ fn columns_are_changed_as_parallel_does() {
 
 #[test]
 fn jobs_are_counted_where_it_is_known() {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let columns = [OsString::from("v")];
     let template = Template::parse(&["a {##} {0#} {0%}".into()], &options).unwrap();
     assert!(template.needs_total());
@@ -98,27 +98,28 @@ fn jobs_are_counted_where_it_is_known() {
     for plain in ["a {#} {%} {0%}", "a {}"] {
         assert!(!Template::parse(&[plain.into()], &options).unwrap().needs_total(), "{plain}");
     }
-    let own = PlaceholderSet::default().plus(true).own("{x}", "{0#}-{}").unwrap();
-    let own = Template::parse(&["a".into(), "{x}".into()], &Options { lexicon: own, ..posix() }).unwrap();
+    let own = PlaceholderSet::default().plus(true).define("{x}", "{0#}-{}").unwrap();
+    let own =
+        Template::parse(&["a".into(), "{x}".into()], &Options { placeholders: own, ..posix() }).unwrap();
     assert!(own.needs_total());
 }
 
 #[test]
 fn texts_are_cut_between_characters() {
-    let options = Options { lexicon: PlaceholderSet::default().plus(true), ..posix() };
+    let options = Options { placeholders: PlaceholderSet::default().plus(true), ..posix() };
     let template = Template::parse(&["a", "{:1}", "{:1:2}", "{^^é}"].map(OsString::from), &options).unwrap();
     assert_eq!(argv(&template, &["éaöü"]).unwrap(), ["a", "aöü", "aö", "éaöü"]);
 }
 
 #[test]
 fn placeholders_of_the_users_choice_stand_for_values() {
-    let lexicon = PlaceholderSet::default()
-        .replace(PlaceholderKind::Line, "FILE")
-        .and_then(|lexicon| lexicon.replace(PlaceholderKind::Number, "@"))
-        .and_then(|lexicon| lexicon.own("{thumb}", "{/}-{1}-@.png"))
+    let placeholders = PlaceholderSet::default()
+        .replace(PlaceholderKind::Value, "FILE")
+        .and_then(|placeholders| placeholders.replace(PlaceholderKind::Number, "@"))
+        .and_then(|placeholders| placeholders.define("{thumb}", "{/}-{1}-@.png"))
         .unwrap()
-        .header(&["first".into(), "second".into()]);
-    let options = Options { lexicon, ..posix() };
+        .column_names(&["first".into(), "second".into()]);
+    let options = Options { placeholders, ..posix() };
     for (line, became, parameters) in [
         ("a FILE", r#"a "$@""#, &["p/q.r", "s t"][..]),
         ("a xFILEy {}", r#"a x"$1" "$2"y {}"#, &["p/q.r", "s t"]),

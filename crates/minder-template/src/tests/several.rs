@@ -178,9 +178,10 @@ fn several_values_are_no_command_of_a_wrapper() {
 
 #[test]
 fn the_size_is_never_less_than_what_is_started() {
-    let lexicon = PlaceholderSet::default().plus(true).own("{own}", "{/.}-{#}{1}").unwrap();
+    let placeholders = PlaceholderSet::default().plus(true).define("{own}", "{/.}-{#}{1}").unwrap();
     for repeat in [Repeat::Joined, Repeat::Context] {
-        let options = Options { lexicon: lexicon.clone(), repeat, missing_is_empty: true, ..posix() };
+        let options =
+            Options { placeholders: placeholders.clone(), repeat, missing_is_empty: true, ..posix() };
         for words in [
             &["a"][..],
             &["a", "x{}y", "{1}", "{-1}"],

@@ -22,16 +22,16 @@ use std::ops::Range;
 
 use crate::error::Error;
 use crate::eval_commands;
-use crate::eval_commands::Word;
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
-use crate::posix::scan::{PlaceholderSite, Quote, Scanner as Posix};
-use crate::windows::env_vars::{Place, Scanned};
+use crate::placeholder::site::{PlaceholderSite, Quote};
+use crate::windows::scanned_line::{Place, Scanned};
+use crate::word::{Word, single};
 
 /// How a line is read.
 pub(crate) struct Rules<'a> {
-    pub(crate) lexicon: &'a PlaceholderSet,
+    pub(crate) placeholders: &'a PlaceholderSet,
     pub(crate) repeat: Repeat,
     /// What the variables of the user's hold.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -141,12 +141,12 @@ impl<'a> Scanner<'a> {
     /// Commands, and what joins them.
     fn list(&mut self) -> Result<(), Error> {
         loop {
-            if self.rules.lexicon.at(self.rest()).is_none() {
+            if self.rules.placeholders.placeholder_at(self.rest()).is_none() {
                 self.skip(b"@");
             }
             match self.peek() {
                 None => break,
-                Some(_) if self.rules.lexicon.at(self.rest()).is_some() => self.command()?,
+                Some(_) if self.rules.placeholders.placeholder_at(self.rest()).is_some() => self.command()?,
                 Some(b' ' | b'\t' | b',' | b';' | b'=') => self.at += 1,
                 Some(b'(') => {
                     (self.depth, self.tail) = (self.depth + 1, None);
@@ -177,12 +177,14 @@ impl<'a> Scanner<'a> {
         let mut words = Vec::new();
         let mut end = self.at;
         loop {
-            if self.rules.lexicon.at(self.rest()).is_none() {
+            if self.rules.placeholders.placeholder_at(self.rest()).is_none() {
                 // Between a command's name and its arguments these are blanks.
                 self.skip(if words.len() <= 1 { b" \t,;=" } else { b" \t" });
             }
             match self.peek() {
-                Some(_) if self.rules.lexicon.at(self.rest()).is_some() => self.words(&mut words, true)?,
+                Some(_) if self.rules.placeholders.placeholder_at(self.rest()).is_some() => {
+                    self.words(&mut words, true)?
+                }
                 None | Some(b'&' | b'|') => break,
                 Some(b')') if self.depth > 0 => break,
                 Some(b'<' | b'>') => self.redirection()?,
@@ -241,7 +243,7 @@ impl<'a> Scanner<'a> {
         self.skip(b" \t,;");
         let (from, mut words) = (self.at, Vec::new());
         self.words(&mut words, false)?;
-        match Posix::alone(&words, self.seen.get(before), ALONE)? {
+        match single(&words, self.seen.get(before), ALONE)? {
             Some(word) if self.at > from && self.peek() != Some(b'(') => Ok(word.clone()),
             _ => Err(unfollowed_if()),
         }
@@ -266,7 +268,7 @@ impl<'a> Scanner<'a> {
         if self.at == from {
             return Err(Error::syntax("a redirection has no target"));
         }
-        Posix::alone(&words, self.seen.get(before), ALONE)?;
+        single(&words, self.seen.get(before), ALONE)?;
         for place in &mut self.places[before..] {
             place.program = false;
         }
@@ -362,7 +364,9 @@ impl<'a> Scanner<'a> {
     }
 
     fn placeholder(&mut self, quote: Quote) -> Result<Option<Placeholder>, Error> {
-        let Some((placeholder, length)) = self.rules.lexicon.at(self.rest()) else { return Ok(None) };
+        let Some((placeholder, length)) = self.rules.placeholders.placeholder_at(self.rest()) else {
+            return Ok(None);
+        };
         if let Some(alien) = self.alien {
             return Err(foreign(placeholder, alien));
         }
@@ -426,7 +430,7 @@ impl<'a> Scanner<'a> {
             Some(b'%') => {
                 Err(Error::refused("a `^` stands before `%`, which it does not change: leave it out"))
             }
-            Some(_) if let Some((placeholder, _)) = self.rules.lexicon.at(self.rest()) => {
+            Some(_) if let Some((placeholder, _)) = self.rules.placeholders.placeholder_at(self.rest()) => {
                 Err(Error::refused(format!(
                     "`{placeholder}` follows a `^`: leave it out, or write `^^` for one before the value"
                 )))
@@ -490,7 +494,7 @@ impl<'a> Scanner<'a> {
         let end = rest.iter().position(|&byte| byte == b'%').filter(|end| *end > 0)?;
         let odd = |at: usize| {
             !(rest[at].is_ascii_alphanumeric() || b"_()#$.-+~:,=/\\ @{}[]'".contains(&rest[at]))
-                || self.rules.lexicon.at(&rest[at..]).is_some()
+                || self.rules.placeholders.placeholder_at(&rest[at..]).is_some()
         };
         if (0..end).any(odd) {
             return None;

@@ -8,7 +8,6 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::checks::CheckCache;
@@ -18,11 +17,11 @@ use crate::job::{Invocation, Job};
 use crate::options::{Options, Repeat};
 use crate::placeholder::expression::{Placeholder, Source};
 use crate::placeholder::set::PlaceholderSet;
-use crate::posix::line::nowhere;
-use crate::posix::scan::{PlaceholderSite, Quote};
+use crate::placeholder::site::Quote;
 use crate::shell::{CMD_LINE_MAX, Dialect, Shell, quoted, too_long, units};
 use crate::size::{CommandLength, Size};
 use crate::template_line::{Part, TemplateLine};
+use crate::windows::scanned_line::{Place, Scanned};
 use crate::windows::{cmd, powershell};
 use minder_os::encoding::os_str_from_encoded;
 
@@ -32,31 +31,10 @@ pub(crate) struct Line {
     shell: Shell,
     written: TemplateLine,
     places: Vec<Place>,
-    lexicon: Arc<PlaceholderSet>,
+    placeholders: Arc<PlaceholderSet>,
     repeat: Repeat,
     lenient: bool,
     checks: CheckCache,
-}
-
-/// What is to be known of a place beside its quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// A program takes the word, by the rules of the MSVC runtime: backslashes before a quote are
-    /// doubled.
-    pub(crate) program: bool,
-    /// Variables are expanded once more there.
-    pub(crate) twice: bool,
-}
-
-/// What a look at a line gives.
-#[derive(Debug)]
-pub(crate) struct Scanned {
-    pub(crate) seen: Vec<PlaceholderSite>,
-    pub(crate) places: Vec<Place>,
-    /// See [`TemplateLine`].
-    pub(crate) spans: Vec<Range<usize>>,
-    /// Where a further word of the last command belongs, if the line ends in a simple command.
-    pub(crate) tail: Option<usize>,
 }
 
 /// A part of a line for a job.
@@ -75,17 +53,17 @@ const REFERENCE_MAX: usize = 26;
 impl Line {
     pub(crate) fn parse(line: &OsStr, options: &Options, shell: Shell) -> Result<Line, Error> {
         let mut text = line.as_encoded_bytes().to_vec();
-        let (lexicon, repeat) = (Arc::new(options.lexicon.clone()), options.repeat);
-        let mut scanned = scan(shell.dialect, &text, &lexicon, repeat, 1)?;
+        let (placeholders, repeat) = (Arc::new(options.placeholders.clone()), options.repeat);
+        let mut scanned = scan(shell.dialect, &text, &placeholders, repeat, 1)?;
         if scanned.seen.is_empty() && options.append {
-            let at = scanned.tail.ok_or_else(nowhere)?;
-            let value = [b" ", options.lexicon.value().1].concat();
+            let at = scanned.tail.ok_or_else(Error::no_last_command)?;
+            let value = [b" ", options.placeholders.value().1].concat();
             text.splice(at..at, value);
-            scanned = scan(shell.dialect, &text, &lexicon, repeat, 1)?;
+            scanned = scan(shell.dialect, &text, &placeholders, repeat, 1)?;
         }
         let Scanned { seen, places, spans, .. } = scanned;
         let (written, lenient) = (TemplateLine { text, seen, spans }, options.missing_is_empty);
-        Ok(Line { shell, written, places, lexicon, repeat, lenient, checks: CheckCache::default() })
+        Ok(Line { shell, written, places, placeholders, repeat, lenient, checks: CheckCache::default() })
     }
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
@@ -93,7 +71,8 @@ impl Line {
     }
 
     pub(crate) fn invocation(&self, job: &Job<'_>) -> Result<Invocation, Error> {
-        let look = |count| scan(self.shell.dialect, &self.written.text, &self.lexicon, self.repeat, count);
+        let look =
+            |count| scan(self.shell.dialect, &self.written.text, &self.placeholders, self.repeat, count);
         self.checks.of(job.columns.len(), |count| look(count).map(drop))?;
         let mut bits = self.bits(job)?;
         if self.shell.dialect == Dialect::Cmd {
@@ -322,16 +301,16 @@ impl Line {
 fn scan(
     dialect: Dialect,
     text: &[u8],
-    lexicon: &PlaceholderSet,
+    placeholders: &PlaceholderSet,
     repeat: Repeat,
     count: usize,
 ) -> Result<Scanned, Error> {
     match dialect {
         Dialect::Cmd => {
-            let rules = cmd::Rules { lexicon, repeat, variable: &|name| std::env::var_os(name) };
+            let rules = cmd::Rules { placeholders, repeat, variable: &|name| std::env::var_os(name) };
             cmd::scan(text, &rules, count)
         }
-        _ => powershell::scan(text, lexicon, repeat, count),
+        _ => powershell::scan(text, placeholders, repeat, count),
     }
 }
 

@@ -3,3 +3,4 @@
 pub(crate) mod cmd;
 pub(crate) mod env_vars;
 pub(crate) mod powershell;
+pub(crate) mod scanned_line;

@@ -12,12 +12,12 @@
 
 use crate::error::Error;
 use crate::eval_commands;
-use crate::eval_commands::Word;
 use crate::options::Repeat;
 use crate::placeholder::expression::Placeholder;
 use crate::placeholder::set::PlaceholderSet;
-use crate::posix::scan::{PlaceholderSite, Quote};
-use crate::windows::env_vars::{Place, Scanned};
+use crate::placeholder::site::{PlaceholderSite, Quote};
+use crate::windows::scanned_line::{Place, Scanned};
+use crate::word::Word;
 
 /// Commands, and parts of words, that read text as code.
 const CODE: [&str; 17] = [
@@ -44,7 +44,7 @@ const CODE_PARTS: [&str; 6] =
 
 pub(crate) fn scan(
     text: &[u8],
-    lexicon: &PlaceholderSet,
+    placeholders: &PlaceholderSet,
     repeat: Repeat,
     count: usize,
 ) -> Result<Scanned, Error> {
@@ -56,7 +56,7 @@ pub(crate) fn scan(
     let mut scanner = Scanner {
         text,
         at: 0,
-        lexicon,
+        placeholders,
         repeat,
         count,
         seen: Vec::new(),
@@ -80,7 +80,7 @@ pub(crate) fn scan(
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    lexicon: &'a PlaceholderSet,
+    placeholders: &'a PlaceholderSet,
     repeat: Repeat,
     count: usize,
     seen: Vec<PlaceholderSite>,
@@ -98,7 +98,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn placeholder(&self) -> Option<(Placeholder, usize)> {
-        self.lexicon.at(&self.text[self.at..])
+        self.placeholders.placeholder_at(&self.text[self.at..])
     }
 
     fn line(&mut self) -> Result<(), Error> {
