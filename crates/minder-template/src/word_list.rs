@@ -1,6 +1,6 @@
-//! Lists of names that are written as one text.
+//! Tables of names that are written as one string, separated by white space.
 
-/// Says whether `name` is one of these, which have blanks between them.
+/// Returns whether the table `names` contains `name`.
 pub(crate) fn lists(names: &str, name: &[u8]) -> bool {
     names.split_ascii_whitespace().any(|known| known.as_bytes() == name)
 }

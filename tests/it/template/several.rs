@@ -186,7 +186,8 @@ fn the_line_knows_only_how_many_arguments_there_are() {
         let line = format!("x {} {}", model.written(&word(&mut random)), model.written(&word(&mut random)));
         let placeholders =
             PlaceholderSet::default().replace(PlaceholderKind::Value, model.mark).unwrap().plus(true);
-        let options = Options { placeholders, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
+        let options =
+            Options { placeholders, repeat: model.repeat, missing_is_empty: true, ..Options::default() };
         let Ok(template) = Template::parse(&[line.clone().into()], &options) else { continue };
         let count = random.below(6);
         let lines = [0, 1, 2].map(|_| {

@@ -69,7 +69,7 @@ pub(super) fn options(
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
-        demand: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
+        value_rules: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
         // A job that reads the input has its values where their placeholders stand. Without a command the
         // value is one.
         append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),

@@ -27,7 +27,8 @@ impl PathStyle {
     /// Returns where the last `count` extensions of the last component begin, if it has that many.
     /// They may be empty.
     pub(crate) fn extensions(self, path: &[u8], count: usize) -> Option<usize> {
-        let (start, mut end) = (self.root(path), path.len());
+        let start = self.root(path);
+        let mut end = path.len();
         for _ in 0..count {
             let dot =
                 path[start..end].iter().rposition(|&byte| byte == b'.' || self.separates(byte))? + start;
@@ -50,8 +51,8 @@ impl PathStyle {
         &path[after.max(self.root(path))..]
     }
 
-    /// Returns the directory as dirname(1) does: `.` for a path without separators. Separators at the
-    /// end do not count.
+    /// Returns the directory as dirname(1) does: `.` for a path without separators. Separators at
+    /// the end do not count.
     pub(crate) fn dir_name(self, path: &[u8]) -> &[u8] {
         let (root, rest) = path.split_at(self.root(path));
         let end = |part: &[u8]| part.iter().rposition(|&byte| !self.separates(byte)).map(|at| at + 1);

@@ -27,7 +27,7 @@ use minder_os::encoding::os_str_from_encoded;
 pub struct PlaceholderSet {
     /// Spellings that the user chose.
     chosen: Vec<ChosenPlaceholder>,
-    /// The kinds whose usual spelling is no longer a placeholder.
+    /// The kinds whose usual spelling became text.
     replaced: Vec<PlaceholderKind>,
     plus: bool,
     /// The names of the columns. The name of a column that cannot be named is empty.

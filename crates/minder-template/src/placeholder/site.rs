@@ -1,20 +1,21 @@
-//! Where a placeholder was found in a shell line.
+//! Where a shell line contains a placeholder.
 
 use crate::placeholder::expression::Placeholder;
 
-/// The quotes around a place.
+/// The quotes around a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quote {
     Bare,
     Double,
     Single,
-    /// Inside of `$((…))` or `${…}`, where quotes would be read as more than quotes.
+    /// Inside of `$((…))` or `${…}`, where the shell does not read quotes as quotes only.
     Inner,
 }
 
-/// A placeholder as it was found.
+/// A placeholder in a shell line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceholderSite {
+    /// The index of its first byte in the line.
     pub(crate) at: usize,
     pub(crate) length: usize,
     pub(crate) placeholder: Placeholder,

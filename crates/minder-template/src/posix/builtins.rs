@@ -1,18 +1,19 @@
-//! The builtins of shells: which of them may have a value as an argument, and where.
+//! The builtins of shells, and which of them accept a value as an argument.
 //!
-//! The table is a list of what is allowed. A builtin of a shell that is not in it is refused,
+//! The tables list what is allowed. A builtin that is in no list of allowed ones is refused,
 //! whatever its argument.
 //!
-//! The names are those that `compgen -b` (bash 5.2), `${(k)builtins}` with all that loads by itself
-//! (zsh 5.9), `builtin` (ksh93u+m), `whence -v` (mksh R59), `help` (busybox 1.35), `command -V`
-//! (yash 2.52) and the manual of dash name. Which ones evaluate was tried with values such as
-//! `a[$(cmd)]` as each argument of each, behind each option letter. ksh93u+m refuses
-//! `$(…)` in numbers and older ones do not; so there each number is refused.
+//! The names come from `compgen -b` (bash 5.2), `${(k)builtins}` with everything that zsh loads
+//! automatically (zsh 5.9), `builtin` (ksh93u+m), `whence -v` (mksh R59), `help` (busybox 1.35),
+//! `command -V` (yash 2.52) and the manual of dash. To find out which ones evaluate, each was run
+//! with values such as `a[$(cmd)]` as each argument, and after each option letter. ksh93u+m refuses
+//! `$(…)` in numbers, older versions do not; so each number is refused for ksh93.
 
 use crate::kinds::{ALL, BASH, BUSYBOX, DASH, KORN, KSH, MKSH, ShellSet, YASH, ZSH};
 use crate::word_list::lists;
 
-/// Builtins that take any text as any argument: in the shells named, and where it is no builtin.
+/// Builtins that accept any text as any argument, in these shells and in those that do not have
+/// them.
 const SAFE: &[(ShellSet, &str)] = &[
     (ALL, ": cd chdir echo false pwd times true type whence where which"),
     (ALL.without(KSH), "bg disown fg kill popd pushd dirs umask suspend help caller"),
@@ -21,33 +22,38 @@ const SAFE: &[(ShellSet, &str)] = &[
     (DASH.or(BUSYBOX).or(YASH), "wait"),
 ];
 
-/// Builtins with a rule of their own, in [`values`].
+/// Builtins with a separate rule in `simple_command`.
 pub(crate) const RULED: &str =
     ". source [ test builtin command declare exec export local print printf read readonly typeset";
 
-/// All builtins that are in neither list. No argument of theirs may hold a value.
+/// All other builtins. None of their arguments may contain a value.
 pub(crate) const OTHERS: &[(ShellSet, &str)] = &[
     (
         ALL,
-        "alias bg break continue eval exit fc fg getopts hash jobs kill let return set shift trap umask ulimit unalias",
+        "alias bg break continue eval exit fc fg getopts hash jobs kill let return set shift trap umask \
+         ulimit unalias",
     ),
     (ALL, "unset wait"),
     (BASH, "bind compgen complete compopt coproc enable history mapfile readarray shopt"),
     (
         ZSH,
-        "- autoload bindkey bye compadd comparguments compcall compctl compdescribe compfiles compgroups compquote",
+        "- autoload bindkey bye compadd comparguments compcall compctl compdescribe compfiles compgroups \
+         compquote",
     ),
     (
         ZSH,
-        "compset comptags comptry compvalues dirs disable disown echotc echoti emulate enable float functions getln",
+        "compset comptags comptry compvalues dirs disable disown echotc echoti emulate enable float \
+         functions getln",
     ),
     (
         ZSH,
-        "history integer limit log logout noglob popd private pushd pushln r rehash sched setopt suspend ttyctl",
+        "history integer limit log logout noglob popd private pushd pushln r rehash sched setopt suspend \
+         ttyctl",
     ),
     (
         ZSH,
-        "unfunction unhash unlimit unsetopt vared zcompile zformat zle zmodload zparseopts zregexparse zstyle",
+        "unfunction unhash unlimit unsetopt vared zcompile zformat zle zmodload zparseopts zregexparse \
+         zstyle",
     ),
     (KSH, "autoload compound disown enum float functions hist integer nameref redirect sleep stop suspend"),
     (
@@ -58,16 +64,15 @@ pub(crate) const OTHERS: &[(ShellSet, &str)] = &[
     (BUSYBOX, "help history"),
 ];
 
-/// Says whether a command of this name is a builtin of one of these shells whose arguments can be
-/// evaluated.
+/// Returns whether one of these shells has a builtin of this name that can evaluate its arguments.
 pub(crate) fn can_evaluate(name: &[u8], kinds: ShellSet) -> bool {
-    let among =
+    let is_in =
         |table: &[(ShellSet, &str)]| table.iter().any(|(of, names)| kinds.meets(*of) && lists(names, name));
-    let precommand = lists("noglob nocorrect - eval", name);
-    precommand || lists(RULED, name) || (among(OTHERS) && !is_safe(name, kinds))
+    let is_precommand = lists("noglob nocorrect - eval", name);
+    is_precommand || lists(RULED, name) || (is_in(OTHERS) && !is_safe(name, kinds))
 }
 
-/// Says whether this only runs what stands behind it.
+/// Returns whether this command only runs its arguments as a command.
 pub(crate) fn is_prefix(name: &[u8]) -> bool {
     lists("command builtin exec - noglob nocorrect", name)
 }

@@ -1,54 +1,56 @@
-//! Lists of commands, simple commands and assignments of a shell line.
+//! The grammar of commands: lists, simple commands and assignments.
 
 use crate::error::Error;
 use crate::eval_commands;
 use crate::placeholder::expression::Placeholder;
 use crate::posix::names::{is_name, mentions};
-use crate::posix::scanner::{End, Forbidden, Scanner};
-use crate::posix::simple_command::Context;
+use crate::posix::scanner::{Forbidden, ListEnd, Scanner};
+use crate::posix::simple_command::CommandContext;
 use crate::posix::variables::Use;
 use crate::posix::{simple_command, variables};
-use crate::word::{Word, single};
+use crate::word::{Word, only_word};
 
 impl Scanner<'_> {
-    /// Reads commands up to a closing `)`, as in `$(…)`; the parenthesis is copied.
+    /// Reads commands up to and including the closing `)` of a subshell or `$(…)`, which opened at
+    /// `from`.
     pub(crate) fn commands_in_parentheses(&mut self, what: &str, from: usize) -> Result<(), Error> {
         let outer = std::mem::take(&mut self.here_documents);
         match self.list(&[], true)? {
-            End::Parenthesis if self.here_documents.is_empty() => {}
-            End::Parenthesis => {
+            ListEnd::Parenthesis if self.here_documents.is_empty() => {}
+            ListEnd::Parenthesis => {
                 return Err(Error::here_document("it ends behind a `)`: put the `)` on a line of its own"));
             }
-            _ => return Err(self.open(what, from)),
+            _ => return Err(self.unclosed(what, from)),
         }
         self.here_documents = outer;
-        self.copy(1);
+        self.advance(1);
         Ok(())
     }
 
-    /// Reads commands until one of the reserved words `stops` stands where a command would.
-    pub(crate) fn list(&mut self, stops: &[&'static str], parenthesis: bool) -> Result<End, Error> {
-        self.deeper()?;
+    /// Reads commands up to and including one of the reserved words `stops` in the place of a
+    /// command. With `parenthesis`, a `)` ends the list too and is not read.
+    pub(crate) fn list(&mut self, stops: &[&'static str], parenthesis: bool) -> Result<ListEnd, Error> {
+        self.enter_nesting()?;
         let end = loop {
-            self.blanks()?;
+            self.skip_spaces()?;
             match self.peek(0) {
                 None if stops.is_empty() && !parenthesis => {
                     if !self.here_documents.is_empty() {
                         return Err(Error::here_document("its text is missing"));
                     }
-                    break End::Line;
+                    break ListEnd::Line;
                 }
-                None if parenthesis => break End::Line,
+                None if parenthesis => break ListEnd::Line,
                 None => {
                     return Err(Error::syntax(format!(
                         "the line ends where `{}` is missing",
                         stops[stops.len() - 1]
                     )));
                 }
-                Some(b')') if parenthesis => break End::Parenthesis,
+                Some(b')') if parenthesis => break ListEnd::Parenthesis,
                 Some(b')') => return Err(Error::syntax("a `)` closes nothing")),
                 Some(b'\n') => {
-                    self.sequenced = true;
+                    self.runs_always = true;
                     self.newline()?;
                 }
                 Some(b'#') => self.comment()?,
@@ -56,19 +58,19 @@ impl Scanner<'_> {
                     if !stops.contains(&"esac") {
                         return Err(Error::syntax("`;;` stands outside of `case`"));
                     }
-                    let resumed = self.rest().starts_with(b";;&");
-                    self.copy(if resumed { 3 } else { 2 });
-                    break End::Branch;
+                    let tests_next_pattern = self.rest().starts_with(b";;&");
+                    self.advance(if tests_next_pattern { 3 } else { 2 });
+                    break ListEnd::CaseBranch;
                 }
                 Some(byte @ (b';' | b'&' | b'|')) => {
-                    self.sequenced = byte == b';';
-                    self.copy(1);
+                    self.runs_always = byte == b';';
+                    self.advance(1);
                 }
                 Some(_) => {
-                    let word = self.plain();
+                    let word = self.bare_word();
                     if let Some(&stop) = stops.iter().find(|stop| stop.as_bytes() == word) {
-                        self.copy(word.len());
-                        break End::Word(stop);
+                        self.advance(word.len());
+                        break ListEnd::Word(stop);
                     }
                     self.command()?;
                 }
@@ -78,26 +80,27 @@ impl Scanner<'_> {
         Ok(end)
     }
 
+    /// Reads one command, with the redirections after it.
     pub(crate) fn command(&mut self) -> Result<(), Error> {
-        let word = self.plain();
+        let word = self.bare_word();
         let prefix = matches!(word, b"!" | b"time");
         match word {
-            b"if" => self.branches()?,
-            b"while" | b"until" => self.loop_body(word)?,
+            b"if" => self.if_command()?,
+            b"while" | b"until" => self.while_loop(word)?,
             b"for" | b"select" => self.for_loop(word)?,
             b"case" => self.case()?,
             b"{" => {
-                self.copy(1);
+                self.advance(1);
                 self.list(&["}"], false)?;
             }
             b"[[" => self.conditional()?,
             b"function" => {
-                self.copy(word.len());
-                self.blanks()?;
-                let name = self.plain();
+                self.advance(word.len());
+                self.skip_spaces()?;
+                let name = self.bare_word();
                 self.flow.function(name);
-                self.copy(name.len());
-                self.blanks()?;
+                self.advance(name.len());
+                self.skip_spaces()?;
                 self.function()?;
             }
             b"coproc" | b"repeat" | b"foreach" => {
@@ -111,19 +114,19 @@ impl Scanner<'_> {
                 return Err(Error::syntax(format!("`{word}` stands where no command is open for it")));
             }
             b"" if self.rest().starts_with(b"((") => {
-                self.copy(2);
+                self.advance(2);
                 self.arithmetic("((…))")?;
             }
             b"" if self.peek(0) == Some(b'(') => {
                 let from = self.at;
-                self.copy(1);
+                self.advance(1);
                 self.commands_in_parentheses("`(`", from)?;
             }
             _ if prefix => {
-                self.copy(word.len());
-                self.blanks()?;
-                if word == b"time" && self.plain() == b"-p" {
-                    self.copy(2);
+                self.advance(word.len());
+                self.skip_spaces()?;
+                if word == b"time" && self.bare_word() == b"-p" {
+                    self.advance(2);
                 }
                 return Ok(());
             }
@@ -133,17 +136,18 @@ impl Scanner<'_> {
         self.redirections()
     }
 
+    /// Reads a simple command: assignments, words and redirections.
     fn simple(&mut self) -> Result<(), Error> {
         let mut words: Vec<Word> = Vec::new();
         let mut inputs: Vec<Word> = Vec::new();
         let mut numbers: Vec<Vec<u8>> = Vec::new();
-        let surely = self.sequenced && self.nesting == 1;
+        let certain = self.runs_always && self.nesting == 1;
         let mut end = self.at;
         loop {
-            self.blanks()?;
+            self.skip_spaces()?;
             match self.peek(0) {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') => break,
-                Some(b'(') if words.len() == 1 && words[0].gap.is_none() => {
+                Some(b'(') if words.len() == 1 && words[0].first_expansion.is_none() => {
                     self.flow.function(&words[0].text);
                     return self.function();
                 }
@@ -151,15 +155,15 @@ impl Scanner<'_> {
                 Some(b'<' | b'>') if self.peek(1) != Some(b'(') => inputs.extend(self.redirection()?),
                 Some(_) => {
                     let from = self.at;
-                    let before = self.seen.len();
+                    let before = self.sites.len();
                     let found = self.words()?;
                     if matches!(self.peek(0), Some(b'<' | b'>'))
-                        && self.since(before).is_none()
+                        && self.first_value_since(before).is_none()
                         && is_descriptor(&self.source[from..self.at])
                     {
                         continue;
                     }
-                    self.odd_descriptor(from)?;
+                    self.refuse_variable_descriptor(from)?;
                     if !(words.is_empty() && self.assignment(from, before, &found, &mut numbers)?) {
                         words.extend(found);
                     }
@@ -167,50 +171,54 @@ impl Scanner<'_> {
             }
             end = self.at;
         }
-        self.tail = (!words.is_empty()).then_some(end);
-        let surely = surely && words.is_empty() && (self.rest().starts_with(b"&&") || !self.joined_to_next());
-        numbers.iter().for_each(|name| self.flow.number(name, surely));
-        self.judge_command(&words, &inputs)
+        self.tail = if words.is_empty() { None } else { Some(end) };
+        let runs_here = self.rest().starts_with(b"&&") || !self.is_in_pipeline_or_background();
+        let certain = certain && words.is_empty() && runs_here;
+        for name in &numbers {
+            self.flow.number(name, certain);
+        }
+        self.check_command(&words, &inputs)
     }
 
-    /// Says whether what was read is a part of a pipe, or runs beside the rest of the line.
-    fn joined_to_next(&self) -> bool {
+    /// Returns whether the command is part of a pipeline, or runs in the background.
+    fn is_in_pipeline_or_background(&self) -> bool {
         matches!(self.peek(0), Some(b'&' | b'|'))
     }
 
-    /// Judges a simple command, and what it gets as its input with `<<<`.
-    fn judge_command(&mut self, words: &[Word], inputs: &[Word]) -> Result<(), Error> {
+    /// Checks a simple command and its here-strings (`<<<`).
+    fn check_command(&mut self, words: &[Word], inputs: &[Word]) -> Result<(), Error> {
         if words.is_empty() {
             return Ok(());
         }
-        let (kinds, harmless) = (self.rules.kinds, self.rules.harmless);
-        let context = Context { kinds, function: self.functions > 0, harmless, depth: 0 };
+        let kinds = self.rules.kinds;
+        let trusted = self.rules.trusted;
+        let context = CommandContext { kinds, in_function: self.functions > 0, trusted, depth: 0 };
         let found = simple_command::check(words, context, &mut self.flow)?;
         let sourced = matches!(words[0].text.as_slice(), b"." | b"source")
             && words.get(1).is_some_and(|file| file.text.starts_with(b"/dev/"));
-        if sourced && !harmless {
-            // What it reads may be a value, by a pipe or `<<<`.
+        if sourced && !trusted {
+            // A pipe or `<<<` may feed it a value.
             return Err(Error::refused(
                 "`.` reads `/dev/…` as code: write what it is to run to a file of your own",
             ));
         }
-        self.reads.extend(found.reads);
-        self.named.extend(found.named);
+        self.input_variables.extend(found.input_variables);
+        self.command_names.extend(found.command_name);
         for input in inputs {
-            let input = if harmless { Word { holds: None, ..input.clone() } } else { input.clone() };
-            let reached = eval_commands::check_input(words, &input)?;
-            self.flow.evaluate(&reached.names);
+            let input = if trusted { Word { placeholder: None, ..input.clone() } } else { input.clone() };
+            let program_text = eval_commands::check_input(words, &input)?;
+            self.flow.evaluate(&program_text.variables);
         }
         if let Some(code) = found.code {
             const CODE: Forbidden = Forbidden {
-                place: "in code that is read later",
-                cure: "write `v={}` before it",
-                only: false,
+                location: "in code that is read later",
+                hint: "write `v={}` before it",
+                allows_checked: false,
             };
             let nested =
                 Error::syntax("the code of `eval` or `trap` cannot be followed: write it as a function");
             let code: &[u8] = &code;
-            self.check_inner(code, CODE).map_err(|error| match error.kind() {
+            self.scan_nested(code, CODE).map_err(|error| match error.kind() {
                 crate::error::ErrorKind::Syntax => nested,
                 _ => error,
             })?;
@@ -218,20 +226,20 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Refuses what bash reads as a variable for a descriptor, whose subscript it evaluates:
-    /// `{a[i]}>f`.
-    fn odd_descriptor(&self, from: usize) -> Result<(), Error> {
+    /// Refuses `{a[i]}>f`: bash reads it as an array element for the descriptor, and evaluates the
+    /// subscript.
+    fn refuse_variable_descriptor(&self, from: usize) -> Result<(), Error> {
         let redirects = matches!(self.peek(0), Some(b'<' | b'>'));
         let text = &self.source[from..self.at];
         let braces = text.starts_with(b"{") && text.ends_with(b"}") && self.placeholder_at(text).is_none();
-        match redirects && braces && text.contains(&b'[') {
-            true => Err(Error::refused("`{…[…]}` before `<` or `>` is a variable to bash: write `{name}`")),
-            false => Ok(()),
+        if redirects && braces && text.contains(&b'[') {
+            return Err(Error::refused("`{…[…]}` before `<` or `>` is a variable to bash: write `{name}`"));
         }
+        Ok(())
     }
 
-    /// Judges the word that began at `from` as an assignment; `before` placeholders were known
-    /// there.
+    /// Checks whether the word from `from` to the current byte is an assignment, and records it.
+    /// There were `before` sites when the word began.
     fn assignment(
         &mut self,
         from: usize,
@@ -242,82 +250,82 @@ impl Scanner<'_> {
         let text = &self.source[from..self.at];
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let (name, rest) = text.split_at(length);
-        // A name with a value in it is a word like any other to the shell.
+        // With a value in the name, the shell reads an ordinary word.
         let operator = if rest.starts_with(b"+=") { 2 } else { 1 };
-        let known = self.seen.get(before).is_none_or(|seen| seen.at >= from + length + operator);
+        let known = self.sites.get(before).is_none_or(|site| site.at >= from + length + operator);
         if !is_name(name) || !known {
             return Ok(false);
         }
         if rest.starts_with(b"[") && rest.contains(&b'=') {
-            self.stored(name, None)?;
+            self.record_assignment(name, None)?;
             self.subscript(name, rest, words);
-            return match words.iter().find_map(|word| word.holds).filter(|_| !self.rules.harmless) {
-                None => Ok(true),
-                Some(placeholder) => Err(Error::refused(format!(
-                    "`{placeholder}` stands in an assignment to an array, whose index is evaluated: use a plain variable"
-                ))),
-            };
+            if let Some(placeholder) = words.iter().find_map(|word| word.placeholder)
+                && !self.rules.trusted
+            {
+                return Err(Error::refused(format!(
+                    "`{placeholder}` stands in an assignment to an array, whose index is evaluated: use a \
+                     plain variable"
+                )));
+            }
+            return Ok(true);
         }
         if !rest.starts_with(b"=") && !rest.starts_with(b"+=") {
             return Ok(false);
         }
-        let holds =
-            single(words, self.seen.get(before), "is assigned to a variable")?.and_then(|word| word.holds);
+        let assigned = only_word(words, self.sites.get(before), "is assigned to a variable")?;
         if self.peek(0) == Some(b'(') && rest.ends_with(b"=") {
             return self.array(name).map(|()| true);
         }
         let value = &rest[operator..];
-        match (holds, words) {
-            (Some(placeholder), _) => self.stored(name, Some(placeholder))?,
-            (None, [word]) if is_number(word, length + operator, value) => {
-                self.stored(name, None)?;
-                numbers.push(name.to_vec());
-            }
-            (None, _) => {
-                self.stored(name, None)?;
-                let reads_again = words
-                    .iter()
-                    .any(|word| word.gap.is_some() || word.text.iter().any(|b| b"$`".contains(b)));
-                if reads_again && variables::assigned(name, self.rules.kinds) == Use::Evaluated {
-                    self.flow.evaluate_any();
-                }
-                let from: Vec<Vec<u8>> = words.iter().flat_map(mentions).collect();
-                match words {
-                    [word] if word.gap.is_none() && !word.odd => {
-                        self.flow.text(name, &word.text[length + operator..], &from)
-                    }
-                    _ => self.flow.copy(name, &from),
-                }
-            }
+        self.record_assignment(name, assigned.placeholder)?;
+        if assigned.placeholder.is_some() {
+            return Ok(true);
+        }
+        if is_number(assigned, length + operator, value) {
+            numbers.push(name.to_vec());
+            return Ok(true);
+        }
+        let has_expansion = assigned.first_expansion.is_some();
+        let is_expanded_later = has_expansion || assigned.text.iter().any(|b| b"$`".contains(b));
+        if is_expanded_later && variables::assigned(name, self.rules.kinds) == Use::Evaluated {
+            self.flow.evaluate_any();
+        }
+        let from = mentions(assigned);
+        if has_expansion || assigned.special {
+            self.flow.copy(name, &from);
+        } else {
+            self.flow.copy_literal(name, &assigned.text[length + operator..], &from);
         }
         Ok(true)
     }
 
-    /// Notes `name[…]=`: its subscript is evaluated, unless it is a number.
+    /// Records `name[…]=`. The shell evaluates the subscript unless it is a number.
     fn subscript(&mut self, name: &[u8], rest: &[u8], words: &[Word]) {
         let end = rest.iter().position(|&byte| byte == b']').unwrap_or(rest.len());
         if !rest[1..end].iter().all(u8::is_ascii_digit) || end < 2 {
             self.flow.evaluate_any();
         }
         self.flow.array(name);
-        match words.iter().any(|word| word.holds.is_some()) {
-            true => self.flow.store(name),
-            false => self.flow.copy(name, &words.iter().flat_map(mentions).collect::<Vec<_>>()),
+        if words.iter().any(|word| word.placeholder.is_some()) {
+            self.flow.store(name);
+        } else {
+            self.flow.copy(name, &words.iter().flat_map(mentions).collect::<Vec<_>>());
         }
     }
 
+    /// Reads `(…)` after `name=`: the elements of an array.
     fn array(&mut self, name: &[u8]) -> Result<(), Error> {
         const ARRAY: Forbidden = Forbidden {
-            place: "in an array, whose indices are evaluated",
-            cure: "use a plain variable, or check values with `--only REGEXP`",
-            only: true,
+            location: "in an array, whose indices are evaluated",
+            hint: "use a plain variable, or check values with `--only REGEXP`",
+            allows_checked: true,
         };
-        self.copy(1);
+        self.advance(1);
         self.flow.array(name);
         let before = self.expanded.len();
         self.forbidden.push(ARRAY);
         loop {
-            self.separators()?;
+            self.skip_separators()?;
             match self.peek(0) {
                 Some(b')') => break,
                 None | Some(b';' | b'&' | b'|' | b'<' | b'>' | b'(') => {
@@ -333,22 +341,26 @@ impl Scanner<'_> {
             }
         }
         self.forbidden.pop();
-        self.copy(1);
-        self.stored(name, None)?;
+        self.advance(1);
+        self.record_assignment(name, None)?;
         let from = self.expanded[before..].to_vec();
         self.flow.copy(name, &from);
         Ok(())
     }
 
-    /// Notes that a variable gets a text; `placeholder`: one with a value.
-    pub(crate) fn stored(&mut self, name: &[u8], placeholder: Option<Placeholder>) -> Result<(), Error> {
+    /// Records that a variable gets text. It contains a value if `placeholder` is given.
+    pub(crate) fn record_assignment(
+        &mut self,
+        name: &[u8],
+        placeholder: Option<Placeholder>,
+    ) -> Result<(), Error> {
         let used = variables::assigned(name, self.rules.kinds);
         if placeholder.is_some() {
             self.flow.store(name);
         }
         let shown = String::from_utf8_lossy(name);
         match (used, placeholder) {
-            _ if self.rules.harmless => Ok(()),
+            _ if self.rules.trusted => Ok(()),
             (Use::Grammar, _) => Err(Error::refused(format!(
                 "`{shown}` changes how the rest of the line is read: use another name"
             ))),
@@ -360,17 +372,16 @@ impl Scanner<'_> {
     }
 }
 
-/// Says whether a word that is assigned is a number: digits, or one arithmetic expansion.
-///
-/// `start`: where the value begins in the word's text.
+/// Returns whether an assigned word is a number: digits, or one arithmetic expansion. The assigned
+/// text begins at `start` in the word's text.
 fn is_number(word: &Word, start: usize, written: &[u8]) -> bool {
-    let plain = word.names.is_empty() && !word.substituted && word.holds.is_none() && !word.odd;
+    let plain = word.variables.is_empty() && !word.substituted && word.placeholder.is_none() && !word.special;
     let inner = written.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(written);
-    let digits = word.gap.is_none() && word.text[start..].iter().all(u8::is_ascii_digit);
+    let digits = word.first_expansion.is_none() && word.text[start..].iter().all(u8::is_ascii_digit);
     plain && (digits || (word.text.len() == start && inner.starts_with(b"$((") && inner.ends_with(b"))")))
 }
 
-/// `2>`, or `{fd}>`.
+/// Returns whether this text before a redirection names a descriptor: `2>`, `{fd}>`.
 fn is_descriptor(text: &[u8]) -> bool {
     let named = text.strip_prefix(b"{").and_then(|t| t.strip_suffix(b"}")).is_some_and(is_name);
     named || text.iter().all(u8::is_ascii_digit)

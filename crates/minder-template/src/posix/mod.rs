@@ -1,4 +1,4 @@
-//! Shell lines for POSIX shells: values enter them as positional parameters.
+//! Shell lines for POSIX shells. The values are positional parameters.
 
 pub(crate) mod builtins;
 pub(crate) mod commands;

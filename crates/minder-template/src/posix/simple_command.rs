@@ -1,4 +1,4 @@
-//! What a simple command does with values: in which arguments of a builtin they may stand.
+//! The rules for simple commands: which arguments of a builtin may contain a value.
 
 use crate::error::Error;
 use crate::eval_commands;
@@ -11,83 +11,91 @@ use crate::posix::variables::{Use, assigned};
 use crate::word::Word;
 use crate::word_list::lists;
 
-/// What a line is checked with.
+/// The surroundings of a command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Context {
+pub(crate) struct CommandContext {
     pub(crate) kinds: ShellSet,
-    /// Inside a function.
-    pub(crate) function: bool,
-    /// Values are what `--only` says: they may stand anywhere.
-    pub(crate) harmless: bool,
-    /// How many expansions in the place of the command are read as something else.
+    /// The command is in the body of a function.
+    pub(crate) in_function: bool,
+    /// The user vouches for the values: they may stand anywhere.
+    pub(crate) trusted: bool,
+    /// The number of expansions in the name of the command that were replaced by an alternative.
     pub(crate) depth: usize,
 }
 
-/// How many expansions in the place of one command are followed.
+/// The maximum of [`CommandContext::depth`].
 const DEPTH_MAX: usize = 8;
 
-/// What a simple command does beside what is in the flow.
+/// The effects of a simple command that [`Flow`] does not record.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// It puts its input into a variable: these, or one that is not known.
-    pub(crate) reads: Option<Vec<Vec<u8>>>,
-    /// The placeholder that is its name.
-    pub(crate) named: Option<Placeholder>,
-    /// Text of the line that is run as commands.
+pub(crate) struct CommandEffects {
+    /// The variables that get its input. An empty name stands for an unknown variable.
+    pub(crate) input_variables: Option<Vec<Vec<u8>>>,
+    /// The placeholder that is the name of the command.
+    pub(crate) command_name: Option<Placeholder>,
+    /// Text of the line that the command runs as commands.
     pub(crate) code: Option<Vec<u8>>,
 }
 
-/// CheckCache one simple command of a shell line.
-pub(crate) fn check(words: &[Word], context: Context, flow: &mut Flow) -> Result<Found, Error> {
-    let mut found = Found::default();
-    let reached = eval_commands::check_programs(words, context.harmless, false)?;
-    flow.evaluate(&reached.names);
+/// Checks one simple command of a shell line.
+pub(crate) fn check(
+    words: &[Word],
+    context: CommandContext,
+    flow: &mut Flow,
+) -> Result<CommandEffects, Error> {
+    let mut found = CommandEffects::default();
+    let program_text = eval_commands::check_programs(words, context.trusted, false)?;
+    flow.evaluate(&program_text.variables);
     let Some(at) = command_word(words, context)? else {
         return Ok(found);
     };
-    let (first, rest) = (&words[at], &words[at + 1..]);
+    let first = &words[at];
+    let rest = &words[at + 1..];
     let may_be_builtin = |word: &Word| word.text.is_empty() || can_become_builtin(word, context.kinds);
     flow.call(first, rest, may_be_builtin);
-    let held = rest.iter().find_map(|word| word.holds).filter(|_| !context.harmless);
-    if first.odd || first.gap.is_some() {
-        found.named = unknown(first, rest, held, context, flow)?;
-        read_otherwise(first, rest, context, flow, &mut found)?;
+    let held = rest.iter().find_map(|word| word.placeholder).filter(|_| !context.trusted);
+    if first.special || first.first_expansion.is_some() {
+        found.command_name = check_unknown_name(first, rest, held, context, flow)?;
+        check_alternatives(first, rest, context, flow, &mut found)?;
         return Ok(found);
     }
     let builtin = |word: &Word| {
-        word.gap.is_none()
+        word.first_expansion.is_none()
             && word.text != b"."
             && (can_evaluate(&word.text, context.kinds) || is_prefix(&word.text))
     };
-    flow.builtin_as_argument |= rest.iter().any(|word| word.odd && word.gap.is_none() || builtin(word));
+    flow.builtin_as_argument |=
+        rest.iter().any(|word| word.special && word.first_expansion.is_none() || builtin(word));
     let name = String::from_utf8_lossy(&first.text).into_owned();
-    parameters(&name, rest, context)?;
+    refuse_line_changes(&name, rest, context)?;
     if let Some(placeholder) = held {
-        values(&name, rest, placeholder, context)?;
+        check_values(&name, rest, placeholder, context)?;
     }
-    // An expansion may hold a value: where a value would be refused, a variable must not have one.
-    let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.names.iter().cloned()).collect();
-    let variables: Vec<Word> = rest.iter().map(Word::as_if_a_value).collect();
-    if let Some(placeholder) = variables.iter().find_map(|word| word.holds)
-        && values(&name, &variables, placeholder, context).is_err()
+    // A variable may hold a value. Where a value would be refused, no such variable may stand.
+    let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.iter().cloned()).collect();
+    let variables: Vec<Word> = rest.iter().map(Word::with_expansion_as_value).collect();
+    if let Some(placeholder) = variables.iter().find_map(|word| word.placeholder)
+        && check_values(&name, &variables, placeholder, context).is_err()
     {
         flow.evaluate(&dynamic);
     }
-    flow.evaluate(&named(&name, rest, context));
-    stores(&name, rest, flow, &mut found);
+    flow.evaluate(&variables_in_arguments(&name, rest, context));
+    record_stores(&name, rest, flow, &mut found);
     Ok(found)
 }
 
-/// Returns the variables that a builtin evaluates by the names in its arguments: `unset 'v[i]'`, `[
-/// v -eq 1 ]` in zsh.
-fn named(name: &str, rest: &[Word], context: Context) -> Vec<Vec<u8>> {
+/// Returns the variables that a builtin evaluates because its arguments name them: `unset 'v[i]'`,
+/// and `[ v -eq 1 ]` in zsh.
+fn variables_in_arguments(name: &str, rest: &[Word], context: CommandContext) -> Vec<Vec<u8>> {
     let kinds = context.kinds;
     let all: Vec<Vec<u8>> = rest.iter().flat_map(mentions).collect();
     match name {
         _ if !can_evaluate(name.as_bytes(), kinds) => Vec::new(),
         "eval" | "trap" | "." | "source" | "set" | "alias" | "unalias" => Vec::new(),
-        "test" | "[" if kinds.meets(KORN) && rest.iter().any(|w| numeric(w) || w.text == b"-t") => all,
-        "printf" if kinds.meets(KORN) && printf(rest, Placeholder::VALUE, true).is_err() => all,
+        "test" | "[" if kinds.meets(KORN) && rest.iter().any(|w| may_be_comparison(w) || w.text == b"-t") => {
+            all
+        }
+        "printf" if kinds.meets(KORN) && check_printf(rest, Placeholder::VALUE, true).is_err() => all,
         _ if lists(RULED, name.as_bytes()) || lists("unset getopts mapfile readarray", name.as_bytes()) => {
             rest.iter().filter(|word| word.text.contains(&b'[')).flat_map(mentions).collect()
         }
@@ -95,19 +103,21 @@ fn named(name: &str, rest: &[Word], context: Context) -> Vec<Vec<u8>> {
     }
 }
 
-/// Skips `command`, `builtin`, `exec` and their options. Returns `None` where they only look for a
-/// command.
-fn command_word(words: &[Word], context: Context) -> Result<Option<usize>, Error> {
+/// Skips `command`, `builtin`, `exec` and their options. Returns the index of the name, or `None`
+/// if the command is not run.
+fn command_word(words: &[Word], context: CommandContext) -> Result<Option<usize>, Error> {
     let mut at = 0;
     while let Some(word) = words.get(at)
-        && word.gap.is_none()
+        && word.first_expansion.is_none()
         && is_prefix(&word.text)
     {
         let name = &word.text;
         at += 1;
         while let Some(option) = words.get(at).filter(|word| word.text.starts_with(b"-")) {
             let letters = &option.text[1..];
-            if let (Some(placeholder), false) = (option.holds, context.harmless) {
+            if let Some(placeholder) = option.placeholder
+                && !context.trusted
+            {
                 return Err(Error::refused(format!(
                     "`{placeholder}` is an option of `{}`: write the option as it is",
                     String::from_utf8_lossy(name)
@@ -122,30 +132,31 @@ fn command_word(words: &[Word], context: Context) -> Result<Option<usize>, Error
     Ok((at < words.len()).then_some(at))
 }
 
-/// Judges a command whose name is not written as it is: it may be any builtin.
-fn unknown(
+/// Checks a command whose name is not literal. It may be any builtin.
+fn check_unknown_name(
     first: &Word,
     rest: &[Word],
     held: Option<Placeholder>,
-    context: Context,
+    context: CommandContext,
     flow: &mut Flow,
 ) -> Result<Option<Placeholder>, Error> {
     let refuse = |placeholder: Placeholder, why: &str| Err(Error::refused(format!("`{placeholder}` {why}")));
-    let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.names.iter().cloned()).collect();
+    let dynamic: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.iter().cloned()).collect();
     let becomes = can_become_builtin(first, context.kinds);
-    let odd = first.odd || first.substituted || becomes || (first.made && first.text.is_empty());
-    match (first.holds, held) {
+    let odd = first.special || first.substituted || becomes || (first.altered && first.text.is_empty());
+    match (first.placeholder, held) {
         (_, Some(placeholder)) if odd => refuse(
             placeholder,
-            "is an argument of a command whose name the shell makes up, which may be `eval`: write the name, or `env` before it",
+            "is an argument of a command whose name the shell makes up, which may be `eval`: write the \
+             name, or `env` before it",
         ),
-        (Some(placeholder), _) if first.odd || first.several => refuse(
+        (Some(placeholder), _) if first.special || first.one_of_several => refuse(
             placeholder,
             "is part of a command's name that the shell makes up: write it without braces and patterns",
         ),
-        // Which builtins a value names is looked at job by job.
-        (Some(placeholder), _) if first.is_whole() || !may_be_builtin(&first.text) => {
-            Ok(first.is_whole().then_some(placeholder))
+        // `Line` checks for each job whether the value is the name of a builtin.
+        (Some(placeholder), _) if first.is_single_value() || !may_be_builtin(&first.text) => {
+            Ok(first.is_single_value().then_some(placeholder))
         }
         (Some(placeholder), _) => refuse(
             placeholder,
@@ -155,34 +166,34 @@ fn unknown(
             if odd {
                 flow.evaluate(&dynamic);
             }
-            if context.function && first.is_variable() && first.names == [PARAMETERS] {
+            if context.in_function && first.is_plain_variable() && first.variables == [PARAMETERS] {
                 flow.runs_parameters = true;
                 return Ok(None);
             }
-            flow.command(&first.names, held.is_some());
+            flow.command(&first.variables, held.is_some());
             Ok(None)
         }
     }
 }
 
-/// CheckCache a command whose name is an expansion as what it becomes: the text in `${v:-text}`, or
-/// nothing at all.
-fn read_otherwise(
+/// Checks what a command becomes if its name is an expansion: with the text of `${v:-text}` as its
+/// name, or with its first argument as its name if the expansion is empty.
+fn check_alternatives(
     first: &Word,
     rest: &[Word],
-    context: Context,
+    context: CommandContext,
     flow: &mut Flow,
-    found: &mut Found,
+    found: &mut CommandEffects,
 ) -> Result<(), Error> {
     if context.depth == DEPTH_MAX {
         return Err(Error::refused("the command's name is one of many expansions: write the name"));
     }
-    let context = Context { depth: context.depth + 1, ..context };
+    let context = CommandContext { depth: context.depth + 1, ..context };
     let mut lines: Vec<Vec<Word>> = Vec::new();
-    if first.splits && first.text.is_empty() && first.holds.is_none() {
+    if first.splits && first.text.is_empty() && first.placeholder.is_none() {
         lines.push(rest.to_vec());
     }
-    if !first.alternatives.is_empty() && first.holds.is_none() {
+    if !first.alternatives.is_empty() && first.placeholder.is_none() {
         let text = first.with_alternatives();
         let parts = text.split(|byte| first.splits && b" \t\n".contains(byte));
         let literal = |part: &[u8]| Word { text: part.to_vec(), ..Word::default() };
@@ -191,10 +202,10 @@ fn read_otherwise(
     }
     for line in lines.iter().filter(|line| !line.is_empty()) {
         let other = check(line, context, flow)?;
-        if let Some(reads) = other.reads {
-            found.reads.get_or_insert_default().extend(reads);
+        if let Some(variables) = other.input_variables {
+            found.input_variables.get_or_insert_default().extend(variables);
         }
-        found.named = found.named.or(other.named);
+        found.command_name = found.command_name.or(other.command_name);
         if let Some(code) = other.code {
             let all = found.code.get_or_insert_default();
             all.push(b'\n');
@@ -204,15 +215,17 @@ fn read_otherwise(
     Ok(())
 }
 
-/// Says whether the text of a word and what its expansions give can be the name of a builtin that
-/// evaluates.
+/// Returns whether the text of a word, together with its expansions, can be the name of a builtin
+/// that evaluates.
 fn can_become_builtin(word: &Word, kinds: ShellSet) -> bool {
-    // What stands for the name of a shell is no text of the word.
+    // `$SHELL` has the text `sh` here, which is not part of a name.
     let shell = |name: &Vec<u8>| lists("SHELL BASH 0", name);
-    if word.text.is_empty() || (word.text == b"sh" && word.names.len() == 1 && word.names.iter().all(shell)) {
+    if word.text.is_empty()
+        || (word.text == b"sh" && word.variables.len() == 1 && word.variables.iter().all(shell))
+    {
         return false;
     }
-    let (start, end) = word.text.split_at(word.gap.unwrap_or(word.text.len()));
+    let (start, end) = word.text.split_at(word.first_expansion.unwrap_or(word.text.len()));
     let fits = |name: &str| {
         name.as_bytes().strip_prefix(start).is_some_and(|rest| {
             let mut rest = rest.iter();
@@ -224,16 +237,18 @@ fn can_become_builtin(word: &Word, kinds: ShellSet) -> bool {
     all.any(|name| fits(name) && can_evaluate(name.as_bytes(), kinds))
 }
 
-/// Says whether a name with this in it can be a builtin's.
+/// Returns whether the name of a builtin can contain this text.
 fn may_be_builtin(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_lowercase() || b"[:.-".contains(byte))
 }
 
-/// Notes what a builtin puts into variables, and what it evaluates by itself.
-fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
+/// Records the variables that a builtin assigns, and those that it evaluates.
+fn record_stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut CommandEffects) {
     let literal = |words: &[Word]| -> Option<Vec<Vec<u8>>> {
         let names = words.iter().filter(|word| !word.text.starts_with(b"-"));
-        names.map(|word| (word.gap.is_none() && !word.odd).then(|| word.text.clone())).collect()
+        names
+            .map(|word| (word.first_expansion.is_none() && !word.special).then(|| word.text.clone()))
+            .collect()
     };
     let options = |allowed: &[u8]| {
         rest.iter().all(|word| {
@@ -245,12 +260,13 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
         "declare" | "typeset" | "local" | "export" | "readonly" => {
             if !options(b"xrglu-") {
                 flow.evaluate_any();
-                // Another name for a variable that may be a prompt.
-                flow.expands_prompt |=
-                    rest.iter().any(|word| word.start().starts_with(b"-") && word.text.contains(&b'n'));
+                // `-n` makes another name for a variable, which may be a prompt.
+                flow.expands_prompt |= rest
+                    .iter()
+                    .any(|word| word.literal_start().starts_with(b"-") && word.text.contains(&b'n'));
             }
             for word in rest {
-                declared(word, flow);
+                record_declaration(word, flow);
             }
         }
         "nameref" => {
@@ -259,25 +275,17 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
         }
         "integer" | "float" | "compound" | "enum" | "array" => flow.evaluate_any(),
         "let" => flow.evaluate_any(),
-        // They run the editor's name as a command line.
+        // These run the name of the editor as a command line.
         "fc" | "hist" => {
             let names = ["EDITOR", "FCEDIT", "HISTEDIT", "VISUAL"];
             flow.evaluate(&names.map(|name| name.as_bytes().to_vec()));
         }
         "printf" if rest.first().is_some_and(|word| word.text.starts_with(b"-v")) => {
-            // A name that is not known may be a prompt's.
-            let named = if rest[0].text == b"-v" { rest.get(1) } else { rest.first() };
-            flow.expands_prompt |= named.is_some_and(|word| word.gap.is_some());
-            let target = match &rest[0].text[2..] {
-                b"" => rest.get(1).map_or(b"".as_slice(), |word| &word.text),
-                name => name,
-            };
-            match rest.iter().any(|word| word.holds.is_some()) {
-                true => flow.store(target),
-                false => flow.copy(target, &rest.iter().flat_map(|w| w.names.clone()).collect::<Vec<_>>()),
-            }
+            record_printf_target(rest, flow);
         }
-        "cd" | "chdir" | "pushd" if rest.iter().any(|word| word.holds.is_some() || word.dynamic) => {
+        "cd" | "chdir" | "pushd"
+            if rest.iter().any(|word| word.placeholder.is_some() || word.has_expansion) =>
+        {
             for name in ["PWD", "OLDPWD", "DIRSTACK", "dirstack"] {
                 flow.fill(name.as_bytes());
             }
@@ -288,30 +296,49 @@ fn stores(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
             }
             let names =
                 literal(rest).map(|names| if names.is_empty() { vec![b"REPLY".to_vec()] } else { names });
-            found.reads = Some(names.unwrap_or_else(|| vec![Vec::new()]));
+            found.input_variables = Some(names.unwrap_or_else(|| vec![Vec::new()]));
         }
         "getopts" | "zparseopts" => {
             flow.store(b"OPTARG");
-            literal(rest).unwrap_or_default().iter().for_each(|name| flow.copy(name, &[PARAMETERS.to_vec()]));
+            for name in literal(rest).unwrap_or_default() {
+                flow.copy(&name, &[PARAMETERS.to_vec()]);
+            }
         }
-        "eval" | "trap" => runs(name, rest, flow, found),
+        "eval" | "trap" => record_code(name, rest, flow, found),
         _ => {}
     }
 }
 
-/// Notes what `eval` or `trap` runs: text of the line, or what is in variables.
-fn runs(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
+/// Records the variable that `printf -v` assigns.
+fn record_printf_target(rest: &[Word], flow: &mut Flow) {
+    // An unknown name may be that of a prompt.
+    let named = if rest[0].text == b"-v" { rest.get(1) } else { rest.first() };
+    flow.expands_prompt |= named.is_some_and(|word| word.first_expansion.is_some());
+    let target = match &rest[0].text[2..] {
+        b"" => rest.get(1).map_or(b"".as_slice(), |word| &word.text),
+        name => name,
+    };
+    if rest.iter().any(|word| word.placeholder.is_some()) {
+        flow.store(target);
+    } else {
+        let from: Vec<Vec<u8>> = rest.iter().flat_map(|word| word.variables.clone()).collect();
+        flow.copy(target, &from);
+    }
+}
+
+/// Records the code that `eval` or `trap` runs: text of the line, or the text of variables.
+fn record_code(name: &str, rest: &[Word], flow: &mut Flow, found: &mut CommandEffects) {
     match name {
         "eval" => {
             let text: Option<Vec<&[u8]>> = rest
                 .iter()
-                .map(|word| (word.gap.is_none() && !word.odd).then_some(word.text.as_slice()))
+                .map(|word| (word.first_expansion.is_none() && !word.special).then_some(word.text.as_slice()))
                 .collect();
             match text {
                 Some(text) => found.code = Some(text.join(&b' ')),
                 None => {
                     let names: Vec<Vec<u8>> =
-                        rest.iter().flat_map(|word| word.names.iter().cloned()).collect();
+                        rest.iter().flat_map(|word| word.variables.iter().cloned()).collect();
                     flow.evaluate(&names);
                     // The text around an expansion may evaluate more.
                     if rest.iter().any(|word| !word.text.is_empty()) {
@@ -321,9 +348,11 @@ fn runs(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
             }
         }
         _ => match rest.iter().find(|word| !word.text.starts_with(b"-")) {
-            Some(code) if code.gap.is_none() && !code.odd => found.code = Some(code.text.clone()),
+            Some(code) if code.first_expansion.is_none() && !code.special => {
+                found.code = Some(code.text.clone())
+            }
             Some(code) => {
-                flow.evaluate(&code.names);
+                flow.evaluate(&code.variables);
                 flow.evaluate_any();
             }
             None => {}
@@ -331,29 +360,34 @@ fn runs(name: &str, rest: &[Word], flow: &mut Flow, found: &mut Found) {
     }
 }
 
-/// Notes one word of `export`, `local` and their like.
-fn declared(word: &Word, flow: &mut Flow) {
-    let start = &word.text[..word.gap.unwrap_or(word.text.len())];
+/// Records one argument of `export`, `local` and similar builtins.
+fn record_declaration(word: &Word, flow: &mut Flow) {
+    let start = &word.text[..word.first_expansion.unwrap_or(word.text.len())];
     let Some(end) = start.iter().position(|&byte| byte == b'=') else {
-        // A name that is not known may be a prompt's.
+        // An unknown name may be that of a prompt.
         flow.expands_prompt |= word.text.contains(&b'=');
         return;
     };
     let name = start[..end].strip_suffix(b"+").unwrap_or(&start[..end]);
     flow.declare(name);
-    match word.holds.is_some() {
-        true => flow.store(name),
-        false if word.gap.is_none() && !word.odd => flow.text(name, &word.text[end + 1..], &mentions(word)),
-        false => flow.copy(name, &mentions(word)),
+    if word.placeholder.is_some() {
+        flow.store(name);
+    } else if word.first_expansion.is_none() && !word.special {
+        flow.copy_literal(name, &word.text[end + 1..], &mentions(word));
+    } else {
+        flow.copy(name, &mentions(word));
     }
 }
 
-/// Refuses what would change or read the parameters that hold the values, or how the line is read.
-fn parameters(name: &str, rest: &[Word], context: Context) -> Result<(), Error> {
+/// Refuses builtins that read or replace minder's positional parameters, or that change how the
+/// shell parses the rest of the line.
+fn refuse_line_changes(name: &str, rest: &[Word], context: CommandContext) -> Result<(), Error> {
     const SHOPT: &str =
         "-s -u -q nullglob failglob dotglob globstar nocaseglob nocasematch inherit_errexit lastpipe";
     match name {
-        "shopt" if rest.iter().all(|word| word.gap.is_none() && lists(SHOPT, &word.text)) => Ok(()),
+        "shopt" if rest.iter().all(|word| word.first_expansion.is_none() && lists(SHOPT, &word.text)) => {
+            Ok(())
+        }
         "alias" | "emulate" | "setopt" | "unsetopt" | "shopt" | "zmodload" | "enable" | "disable"
             if context.kinds.meets(BASH | ZSH) || name == "alias" =>
         {
@@ -361,12 +395,13 @@ fn parameters(name: &str, rest: &[Word], context: Context) -> Result<(), Error> 
                 "`{name}` changes how the rest of the line is read: write what it stands for"
             )))
         }
-        _ if context.function => Ok(()),
+        _ if context.in_function => Ok(()),
         "shift" | "getopts" => Err(Error::refused(format!(
             "`{name}` would work on minder's own parameters: write `{{}}` or `{{1}}` where a value belongs"
         ))),
         "set" if !options_only(rest) => Err(Error::refused(
-            "`set` with words would replace minder's own parameters: use a variable, or a function of your own",
+            "`set` with words would replace minder's own parameters: use a variable, or a function of your \
+             own",
         )),
         _ => Ok(()),
     }
@@ -381,16 +416,21 @@ fn options_only(words: &[Word]) -> bool {
             && matches!(w.text[0], b'-' | b'+')
             && w.text[1..].iter().all(u8::is_ascii_alphabetic);
         let array = option && w.text[1..].contains(&b'A');
-        w.gap.is_none() && (name || option && !array)
+        w.first_expansion.is_none() && (name || option && !array)
     })
 }
 
-/// Refuses a value as an argument of a builtin that evaluates it.
-fn values(name: &str, rest: &[Word], placeholder: Placeholder, context: Context) -> Result<(), Error> {
+/// Refuses an argument with a value if the builtin evaluates it.
+fn check_values(
+    name: &str,
+    rest: &[Word],
+    placeholder: Placeholder,
+    context: CommandContext,
+) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::refused(format!("`{placeholder}` {why}")));
     let kinds = context.kinds;
-    // Braces make several words of one, which may be an option and its argument.
-    let spread = rest.iter().any(|word| word.braces && (word.holds.is_some() || word.dynamic));
+    // Braces make several words of one. These may be an option and its argument.
+    let spread = rest.iter().any(|word| word.braces && (word.placeholder.is_some() || word.has_expansion));
     match name {
         "." | "source" if rest.iter().any(|w| w.nested) => {
             refuse(&format!("is part of what `{name}` runs: write it to a file of your own"))
@@ -401,118 +441,127 @@ fn values(name: &str, rest: &[Word], placeholder: Placeholder, context: Context)
         }
         "export" | "readonly" | "declare" | "typeset" | "local" => {
             let option = rest.iter().any(|w| w.text.starts_with(b"-") && w.text != b"--");
-            match option || rest.iter().any(|w| w.holds.is_some() && !assigns(w, kinds)) {
-                true => {
-                    refuse(&format!("is a name or an option's for `{name}`: write `NAME={{}}; {name} NAME`"))
-                }
-                false => Ok(()),
+            if option || rest.iter().any(|w| w.placeholder.is_some() && !is_assignment(w, kinds)) {
+                return refuse(&format!(
+                    "is a name or an option's for `{name}`: write `NAME={{}}; {name} NAME`"
+                ));
             }
+            Ok(())
         }
-        "print" if kinds.meets(KORN) && !prints(rest) => {
+        "print" if kinds.meets(KORN) && !follows_print_options(rest) => {
             refuse("can be an option of `print`: write `print -r -- {}`")
         }
         "print" => Ok(()),
-        "read" if kinds.is_within(BASH | DASH | BUSYBOX) && prompts(rest) => Ok(()),
-        "printf" => printf(rest, placeholder, kinds.meets(KORN)),
-        "test" | "[" => test(rest, placeholder, kinds),
+        "read" if kinds.is_within(BASH | DASH | BUSYBOX) && is_prompt_of_read(rest) => Ok(()),
+        "printf" => check_printf(rest, placeholder, kinds.meets(KORN)),
+        "test" | "[" => check_test(rest, placeholder, kinds),
         _ if !can_evaluate(name.as_bytes(), kinds) => Ok(()),
         "exit" | "return" | "break" | "continue" | "logout" | "bye" | "sleep" | "ulimit" | "kill"
         | "umask" => refuse(&format!(
-            "is an argument of `{name}`, where this shell evaluates numbers: see `--only`, or use `--shell dash`"
+            "is an argument of `{name}`, where this shell evaluates numbers: see `--only`, or use `--shell \
+             dash`"
         )),
         "trap" => refuse("is part of what `trap` runs: write `v={}; trap '… \"$v\" …' EXIT`"),
         _ => refuse(&format!(
-            "is an argument of `{name}`, which can evaluate it: assign it with `v={{}}` instead, or see `--only`"
+            "is an argument of `{name}`, which can evaluate it: assign it with `v={{}}` instead, or see \
+             `--only`"
         )),
     }
 }
 
-/// `read -r -p {} x`: a prompt, which is written as it is.
-fn prompts(rest: &[Word]) -> bool {
-    let held: Vec<usize> = (0..rest.len()).filter(|&i| rest[i].holds.is_some()).collect();
-    let plain = |i: usize| !rest[i].splits && !rest[i].several && !rest[i].braces;
+/// Returns whether values are only prompts, which `read` prints unchanged: `read -r -p {} x`.
+fn is_prompt_of_read(rest: &[Word]) -> bool {
+    let held: Vec<usize> = (0..rest.len()).filter(|&i| rest[i].placeholder.is_some()).collect();
+    let plain = |i: usize| !rest[i].splits && !rest[i].one_of_several && !rest[i].braces;
     held.iter().all(|&i| i > 0 && plain(i) && matches!(rest[i - 1].text.as_slice(), b"-p" | b"-rp"))
-        && rest.iter().enumerate().all(|(i, word)| held.contains(&i) || word.gap.is_none())
+        && rest.iter().enumerate().all(|(i, word)| held.contains(&i) || word.first_expansion.is_none())
 }
 
-/// `print -r -- {}`.
-fn prints(rest: &[Word]) -> bool {
-    let first = rest.iter().position(|word| word.holds.is_some()).unwrap_or(rest.len());
+/// Returns whether values come after `--` and harmless options: `print -r -- {}`.
+fn follows_print_options(rest: &[Word]) -> bool {
+    let first = rest.iter().position(|word| word.placeholder.is_some()).unwrap_or(rest.len());
     let options = &rest[..first];
-    let end = options.iter().position(|word| word.text == b"--" && word.gap.is_none());
+    let end = options.iter().position(|word| word.text == b"--" && word.first_expansion.is_none());
     end.is_some_and(|end| {
         options[..end].iter().all(|word| {
-            word.gap.is_none()
+            word.first_expansion.is_none()
                 && word.text.starts_with(b"-")
                 && word.text[1..].iter().all(|letter| b"rnlN".contains(letter))
         })
     })
 }
 
-/// `NAME=` before the value.
-fn assigns(word: &Word, kinds: ShellSet) -> bool {
-    let start = &word.text[..word.gap.unwrap_or(word.text.len())];
+/// Returns whether the word is `NAME=` and a value, and no shell evaluates that variable.
+fn is_assignment(word: &Word, kinds: ShellSet) -> bool {
+    let start = &word.text[..word.first_expansion.unwrap_or(word.text.len())];
     match start.iter().position(|&b| b == b'=') {
         Some(end) => is_name(&start[..end]) && assigned(&start[..end], kinds) == Use::Text && !word.braces,
         None => false,
     }
 }
 
-fn printf(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(), Error> {
-    // `printf -va[$(cmd)] x` runs cmd in bash: no value may be read as an option.
-    let format = rest.iter().position(|w| w.text == b"--" && w.gap.is_none()).map_or(0, |i| i + 1);
+fn check_printf(rest: &[Word], placeholder: Placeholder, korn: bool) -> Result<(), Error> {
+    // `printf -va[$(cmd)] x` runs cmd in bash: no value may become an option.
+    let format =
+        rest.iter().position(|w| w.text == b"--" && w.first_expansion.is_none()).map_or(0, |i| i + 1);
     let first = rest.get(format);
     let open = first.is_some_and(|w| {
-        (w.holds.is_some() && format == 0 && w.gap == Some(0)) || w.text.starts_with(b"-") || w.splits
+        (w.placeholder.is_some() && format == 0 && w.first_expansion == Some(0))
+            || w.text.starts_with(b"-")
+            || w.splits
     });
-    let options = rest[..format].iter().any(|w| w.gap.is_some() || w.text != b"--");
+    let options = rest[..format].iter().any(|w| w.first_expansion.is_some() || w.text != b"--");
     let mut letters = first.map_or(b"".as_slice(), |w| &w.text).split(|&b| b == b'%').skip(1);
     let numbers = korn
-        && (first.is_some_and(|w| w.gap.is_some() || w.odd)
+        && (first.is_some_and(|w| w.first_expansion.is_some() || w.special)
             || letters.any(|l| !matches!(l.first(), Some(b's' | b'b' | b'c'))));
     if open || options || numbers {
         return Err(Error::refused(format!(
-            "`{placeholder}` can be read by `printf` as more than text: write `printf '%s\\n' {{}}`, or see `--only`"
-        )));
-    }
-    Ok(())
-}
-
-fn test(rest: &[Word], placeholder: Placeholder, kinds: ShellSet) -> Result<(), Error> {
-    let operators: &[&[u8]] = if kinds.meets(ZSH) { &[b"-v", b"-R", b"-t"] } else { &[b"-v", b"-R"] };
-    let evaluates = kinds.meets(BASH | KORN);
-    let open = |w: &Word| w.gap == Some(0) || can_be(w, operators);
-    // `[ -v 'a[$(cmd)]' ]` runs cmd in bash; two values side by side can be that.
-    let elements = evaluates && rest.iter().any(|word| word.elements);
-    if elements || rest.windows(2).any(|pair| open(&pair[0]) && pair[1].holds.is_some()) {
-        return Err(Error::refused(format!(
-            "`{placeholder}` stands in `[ … ]` where it can be evaluated as a variable: put an operator such as `=` before it"
-        )));
-    }
-    if evaluates && rest.iter().any(|word| word.splits && word.holds.is_some()) {
-        return Err(Error::refused(format!(
-            "`{placeholder}` stands in `[ … ]` where it can be several words: put it in double quotes"
-        )));
-    }
-    if kinds.meets(KORN) && rest.iter().any(numeric) {
-        return Err(Error::refused(format!(
-            "`{placeholder}` stands beside a comparison of numbers, which this shell evaluates: write `env test {{}} …`, or see \
+            "`{placeholder}` can be read by `printf` as more than text: write `printf '%s\\n' {{}}`, or see \
              `--only`"
         )));
     }
     Ok(())
 }
 
-/// An operator of `test` or `[[` that compares numbers, or a word that a value can make one: `-{}`.
-pub(crate) fn numeric(word: &Word) -> bool {
-    can_be(word, &[b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge"])
+fn check_test(rest: &[Word], placeholder: Placeholder, kinds: ShellSet) -> Result<(), Error> {
+    let operators: &[&[u8]] = if kinds.meets(ZSH) { &[b"-v", b"-R", b"-t"] } else { &[b"-v", b"-R"] };
+    let evaluates = kinds.meets(BASH | KORN);
+    let open = |w: &Word| w.first_expansion == Some(0) || may_be_operator(w, operators);
+    // `[ -v 'a[$(cmd)]' ]` runs cmd in bash. Two adjacent values can be `-v` and its operand.
+    let elements = evaluates && rest.iter().any(|word| word.array_elements);
+    if elements || rest.windows(2).any(|pair| open(&pair[0]) && pair[1].placeholder.is_some()) {
+        return Err(Error::refused(format!(
+            "`{placeholder}` stands in `[ … ]` where it can be evaluated as a variable: put an operator \
+             such as `=` before it"
+        )));
+    }
+    if evaluates && rest.iter().any(|word| word.splits && word.placeholder.is_some()) {
+        return Err(Error::refused(format!(
+            "`{placeholder}` stands in `[ … ]` where it can be several words: put it in double quotes"
+        )));
+    }
+    if kinds.meets(KORN) && rest.iter().any(may_be_comparison) {
+        return Err(Error::refused(format!(
+            "`{placeholder}` stands beside a comparison of numbers, which this shell evaluates: write `env \
+             test {{}} …`, or see `--only`"
+        )));
+    }
+    Ok(())
 }
 
-/// Says whether the word is one of these, or begins like one of them before its first value.
-pub(crate) fn can_be(word: &Word, operators: &[&[u8]]) -> bool {
-    operators.iter().any(|operator| match word.gap {
+/// Returns whether the word is, or can become, an operator of `test` or `[[` that compares numbers:
+/// `-eq`, `-{}`.
+pub(crate) fn may_be_comparison(word: &Word) -> bool {
+    may_be_operator(word, &[b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge"])
+}
+
+/// Returns whether the word is one of these operators, or begins like one of them before its first
+/// value or expansion.
+pub(crate) fn may_be_operator(word: &Word, operators: &[&[u8]]) -> bool {
+    operators.iter().any(|operator| match word.first_expansion {
         None => word.text == *operator,
         Some(0) => false,
-        Some(gap) => operator.starts_with(&word.text[..gap]),
+        Some(first_expansion) => operator.starts_with(&word.text[..first_expansion]),
     })
 }
