@@ -206,7 +206,7 @@ impl RunConfig {
         let its =
             |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
         let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
-        runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.folder)
+        runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.dir)
     }
 
     /// Plans a run that is known by its id alone: its flags come from its record, and those that
@@ -229,7 +229,7 @@ impl RunConfig {
         }
         let root = store::state_root()?;
         let run = match id {
-            "last" => store::list(&root)?.into_iter().next().with_context(|| store::none(&root))?.folder,
+            "last" => store::list(&root)?.into_iter().next().with_context(|| store::no_runs_text(&root))?.dir,
             id => store::find(&root, id)?,
         };
         let manifest = Manifest::read(&run)?;

@@ -25,7 +25,7 @@ use crate::face::Sem;
 use crate::report::{self, message};
 use crate::slots::{JobsSpec, processors};
 use crate::units::time;
-use minder_record::store::{make_folders, state_root};
+use minder_record::store::{create_dirs, state_root};
 use minder_template::Invocation;
 
 use crate::spawn_command::spawn_command;
@@ -150,7 +150,7 @@ struct Semaphore {
 impl Semaphore {
     fn open(name: &OsStr) -> Result<Self> {
         let folder = state_root()?.join("semaphores").join(file_name(name)?);
-        make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        create_dirs(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         Ok(Self { folder })
     }
 

@@ -80,7 +80,7 @@ pub(super) fn read(folder: &Path, progress: &mut RunState, mode: ResumeMode, pla
         if plan.record.skip_lost {
             lost.jobs = JobSet::default();
         } else if mode != ResumeMode::Failed {
-            lost.jobs.jobs().for_each(|job| progress.lose(job));
+            lost.jobs.jobs().for_each(|job| progress.forget(job));
         }
     }
     Kept { unshown: found, lost: lost.jobs }
