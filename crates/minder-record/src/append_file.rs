@@ -42,14 +42,14 @@ pub struct LineWriter<T> {
 }
 
 impl<T: AppendTarget> LineWriter<T> {
-    /// Returns a writer for a file with `len` bytes of complete lines. The position must be at the end
-    /// of the file. With `sync`, each call of [`append`](Self::append) waits for the disk.
+    /// Returns a writer for a file with `len` bytes of complete lines. The position must be at the
+    /// end of the file. With `sync`, each call of [`append`](Self::append) waits for the disk.
     pub fn new(target: T, len: u64, sync: bool) -> Self {
         Self { target, len, torn: false, stream: false, sync }
     }
 
-    /// Returns a writer for a pipe or a terminal. A newline ends a partially written line before the
-    /// next one.
+    /// Returns a writer for a pipe or a terminal. A newline ends a partially written line before
+    /// the next one.
     pub fn stream(target: T) -> Self {
         Self { target, len: 0, torn: false, stream: true, sync: false }
     }

@@ -1,5 +1,5 @@
-//! The lines of a journal. Each is a JSON object whose last member, `crc`, is the CRC-32 of the bytes
-//! before it.
+//! The lines of a journal. Each is a JSON object whose last member, `crc`, is the CRC-32 of the
+//! bytes before it.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use crate::event::{JobFinished, JobList, JournalEvent};
 
-/// The maximum length of a line in bytes, with its newline. An argument list of the maximum length (2
-/// MiB on Linux, execve(2)) fits. JSON escapes may make it six times as long; then [`encode`] leaves
-/// out the arguments.
+/// The maximum length of a line in bytes, with its newline. An argument list of the maximum length
+/// (2 MiB on Linux, execve(2)) fits. JSON escapes may make it six times as long; then [`encode`]
+/// leaves out the arguments.
 pub const LINE_MAX: usize = 4 << 20;
 
 /// The text between the checked bytes and the checksum.
@@ -75,8 +75,8 @@ fn halves(list: &JobList) -> impl Iterator<Item = JobList> {
     [one, other].map(|jobs| JobList { jobs: jobs.to_vec() }).into_iter()
 }
 
-/// Appends one line of any length. Returns whether the event can be written as JSON, which holds for
-/// all events of this crate. Otherwise appends nothing.
+/// Appends one line of any length. Returns whether the event can be written as JSON, which holds
+/// for all events of this crate. Otherwise appends nothing.
 fn append(event: &JournalEvent, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     if serde_json::to_writer(&mut *out, event).is_err() || out.pop() != Some(b'}') {

@@ -5,8 +5,8 @@ use std::io;
 
 /// An operation on records that failed.
 ///
-/// `Display` is one line: what was attempted, a colon, and the cause. [`source`] returns the cause of
-/// that cause, so that a caller that prints the chain does not print the same text twice.
+/// `Display` is one line: what was attempted, a colon, and the cause. [`source`] returns the cause
+/// of that cause, so that a caller that prints the chain does not print the same text twice.
 ///
 /// [`source`]: std::error::Error::source
 #[derive(Debug)]

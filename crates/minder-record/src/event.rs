@@ -1,4 +1,5 @@
-//! The events of a journal. Each is one JSON object on one line; `docs/record.md` specifies the keys.
+//! The events of a journal. Each is one JSON object on one line; `docs/record.md` specifies the
+//! keys.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -29,8 +30,8 @@ pub enum JournalEvent {
     /// The kept output of these jobs could not be read when it was to be shown. The jobs run again.
     #[serde(rename = "lost")]
     OutputLost(JobList),
-    /// The attempt finished, or a signal ended it. This is the last line of a journal. It is missing
-    /// after a kill or a power failure.
+    /// The attempt finished, or a signal ended it. This is the last line of a journal. It is
+    /// missing after a kill or a power failure.
     #[serde(rename = "over")]
     AttemptFinished(AttemptFinished),
 }
@@ -185,8 +186,8 @@ pub struct AttemptFinished {
     pub not_run: Option<u64>,
 }
 
-/// Bytes of an argument, a path or an output. In JSON they are a string, or `{"base64": "…"}` if they
-/// are not UTF-8.
+/// Bytes of an argument, a path or an output. In JSON they are a string, or `{"base64": "…"}` if
+/// they are not UTF-8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OsBytes(pub Vec<u8>);
 

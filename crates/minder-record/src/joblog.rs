@@ -1,9 +1,9 @@
-//! The joblog of GNU parallel: a table that is written in addition to the record, and that is read to
-//! resume a run.
+//! The joblog of GNU parallel: a table that is written in addition to the record, and that is read
+//! to resume a run.
 //!
-//! Columns and formats are those of GNU parallel 20221122 (`print_joblog`). Tabs separate columns. Each
-//! newline in a command is written as NUL, which `--retry-failed` of GNU parallel reverses. Tabs in a
-//! command stay, since it is the last column.
+//! Columns and formats are those of GNU parallel 20221122 (`print_joblog`). Tabs separate columns.
+//! Each newline in a command is written as NUL, which `--retry-failed` of GNU parallel reverses.
+//! Tabs in a command stay, since it is the last column.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -24,7 +24,8 @@ const NOT_STARTED: i32 = 127;
 /// The maximum length of a line in bytes. Longer lines count as damaged.
 const LINE_MAX: usize = 16 << 20;
 
-/// A joblog that is being written. Several threads may append to it: `lines` is locked for each call.
+/// A joblog that is being written. Several threads may append to it: `lines` is locked for each
+/// call.
 #[derive(Debug)]
 pub struct Joblog {
     lines: Mutex<LineWriter<File>>,
@@ -32,14 +33,14 @@ pub struct Joblog {
 }
 
 impl Joblog {
-    /// Opens a joblog, and writes the header if it is empty. With `append`, its lines are kept, except
-    /// an incomplete last one. Otherwise it is truncated. The path may name a pipe or a terminal. A
-    /// lock keeps other processes of minder from writing to the file.
+    /// Opens a joblog, and writes the header if it is empty. With `append`, its lines are kept,
+    /// except an incomplete last one. Otherwise it is truncated. The path may name a pipe or a
+    /// terminal. A lock keeps other processes of minder from writing to the file.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened or written, or if another process writes to it. `InvalidData` if
-    /// lines are to be kept and the file is not a joblog.
+    /// If the file cannot be opened or written, or if another process writes to it. `InvalidData`
+    /// if lines are to be kept and the file is not a joblog.
     pub fn open(path: &Path, append: bool) -> io::Result<Self> {
         let stream = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
         let (mut lines, empty, cut) = if stream {
@@ -89,7 +90,8 @@ pub fn encode(ended: &JobFinished, command: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Returns the `Exitval` of a job: its exit code, -1 if it ran too long, 127 if it could not be started.
+/// Returns the `Exitval` of a job: its exit code, -1 if it ran too long, 127 if it could not be
+/// started.
 pub fn exit_of(ended: &JobFinished) -> i32 {
     match ended.exit {
         _ if ended.timed_out => TIMED_OUT,

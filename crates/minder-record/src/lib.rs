@@ -16,9 +16,10 @@
 //! | [`joblog`] | the table of GNU parallel's `--joblog` |
 //! | [`retention`] | which old runs are removed |
 //!
-//! Times are seconds as `f64`, sizes are bytes. Jobs, attempts and lines are counted from 1. Records
-//! are files like any other: readers check names before they open them, follow no links, and limit
-//! the length of lines and manifests. The interface of this crate may change with every release.
+//! Times are seconds as `f64`, sizes are bytes. Jobs, attempts and lines are counted from 1.
+//! Records are files like any other: readers check names before they open them, follow no links,
+//! and limit the length of lines and manifests. The interface of this crate may change with every
+//! release.
 //!
 //! # Example
 //!

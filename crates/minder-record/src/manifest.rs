@@ -50,8 +50,9 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase")]
 pub enum InputSource {
-    /// The command line. A file in the directory of the run contains the arguments after the command.
-    /// Some of them may name files with arguments, and standard input may be read as well.
+    /// The command line. A file in the directory of the run contains the arguments after the
+    /// command. Some of them may name files with arguments, and standard input may be read as
+    /// well.
     Arguments {
         /// The name of the file with the arguments.
         file: String,
@@ -109,7 +110,8 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest under another name and renames it, so that readers never see a part of it.
+    /// Writes the manifest under another name and renames it, so that readers never see a part of
+    /// it.
     pub(crate) fn write(&self, dir: &Path, sync: bool) -> io::Result<()> {
         let unfinished = dir.join(UNFINISHED);
         let mut file = minder_os::files::create_private_file(&unfinished)?;
@@ -145,8 +147,8 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoArguments`] if the arguments came from elsewhere, [`ErrorKind::Corrupt`] if some
-    /// of them are missing, or an error of the file system.
+    /// [`ErrorKind::NoArguments`] if the arguments came from elsewhere, [`ErrorKind::Corrupt`] if
+    /// some of them are missing, or an error of the file system.
     pub fn arguments(&self, dir: &Path) -> Result<Vec<OsString>> {
         let InputSource::Arguments { file, count, .. } = &self.input else {
             let text = format!("the arguments of run {} are not in its record", self.run);

@@ -102,8 +102,8 @@ pub fn read_journal(path: &Path, visit: impl FnMut(JournalEvent)) -> io::Result<
     Ok(scan.corruption)
 }
 
-/// Reads the events that were appended after `offset`, which is 0 or the result of the previous call.
-/// Returns the offset for the next call. An incomplete last line is left for that.
+/// Reads the events that were appended after `offset`, which is 0 or the result of the previous
+/// call. Returns the offset for the next call. An incomplete last line is left for that.
 ///
 /// # Errors
 ///
@@ -146,8 +146,8 @@ impl<F: FnMut(JournalEvent)> Scan<F> {
     }
 }
 
-/// Visits each complete line with its number and its length including the newline. A line longer than
-/// `max` is visited as `None`. Returns the number of bytes after the last newline.
+/// Visits each complete line with its number and its length including the newline. A line longer
+/// than `max` is visited as `None`. Returns the number of bytes after the last newline.
 pub(crate) fn lines(
     reader: &mut impl BufRead,
     max: usize,

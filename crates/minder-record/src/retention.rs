@@ -15,7 +15,8 @@ use crate::store::{self, FileKind, RunEntry, file_kind};
 
 /// The name of the file whose modification time is when runs were last pruned.
 const STAMP: &str = "pruned";
-/// The prefix of the name of a run that is being removed. No other process finds it under that name.
+/// The prefix of the name of a run that is being removed. No other process finds it under that
+/// name.
 const GONE: &str = "gone-";
 /// The reason why a run that a process works on is not removed.
 const RUNNING: &str = "it is running";
@@ -83,9 +84,9 @@ pub enum PruneReason {
 /// Prunes by the default policy. Returns `None` if that was done within the last day. `own` is the
 /// directory of the run that has just finished.
 ///
-/// A wrong clock makes all runs look old. So runs are not removed for their age if the newest of the
-/// other runs is older than 14 days, or if more than half of all runs would be removed. The limits
-/// for number and size do not depend on the clock.
+/// A wrong clock makes all runs look old. So runs are not removed for their age if the newest of
+/// the other runs is older than 14 days, or if more than half of all runs would be removed. The
+/// limits for number and size do not depend on the clock.
 ///
 /// # Errors
 ///
@@ -121,8 +122,8 @@ fn is_plausible(runs: &[(RunEntry, Size)], own: &Path) -> bool {
 
 /// Removes runs that exceed the policy, oldest first.
 ///
-/// A run stays if a process works on it, if it contains a file that minder does not create, or if it
-/// has output that was not shown and is younger than `age_max`. Links are not followed. With
+/// A run stays if a process works on it, if it contains a file that minder does not create, or if
+/// it has output that was not shown and is younger than `age_max`. Links are not followed. With
 /// `dry_run`, nothing is removed, and the report is what would be.
 ///
 /// # Errors
@@ -273,8 +274,8 @@ fn remove_rest(root: &Path) {
     }
 }
 
-/// Removes a run whose process was killed before it wrote the manifest. A run that just starts looks
-/// the same, but is younger.
+/// Removes a run whose process was killed before it wrote the manifest. A run that just starts
+/// looks the same, but is younger.
 fn remove_never_started(dir: &Path) -> Result<()> {
     store::check_run_dir(dir)?;
     let modified = fs::symlink_metadata(dir)?.modified()?;

@@ -20,8 +20,8 @@ pub struct RunState {
     pub unshown: BTreeMap<u64, Vec<OutputSegment>>,
     /// The arguments of the jobs with such output. Tags may need them.
     pub unshown_args: BTreeMap<u64, Vec<OsBytes>>,
-    /// The directories with the output of attempts, by attempt, if they are not the directory of the
-    /// run.
+    /// The directories with the output of attempts, by attempt, if they are not the directory of
+    /// the run.
     pub outputs: BTreeMap<u32, OsBytes>,
     /// The highest number of a finished job.
     pub last_job: u64,
@@ -30,11 +30,11 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// Reads all attempts of a run in the order of their numbers, which does not depend on the clock.
-    /// Also returns the corruption of each damaged journal.
+    /// Reads all attempts of a run in the order of their numbers, which does not depend on the
+    /// clock. Also returns the corruption of each damaged journal.
     ///
-    /// `with_args` keeps checksums of the arguments for [`differs`](Self::differs): 4 bytes for each
-    /// job.
+    /// `with_args` keeps checksums of the arguments for [`differs`](Self::differs): 4 bytes for
+    /// each job.
     ///
     /// # Errors
     ///

@@ -33,8 +33,8 @@ pub struct RunEntry {
     pub id: String,
     /// The directory of the run.
     pub dir: PathBuf,
-    /// When it began, in seconds since 1970. Comes from the manifest, or from the modification time of
-    /// the directory if the manifest cannot be read.
+    /// When it began, in seconds since 1970. Comes from the manifest, or from the modification time
+    /// of the directory if the manifest cannot be read.
     pub at: f64,
     /// The manifest, or the reason why it cannot be read.
     pub manifest: Result<Manifest>,
@@ -155,7 +155,8 @@ pub fn find(root: &Path, prefix: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Insecure`] as for [`check_runs`], [`ErrorKind::Io`] if the directory cannot be read.
+/// [`ErrorKind::Insecure`] as for [`check_runs`], [`ErrorKind::Io`] if the directory cannot be
+/// read.
 pub fn list(root: &Path) -> Result<Vec<RunEntry>> {
     let mut found: Vec<RunEntry> = Vec::new();
     for id in ids(root)? {
@@ -181,8 +182,8 @@ pub(crate) fn is_never_started(dir: &Path) -> bool {
     })
 }
 
-/// Checks the directory of all runs. Returns whether other users may write to it although it belongs
-/// to the user. A directory that does not exist is accepted.
+/// Checks the directory of all runs. Returns whether other users may write to it although it
+/// belongs to the user. A directory that does not exist is accepted.
 ///
 /// # Errors
 ///
@@ -230,9 +231,9 @@ pub fn secure_runs(root: &Path) -> Result<bool> {
     Ok(is_writable)
 }
 
-/// Sorts runs by their numbers, newest first. The clock matters only for runs without a number, which
-/// are those of old versions and those with a damaged manifest. Such a run comes after the last
-/// numbered one that began before it.
+/// Sorts runs by their numbers, newest first. The clock matters only for runs without a number,
+/// which are those of old versions and those with a damaged manifest. Such a run comes after the
+/// last numbered one that began before it.
 fn sort(found: &mut [RunEntry]) {
     let number = |run: &RunEntry| run.manifest.as_ref().ok().and_then(|manifest| manifest.number);
     let known: Vec<(u64, f64)> = found.iter().filter_map(|run| Some((number(run)?, run.at))).collect();
@@ -384,8 +385,8 @@ pub fn last_attempt(dir: &Path) -> io::Result<u32> {
     Ok(all?.last().copied().unwrap_or(0))
 }
 
-/// Returns the attempt that created an output file: A of `out-A-L` and `spill-A-L-N`, where L is the
-/// loop.
+/// Returns the attempt that created an output file: A of `out-A-L` and `spill-A-L-N`, where L is
+/// the loop.
 pub fn attempt_of(output: &str) -> Option<u32> {
     output.split('-').nth(1).and_then(|number| number.parse().ok())
 }
@@ -411,8 +412,8 @@ pub fn is_alive(dir: &Path) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes the lock of a run, and creates its file if it is missing. Returns `None` if another process
-/// works on the run.
+/// Takes the lock of a run, and creates its file if it is missing. Returns `None` if another
+/// process works on the run.
 pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
     let path = dir.join(LOCK);
     let file = match create_private_file(&path) {

@@ -39,9 +39,9 @@ pub struct JournalWriter {
 }
 
 impl JournalWriter {
-    /// Creates the directory of a new run and begins its first attempt. Assigns the id and the number
-    /// of the run to the manifest. Writes `arguments` if they are the input of the run, and ignores
-    /// them otherwise. With `sync`, each write waits for the disk.
+    /// Creates the directory of a new run and begins its first attempt. Assigns the id and the
+    /// number of the run to the manifest. Writes `arguments` if they are the input of the run,
+    /// and ignores them otherwise. With `sync`, each write waits for the disk.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl JournalWriter {
         Self::begin(dir, manifest.run, lock, sync)
     }
 
-    /// Begins the next attempt at a run. Waits up to 1.5 s for its lock, since a runner that was just
-    /// killed may take a moment to exit. With `sync`, each write waits for the disk.
+    /// Begins the next attempt at a run. Waits up to 1.5 s for its lock, since a runner that was
+    /// just killed may take a moment to exit. With `sync`, each write waits for the disk.
     ///
     /// # Errors
     ///
@@ -156,7 +156,8 @@ impl JournalWriter {
         self.attempt
     }
 
-    /// Appends lines of [`codec::encode`]. They survive this process, and with `sync` a power failure.
+    /// Appends lines of [`codec::encode`]. They survive this process, and with `sync` a power
+    /// failure.
     ///
     /// # Errors
     ///
@@ -242,8 +243,8 @@ pub fn output_path(dir: &Path, name: &str) -> io::Result<PathBuf> {
     Ok(dir.join(name))
 }
 
-/// Makes the names of new files survive a power failure. Windows does not open directories, and does
-/// not need this.
+/// Makes the names of new files survive a power failure. Windows does not open directories, and
+/// does not need this.
 fn sync_dirs(dir: &Path) {
     for dir in dir.ancestors().take(2) {
         let _ = File::open(dir).and_then(|file| file.sync_all());

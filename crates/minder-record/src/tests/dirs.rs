@@ -238,8 +238,8 @@ fn prune_daily_runs_once_a_day() {
     assert!(prune_daily(root.path(), Path::new("")).unwrap().is_none());
 }
 
-/// Returns how many runs daily pruning removes, for runs of these ages in days. The last one has just
-/// finished.
+/// Returns how many runs daily pruning removes, for runs of these ages in days. The last one has
+/// just finished.
 fn removed_daily(days: &[u32]) -> usize {
     let root = tempfile::tempdir().unwrap();
     let runs: Vec<PathBuf> = days
