@@ -1,7 +1,8 @@
 //! Templates against real shells: a job sees exactly its value, and no value is ever run.
 //!
 //! A generator writes random lines together with their expected output. Each line contains many small
-//! commands, each with a separate value, so that one process checks many pairs of template and value. `MINDER_SHELLS=/bin/mksh:…` adds shells, `MINDER_SOUP=20000` makes the search for a hole
+//! commands, each with a separate value, so that one process checks many pairs of template and
+//! value. `MINDER_SHELLS=/bin/mksh:…` adds shells, `MINDER_SOUP=20000` makes the search for a hole
 //! in the scanner longer.
 #![cfg(unix)]
 
