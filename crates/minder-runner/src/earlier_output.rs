@@ -95,7 +95,7 @@ pub(crate) fn read(
         if plan.record.skip_lost {
             lost.jobs = JobSet::default();
         } else if mode != ResumeMode::Failed {
-            lost.jobs.jobs().for_each(|job| progress.lose(job));
+            lost.jobs.jobs().for_each(|job| progress.forget(job));
         }
     }
     Kept { unshown: found, lost: lost.jobs }

@@ -22,7 +22,7 @@ use crate::text::os_error_text;
 use minder_record::event::{AttemptFinished, JobList, JournalEvent, OsBytes, OutputDir};
 use minder_record::joblog::{self, Joblog};
 use minder_record::manifest::{InputSource, Manifest};
-use minder_record::reader::{Corruption, each};
+use minder_record::reader::{Corruption, read_journal};
 use minder_record::run_state::{JobSet, RunState};
 use minder_record::writer::{JournalWriter, remove_outputs};
 use minder_record::{codec, retention, store};
@@ -92,7 +92,7 @@ impl ResumeState {
                         waiting.jobs().filter(|job| progress.failed.contains(*job)).collect();
                     (progress.done, progress.failed) = (logged.done, logged.failed);
                     if mode != ResumeMode::Failed {
-                        lost.jobs().for_each(|job| progress.lose(job));
+                        lost.jobs().for_each(|job| progress.forget(job));
                     }
                     waiting.jobs().for_each(|job| _ = progress.done.insert(job));
                     failed.into_iter().for_each(|job| _ = progress.failed.insert(job));
@@ -135,7 +135,8 @@ impl RunRecorder {
         }
         let left = ResumeState::read(plan, observer)?;
         if plan.record.keep && book.record.is_none() {
-            match store::state_root().and_then(|root| create(&root, plan, jobs, observer)) {
+            match store::state_root().map_err(Into::into).and_then(|root| create(&root, plan, jobs, observer))
+            {
                 Ok(record) => book.record = Some(record),
                 Err(error) if plan.record.sync => return Err(error),
                 Err(error) => observer.notice(&Notice::NoRecord { reason: format_error(&error) }),
@@ -172,16 +173,16 @@ impl RunRecorder {
         let (tmpdir, record) = match (&plan.tmpdir, &self.record) {
             (Some(tmpdir), Some(record)) => (tmpdir, record),
             (Some(tmpdir), None) => return Ok(tmpdir.clone()),
-            (None, Some(record)) => return Ok(record.folder().to_owned()),
+            (None, Some(record)) => return Ok(record.dir().to_owned()),
             (None, None) => return Ok(std::env::temp_dir()),
         };
         let folder = earlier_output::make_folder(tmpdir, record.run(), record.attempt())
             .with_context(|| format!("cannot make a folder in `{}`", tmpdir.display()))?;
-        let outputs = OutputDir { attempt: record.attempt(), folder: OsBytes::from(folder.as_os_str()) };
+        let outputs = OutputDir { attempt: record.attempt(), dir: OsBytes::from(folder.as_os_str()) };
         let mut rows = Vec::new();
         codec::encode(&JournalEvent::OutputDir(outputs), &mut rows);
-        let cannot = || format!("cannot write the record in `{}`", record.folder().display());
-        record.note(&rows).with_context(cannot)?;
+        let cannot = || format!("cannot write the record in `{}`", record.dir().display());
+        record.append_metadata(&rows).with_context(cannot)?;
         Ok(folder)
     }
 
@@ -234,7 +235,7 @@ impl RunRecorder {
     pub(crate) fn append(&self, rows: &[u8]) -> Result<(), String> {
         let Some(record) = self.record.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         record.append(rows).map_err(|error| {
-            format!("cannot write the record in `{}`: {}", record.folder().display(), os_error_text(&error))
+            format!("cannot write the record in `{}`: {}", record.dir().display(), os_error_text(&error))
         })
     }
 
@@ -273,12 +274,12 @@ impl RunRecorder {
                 return;
             }
             if !record.exists() {
-                observer.notice(&Notice::RecordRemoved { dir: record.folder().to_owned() });
+                observer.notice(&Notice::RecordRemoved { dir: record.dir().to_owned() });
                 return;
             }
         }
         if let Some(record) = self.record.as_ref().filter(|_| shown && !self.output_owed) {
-            remove_outputs(record.folder());
+            remove_outputs(record.dir());
             for folder in &self.output_dirs {
                 remove_outputs(folder);
                 // Only if it is empty, as it should be.
@@ -290,7 +291,7 @@ impl RunRecorder {
         let closed = self.append(&rows);
         if let (Some(record), Ok(root), Ok(())) = (&self.record, store::state_root(), closed) {
             // Old runs are of no concern to this one.
-            let pruned = retention::prune_daily(&root, record.folder()).ok().flatten().unwrap_or_default();
+            let pruned = retention::prune_daily(&root, record.dir()).ok().flatten().unwrap_or_default();
             let unfinished: Vec<String> =
                 pruned.removed.into_iter().filter(|run| run.unfinished).map(|run| run.id).collect();
             // A finished run is not missed.
@@ -305,7 +306,7 @@ impl Drop for RunRecorder {
     /// An attempt that was refused leaves no folder either.
     fn drop(&mut self) {
         if let Some(record) = self.record.as_ref().filter(|record| record.is_unused())
-            && self.folder != record.folder()
+            && self.folder != record.dir()
             && !self.folder.as_os_str().is_empty()
         {
             remove_outputs(&self.folder);
@@ -322,7 +323,7 @@ fn create(
     observer: &dyn Observer,
 ) -> Result<JournalWriter> {
     if store::secure_runs(root)? {
-        let runs = store::runs(root);
+        let runs = store::runs_dir(root);
         observer.notice(&Notice::ModeCorrected { dir: runs });
     }
     let RecordConfig { files, stdin, trailing: behind, .. } = &plan.record;
@@ -332,7 +333,7 @@ fn create(
         }
         (true, _) => (of_stdin(), &[][..]),
         (false, stdin) => {
-            let marks = files.iter().filter_map(|path| InputSource::marks(path)).collect();
+            let marks = files.iter().filter_map(|path| InputSource::fingerprint(path)).collect();
             let stdin = stdin.then(|| Box::new(of_stdin()));
             (InputSource::arguments(jobs, marks, stdin), behind.as_slice())
         }
@@ -346,7 +347,7 @@ fn create(
     if let Some(joblog) = &plan.record.joblog {
         manifest.flags.insert("joblog".to_owned(), serde_json::to_value(OsBytes::from(joblog.as_os_str()))?);
     }
-    JournalWriter::create(root, manifest, arguments, plan.record.sync)
+    Ok(JournalWriter::create(root, manifest, arguments, plan.record.sync)?)
 }
 
 /// Standard input, if it can be had again.
@@ -374,7 +375,7 @@ fn missing_rows(folder: &Path, path: &Path, left: &ResumeState, plan: &RunConfig
     let logged = if path.is_file() { joblog::read(path)?.0.done } else { JobSet::default() };
     let mut rows = Vec::new();
     for number in store::attempts(folder)? {
-        each(&folder.join(store::attempt_name(number)), |row| {
+        read_journal(&folder.join(store::attempt_name(number)), |row| {
             if let JournalEvent::JobFinished(ended) = row
                 && !logged.contains(ended.job)
                 && !left.lost.contains(ended.job)

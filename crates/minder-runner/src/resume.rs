@@ -9,7 +9,7 @@ use crate::config::RunConfig;
 use crate::input::JobArgs;
 use crate::input::fingerprint;
 use minder_record::event::{JournalEvent, OsBytes};
-use minder_record::reader::each;
+use minder_record::reader::read_journal;
 use minder_record::run_state::{JobSet, RunState};
 use minder_record::store;
 
@@ -81,8 +81,8 @@ pub(crate) fn costs(plan: &RunConfig) -> HashMap<u64, f32> {
     let mut costs = HashMap::new();
     // The newest come first, and what they say stays.
     for run in same.take(RUNS_MAX) {
-        for number in store::attempts(&run.folder).unwrap_or_default() {
-            let _ = each(&run.folder.join(store::attempt_name(number)), |row| {
+        for number in store::attempts(&run.dir).unwrap_or_default() {
+            let _ = read_journal(&run.dir.join(store::attempt_name(number)), |row| {
                 if let JournalEvent::JobFinished(ended) = row
                     && costs.len() < TIMES_MAX
                 {

@@ -7,10 +7,10 @@ use minder_template::Invocation;
 
 /// Returns the command that starts `invocation`.
 pub fn spawn_command(invocation: &Invocation) -> Command {
-    let mut words = invocation.words.iter();
-    let mut command = Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
-    command.args(words);
-    if let Some(tail) = &invocation.tail {
+    let mut argv = invocation.argv.iter();
+    let mut command = Command::new(argv.next().map_or(OsStr::new(""), OsString::as_os_str));
+    command.args(argv);
+    if let Some(tail) = &invocation.raw_tail {
         command.raw_tail(tail);
     }
     for (name, value) in &invocation.variables {

@@ -57,22 +57,22 @@ pub(super) fn options(
             && !flags.arity.xargs
             && (flags.arity.max_replace_args.is_some() || flags.arity.lines.is_some()));
     let parallel = manner == CompatMode::Parallel;
-    let lexicon = lexicon(&flags.placeholders, *plus, rpl, names)?;
+    let placeholders = placeholders(&flags.placeholders, *plus, rpl, names)?;
     let texts =
         words.iter().chain(&flags.output.tagstring).chain(&flags.output.results).chain(&flags.control.wd);
-    if let Some(name) = texts.into_iter().find_map(|text| lexicon.absent(text)) {
+    if let Some(name) = texts.into_iter().find_map(|text| placeholders.unsupported_in(text)) {
         bail!(
             "`{name}` is a placeholder of GNU parallel's --plus that is not there (without --plus it is text)"
         );
     }
     Ok(Options {
-        lexicon,
+        placeholders,
         shell: flags.shell.clone(),
         form: if parallel { Form::Line } else { Form::Auto },
         repeat: if context { Repeat::Context } else { Repeat::Joined },
         quote: *quote,
         missing_is_empty: parallel || flags.arity.max_replace_args.is_some(),
-        demand: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
+        value_rules: ValueRules::new(flags.placeholders.only.as_deref(), flags.placeholders.no_dash_values)?,
         // A job that reads the input has its values where their placeholders stand. Without a command the
         // value is one.
         append: !flags.pipe.is_wanted() || flags.pipe.cat || flags.pipe.fifo || words.is_empty(),
@@ -80,25 +80,25 @@ pub(super) fn options(
 }
 
 /// The placeholders.
-fn lexicon(
+fn placeholders(
     flags: &PlaceholderFlags,
     plus: bool,
     own: &[OsString],
     names: &[OsString],
 ) -> Result<PlaceholderSet> {
-    let mut lexicon = PlaceholderSet::default().plus(plus).header(names);
+    let mut placeholders = PlaceholderSet::default().plus(plus).column_names(names);
     let replaced = [
-        (PlaceholderKind::Line, &flags.replace),
-        (PlaceholderKind::Extension, &flags.extensionreplace),
-        (PlaceholderKind::Name, &flags.basenamereplace),
-        (PlaceholderKind::Folder, &flags.dirnamereplace),
-        (PlaceholderKind::NameExtension, &flags.basenameextensionreplace),
+        (PlaceholderKind::Value, &flags.replace),
+        (PlaceholderKind::NoExtension, &flags.extensionreplace),
+        (PlaceholderKind::BaseName, &flags.basenamereplace),
+        (PlaceholderKind::DirName, &flags.dirnamereplace),
+        (PlaceholderKind::BaseNameNoExtension, &flags.basenameextensionreplace),
         (PlaceholderKind::Number, &flags.seqreplace),
         (PlaceholderKind::Slot, &flags.slotreplace),
     ];
     for (builtin, text) in replaced {
         if let Some(text) = text {
-            lexicon = lexicon.replace(builtin, text)?;
+            placeholders = placeholders.replace(builtin, text)?;
         }
     }
     for definition in own {
@@ -110,9 +110,9 @@ fn lexicon(
             );
         };
         let part = |bytes: &[u8]| minder_os::encoding::os_string_from_encoded(bytes.to_vec());
-        lexicon = lexicon.own(part(&bytes[..at]), part(bytes[at..].trim_ascii()))?;
+        placeholders = placeholders.define(part(&bytes[..at]), part(bytes[at..].trim_ascii()))?;
     }
-    Ok(lexicon)
+    Ok(placeholders)
 }
 
 /// What stands between command and arguments, and the sources behind it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use minder_runner::config::{
-    BY_JOBLOG, Control, OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
+    Control, OrderConfig, OutputFiles, OutputView, PipeConfig, RecordConfig, ResumeMode, RunConfig,
 };
 use minder_runner::jobs_setting::JobsSetting;
 use minder_template::{Options, Template};

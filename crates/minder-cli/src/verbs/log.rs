@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::flags::LogFlags;
 use crate::report::export::Format;
-use crate::report::{format_error, message, os_error_text};
+use crate::report::{message, os_error_text};
 use minder_record::reader::{self, Corruption, Run};
 use minder_record::store::{self, RunEntry};
 
@@ -60,10 +60,10 @@ pub(crate) fn run(out: &mut dyn Write, flags: &LogFlags) -> Result<()> {
 /// The folder of a run that was named.
 fn find(root: &Path, word: &str) -> Result<PathBuf> {
     if word != LAST {
-        return store::find(root, word);
+        return Ok(store::find(root, word)?);
     }
     let newest = store::list(root)?.into_iter().next();
-    newest.map(|found| found.folder).with_context(|| store::none(root))
+    newest.map(|found| found.dir).with_context(|| store::no_runs_text(root))
 }
 
 /// The folders of the runs that tables are made of.
@@ -72,7 +72,7 @@ fn chosen(root: &Path, one: Option<&str>, number: Option<usize>) -> Result<Vec<P
         Some(word) => Ok(vec![find(root, word)?]),
         None => {
             let found = store::list(root)?.into_iter().take(number.unwrap_or(usize::MAX));
-            Ok(found.map(|found: RunEntry| found.folder).collect())
+            Ok(found.map(|found: RunEntry| found.dir).collect())
         }
     }
 }
@@ -88,11 +88,11 @@ fn read(folder: &Path) -> Result<Run> {
         reader::read_run(folder).with_context(|| format!("cannot read the record of run {}", id(folder)))?;
     let id = id(folder);
     if let Err(why) = &run.manifest {
-        message(&format!("run {id} is damaged: {}", one_line(&format_error(why))));
+        message(&format!("run {id} is damaged: {}", one_line(&why.to_string())));
     }
     for attempt in &run.attempts {
         let error = attempt.error.as_ref().map(os_error_text);
-        if let Some(why) = wrong(attempt.number, &attempt.damage, error.as_deref(), run.alive) {
+        if let Some(why) = wrong(attempt.number, &attempt.corruption, error.as_deref(), run.alive) {
             message(&format!("run {id} is damaged: {why}"));
         }
     }

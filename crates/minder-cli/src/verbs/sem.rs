@@ -24,7 +24,7 @@ use crate::exit;
 use crate::face::Sem;
 use crate::report::{self, message};
 use crate::units::time;
-use minder_record::store::{make_folders, state_root};
+use minder_record::store::{create_dirs, state_root};
 use minder_runner::jobs_setting::{JobsSpec, processors};
 use minder_template::Invocation;
 
@@ -150,7 +150,7 @@ struct Semaphore {
 impl Semaphore {
     fn open(name: &OsStr) -> Result<Self> {
         let folder = state_root()?.join("semaphores").join(file_name(name)?);
-        make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        create_dirs(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         Ok(Self { folder })
     }
 

@@ -47,7 +47,6 @@ mod tests;
 pub use self::conditions::{Conditions, Limit};
 pub(crate) use self::{
     jobserver::{JobPermit, JobserverClient},
-    metrics::Metrics,
-    monitor::{AdmissionController, AdmissionMonitor, JobControl},
+    monitor::{AdmissionController, AdmissionMonitor},
     policy::{AdmissionPolicy, Decision, Jobs, PERIOD, Quota},
 };

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::metrics::LimitDecision;
+use super::metrics::{LimitDecision, Metrics};
+use super::monitor::JobControl;
 use super::policy::{PATIENCE, PERIOD};
 use super::*;
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use jiff::Timestamp;
 
 use crate::report::when::{size, when, zone};
-use crate::report::{count, format_error, message};
+use crate::report::{count, message};
 use minder_record::retention::{PruneReason, RetentionPolicy, prune};
 
 /// Removes what the rule names; with `dry_run`, only tells of it.
@@ -20,7 +20,7 @@ pub(super) fn run(out: &mut dyn Write, root: &Path, dry_run: bool) -> Result<()>
         writeln!(out, "{}  {when}  {size}  {why}", gone.id)?;
     }
     for (id, why) in &pruned.left {
-        message(&format!("run {id} is kept: {}", super::one_line(&format_error(why))));
+        message(&format!("run {id} is kept: {}", super::one_line(&why.to_string())));
     }
     let (removed, rest) = (count(pruned.removed.len() as u64, "run"), size(pruned.bytes));
     let (removed, left) = match dry_run {

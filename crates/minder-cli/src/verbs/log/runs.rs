@@ -14,10 +14,10 @@ use super::wrong;
 use crate::report::export::{Format, RUNS, Rows, RunFacts};
 use crate::report::table::{Column, Table};
 use crate::report::when::{when, zone};
-use crate::report::{format_error, message, os_error_text, time};
+use crate::report::{message, os_error_text, time};
 use minder_record::event::{AttemptFinished, JournalEvent};
 use minder_record::manifest::InputSource;
-use minder_record::reader::{self, Corruption, each};
+use minder_record::reader::{self, Corruption, read_journal};
 use minder_record::run_state::JobSet;
 use minder_record::store::{self, RunEntry, attempt_name};
 
@@ -41,7 +41,7 @@ pub(super) fn list(out: &mut dyn Write, root: &Path, number: usize, format: Opti
         return Ok(());
     }
     if found.is_empty() {
-        message(&store::none(root));
+        message(&store::no_runs_text(root));
         return Ok(());
     }
     let right = ["jobs", "failed", "elapsed"].map(Column::right);
@@ -77,13 +77,13 @@ fn words(facts: &RunFacts) -> String {
 /// What is told of a run, and what is wrong with its record. `ids` are those of all runs.
 pub(super) fn facts(run: &RunEntry, ids: &[String]) -> (RunFacts, Vec<String>) {
     // Looked at first: what ends while we read is seen by its last line.
-    let alive = store::is_alive(&run.folder);
-    let (count, mut damage) = RunCounts::of(&run.folder, alive);
+    let alive = store::is_alive(&run.dir);
+    let (count, mut damage) = RunCounts::of(&run.dir, alive);
     let mut facts = RunFacts { run: run.id.clone(), at: Some(run.at), ..RunFacts::default() };
     (facts.jobs, facts.failed, facts.elapsed) = (count.jobs, count.failed, count.elapsed);
     match &run.manifest {
         Ok(manifest) => facts.command = manifest.words.clone(),
-        Err(why) => damage.insert(0, super::one_line(&format_error(why))),
+        Err(why) => damage.insert(0, super::one_line(&why.to_string())),
     }
     let left = match run.manifest.as_ref().map(|manifest| &manifest.input) {
         // Each argument is a job.
@@ -137,7 +137,7 @@ impl RunCounts {
             Err(error) => return (Self::default(), vec![os_error_text(&error)]),
         };
         if let [one] = attempts.as_slice()
-            && let Some(over) = reader::over(&folder.join(attempt_name(*one)))
+            && let Some(over) = reader::attempt_finished(&folder.join(attempt_name(*one)))
         {
             let (jobs, failed, elapsed) = (over.succeeded + over.failed, over.failed, Some(over.elapsed));
             return (Self { jobs, failed, elapsed, over: Some(over) }, Vec::new());
@@ -149,7 +149,7 @@ impl RunCounts {
             sum.over = None;
             let (mut begun, mut last) = (None, None);
             let path = folder.join(attempt_name(number));
-            let seen = each(&path, |row| match row {
+            let seen = read_journal(&path, |row| match row {
                 JournalEvent::AttemptStarted(row) => begun = Some(row.at),
                 JournalEvent::JobFinished(row) => {
                     done.insert(row.job);
@@ -225,9 +225,9 @@ mod tests {
     fn found(folder: &Path) -> RunEntry {
         RunEntry {
             id: "61c0aa00".into(),
-            folder: folder.to_owned(),
+            dir: folder.to_owned(),
             at: 5.0,
-            manifest: Err(anyhow::anyhow!("gone")),
+            manifest: Err(std::io::Error::other("gone").into()),
         }
     }
 

@@ -114,13 +114,14 @@ mod with {
                 }
             };
             let id = id(folder);
-            let begun = run.attempts.iter().filter_map(|it| Some((it.begun.as_ref()?, it.over.as_ref())));
+            let begun =
+                run.attempts.iter().filter_map(|it| Some((it.started.as_ref()?, it.finished.as_ref())));
             database.insert(&ATTEMPTS, begun.map(|(begun, over)| attempt(begun, over)))?;
             database.insert(&JOBS, run.jobs.values().map(|ended| job(&id, ended)))?;
             let at = run.manifest.as_ref().ok().map(|manifest| manifest.at);
-            let begun = run.attempts.iter().find_map(|attempt| Some(attempt.begun.as_ref()?.at));
+            let begun = run.attempts.iter().find_map(|attempt| Some(attempt.started.as_ref()?.at));
             let at = at.or(begun).unwrap_or(0.0);
-            let found = RunEntry { id, folder: folder.clone(), at, manifest: run.manifest };
+            let found = RunEntry { id, dir: folder.clone(), at, manifest: run.manifest };
             database.insert(&RUNS, [runs::facts(&found, &[]).0.values()])?;
         }
         Ok(())

@@ -67,7 +67,7 @@ impl Plan {
         }
         let root = store::state_root()?;
         let run = match id {
-            "last" => store::list(&root)?.into_iter().next().with_context(|| store::none(&root))?.folder,
+            "last" => store::list(&root)?.into_iter().next().with_context(|| store::no_runs_text(&root))?.dir,
             id => store::find(&root, id)?,
         };
         let manifest = Manifest::read(&run)?;
@@ -221,7 +221,7 @@ fn run_of_joblog(config: &RunConfig) -> Option<PathBuf> {
         config.record.words.iter().map(|word| OsBytes::from(word.as_os_str())).collect();
     let its = |manifest: &Manifest| manifest.flags.get("joblog") == Some(&joblog) && manifest.words == words;
     let mut runs = store::list(&store::state_root().ok()?).ok()?.into_iter();
-    runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.folder)
+    runs.find(|run| run.manifest.as_ref().is_ok_and(its)).map(|run| run.dir)
 }
 
 /// Reads the file of a `--template FILE=NAME`.

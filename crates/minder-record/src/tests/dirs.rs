@@ -1,32 +1,33 @@
-//! Where records are, who finds them, and what removes them.
+//! The directories of runs: where they are, how they are found, and when they are removed.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use super::super::event::now;
-use super::super::retention::{PruneReason, PruneReport, RetentionPolicy, prune, prune_daily};
-use super::super::store::{self, FileKind, find, kind, list, state_root_from};
-use super::super::writer::output_path;
 use super::*;
+use crate::event::now;
+use crate::retention::{PruneReason, PruneReport, RetentionPolicy, prune, prune_daily};
+use crate::store::{self, FileKind, file_kind, find, list, state_root_from};
+use crate::writer::output_path;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Makes the folder of a run with this id, that began so many days ago.
+/// Creates the directory of a run with this id that began `days` ago.
 pub(super) fn run(root: &Path, id: &str, days: u32) -> PathBuf {
-    let folder = root.join("runs").join(id);
-    fs::create_dir_all(&folder).unwrap();
+    let dir = root.join("runs").join(id);
+    fs::create_dir_all(&dir).unwrap();
     let age = DAY * days;
     let mut manifest = manifest(InputSource::Lost { why: String::new() });
-    (manifest.run, manifest.at) = (id.to_owned(), now() - age.as_secs_f64());
-    fs::write(folder.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
-    fs::write(folder.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(ended(1))])).unwrap();
-    fs::write(folder.join("lock"), "").unwrap();
-    grow_old(&folder, age);
-    folder
+    manifest.run = id.to_owned();
+    manifest.at = now() - age.as_secs_f64();
+    fs::write(dir.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
+    fs::write(dir.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(ended(1))])).unwrap();
+    fs::write(dir.join("lock"), "").unwrap();
+    set_age(&dir, age);
+    dir
 }
 
-fn grow_old(folder: &Path, age: Duration) {
-    for entry in fs::read_dir(folder).unwrap() {
+fn set_age(dir: &Path, age: Duration) {
+    for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if fs::symlink_metadata(&path).unwrap().is_file() {
             File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
@@ -37,21 +38,20 @@ fn grow_old(folder: &Path, age: Duration) {
 pub(super) fn removed(root: &Path, rule: RetentionPolicy) -> Vec<String> {
     let dry = prune(root, rule, true).unwrap();
     let pruned = prune(root, rule, false).unwrap();
-    // A dry run tells what goes, and why.
-    let left =
-        |it: &PruneReport| it.left.iter().map(|(id, why)| format!("{id}: {why:#}")).collect::<Vec<_>>();
+    // A dry run reports the same.
+    let left = |it: &PruneReport| it.left.iter().map(|(id, why)| format!("{id}: {why}")).collect::<Vec<_>>();
     assert_eq!((&dry.removed, left(&dry), dry.bytes), (&pruned.removed, left(&pruned), pruned.bytes));
     pruned.removed.into_iter().map(|run| run.id).collect()
 }
 
-fn there(root: &Path) -> Vec<String> {
+fn remaining(root: &Path) -> Vec<String> {
     let mut ids = store::ids(root).unwrap();
     ids.sort();
     ids
 }
 
 #[test]
-fn the_state_folder_is_where_the_environment_says() {
+fn state_root_depends_on_environment() {
     let root = |family: &str, variables: &[(&str, &str)]| {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
@@ -71,7 +71,7 @@ fn the_state_folder_is_where_the_environment_says() {
 }
 
 #[test]
-fn a_run_is_found_by_what_is_unique() {
+fn find_accepts_unique_prefix_of_id() {
     let root = tempfile::tempdir().unwrap();
     assert!(find(root.path(), "6").unwrap_err().to_string().contains("there is no run `6`"));
     for (id, days) in [("61c00000", 3), ("61c10000", 1), ("7f3a0000", 2)] {
@@ -98,7 +98,7 @@ fn a_run_is_found_by_what_is_unique() {
 }
 
 #[test]
-fn names_that_are_not_ours() {
+fn file_kind_rejects_foreign_names() {
     for name in [
         "manifest.json",
         "manifest.json.tmp",
@@ -108,9 +108,9 @@ fn names_that_are_not_ours() {
         "out-1-0",
         "spill-3-1-77",
     ] {
-        assert!(kind(name).is_some(), "{name}");
+        assert!(file_kind(name).is_some(), "{name}");
     }
-    assert_eq!(kind("attempt-10.jsonl"), Some(FileKind::Attempt(10)));
+    assert_eq!(file_kind("attempt-10.jsonl"), Some(FileKind::Attempt(10)));
     let foreign = [
         "",
         "..",
@@ -129,7 +129,7 @@ fn names_that_are_not_ours() {
         "LOCK",
         "attempt-99999999999.jsonl",
     ]) {
-        assert_eq!(kind(name), None, "{name}");
+        assert_eq!(file_kind(name), None, "{name}");
     }
     for name in ["../lock", "lock", "attempt-1.jsonl", "out-/../../x", "/etc/passwd", ""] {
         output_path(Path::new("/r"), name).unwrap_err();
@@ -138,7 +138,7 @@ fn names_that_are_not_ours() {
 }
 
 #[test]
-fn the_rule_of_age_number_and_size() {
+fn prune_applies_limits_for_age_number_and_size() {
     let root = tempfile::tempdir().unwrap();
     let all = ["a", "b", "c", "d", "e"].map(|letter| letter.repeat(8));
     let fill = || {
@@ -152,14 +152,14 @@ fn the_rule_of_age_number_and_size() {
         .removed;
     let whys: Vec<PruneReason> = few.iter().map(|run| run.why).collect();
     assert_eq!(whys, [PruneReason::Age, PruneReason::Runs, PruneReason::Runs]);
-    assert_eq!(there(root.path()), all, "a dry run removes nothing");
+    assert_eq!(remaining(root.path()), all, "a dry run removes nothing");
     assert_eq!(removed(root.path(), RetentionPolicy::default()), [all[0].clone()]);
-    assert_eq!(there(root.path()), all[1..]);
+    assert_eq!(remaining(root.path()), all[1..]);
     assert_eq!(
         removed(root.path(), RetentionPolicy { runs_max: 2, ..RetentionPolicy::default() }),
         all[1..3]
     );
-    assert_eq!(there(root.path()), all[3..]);
+    assert_eq!(remaining(root.path()), all[3..]);
     fill();
     fs::write(root.path().join("runs").join(&all[2]).join("spill-1-0"), vec![0; 5000]).unwrap();
     fs::write(root.path().join("runs").join(&all[3]).join("out-1-0"), vec![0; 5000]).unwrap();
@@ -170,60 +170,60 @@ fn the_rule_of_age_number_and_size() {
     let ids: Vec<&str> = pruned.removed.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, [&all[0], &all[1], &all[2]]);
     assert!(pruned.removed[2].bytes > 5000 && pruned.bytes > 5000 && pruned.bytes <= 9000);
-    // A run that began long ago, and went on today, is not old.
+    // A run that began long ago and was resumed today is not old.
     run(root.path(), &all[0], 99);
     fs::write(root.path().join("runs").join(&all[0]).join("attempt-2.jsonl"), "").unwrap();
     assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
 }
 
 #[test]
-fn what_must_not_be_removed() {
+fn prune_keeps_live_unshown_and_foreign_runs() {
     let root = tempfile::tempdir().unwrap();
     let none = RetentionPolicy { runs_max: 0, ..RetentionPolicy::default() };
-    // Alive, however old.
+    // A live run of any age.
     let alive = run(root.path(), "aaaa0000", 99);
     let record = JournalWriter::resume(&alive, false).unwrap();
-    grow_old(&alive, DAY * 99);
-    // With output that was not shown.
+    set_age(&alive, DAY * 99);
+    // A run with output that was not shown.
     let unshown = run(root.path(), "bbbb0000", 29);
     fs::write(unshown.join("attempt-1.jsonl"), lines(&[JournalEvent::JobFinished(kept(1))])).unwrap();
     fs::write(unshown.join("out-1-0"), "x").unwrap();
-    grow_old(&unshown, DAY * 29);
-    // With output that was shown: the runner was killed before it removed it.
+    set_age(&unshown, DAY * 29);
+    // A run with output that was shown. The runner was killed before it removed the file.
     let shown = run(root.path(), "cccc0000", 29);
     let rows = [JournalEvent::JobFinished(kept(1)), JournalEvent::OutputShown(JobList { jobs: vec![1] })];
     fs::write(shown.join("attempt-1.jsonl"), lines(&rows)).unwrap();
     fs::write(shown.join("out-1-0"), "x").unwrap();
-    // With something that is not ours.
+    // Runs with entries that minder does not create.
     fs::write(run(root.path(), "dddd0000", 99).join("notes.txt"), "mine").unwrap();
     fs::create_dir(run(root.path(), "eeee0000", 99).join("out-1-0")).unwrap();
-    // And what is called like no run.
+    // Names that are not ids.
     fs::create_dir(root.path().join("runs/mine")).unwrap();
     fs::create_dir(root.path().join("runs/gone-mine")).unwrap();
     let pruned = prune(root.path(), none, false).unwrap();
     assert_eq!(pruned.removed.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["cccc0000"]);
     assert_eq!(pruned.left.len(), 4, "{:?}", pruned.left);
-    assert_eq!(there(root.path()), ["aaaa0000", "bbbb0000", "dddd0000", "eeee0000"]);
+    assert_eq!(remaining(root.path()), ["aaaa0000", "bbbb0000", "dddd0000", "eeee0000"]);
     assert_eq!(fs::read_dir(root.path().join("runs/dddd0000")).unwrap().count(), 4, "all of it is left");
     assert!(root.path().join("runs/mine").is_dir() && root.path().join("runs/gone-mine").is_dir());
     drop(record);
-    grow_old(&unshown, DAY * 31);
+    set_age(&unshown, DAY * 31);
     run(root.path(), "bbbb0000", 31);
-    grow_old(&unshown, DAY * 31);
+    set_age(&unshown, DAY * 31);
     assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000", "bbbb0000"]);
 }
 
 #[test]
-fn what_a_killed_pruning_left_is_removed() {
+fn prune_finishes_earlier_pruning_that_was_killed() {
     let root = tempfile::tempdir().unwrap();
-    let folder = run(root.path(), "aaaa0000", 0);
-    fs::rename(folder, root.path().join("runs/gone-aaaa0000")).unwrap();
+    let dir = run(root.path(), "aaaa0000", 0);
+    fs::rename(dir, root.path().join("runs/gone-aaaa0000")).unwrap();
     assert_eq!(removed(root.path(), RetentionPolicy::default()), [""; 0]);
     assert_eq!(fs::read_dir(root.path().join("runs")).unwrap().count(), 0);
 }
 
 #[test]
-fn once_a_day() {
+fn prune_daily_runs_once_a_day() {
     let root = tempfile::tempdir().unwrap();
     run(root.path(), "eeee0000", 1);
     run(root.path(), "aaaa0000", 99);
@@ -231,15 +231,15 @@ fn once_a_day() {
     run(root.path(), "aaaa0000", 99);
     assert!(prune_daily(root.path(), Path::new("")).unwrap().is_none());
     let stamp = File::options().write(true).open(root.path().join("pruned")).unwrap();
-    // The clock was set back since.
+    // The clock was set back in the meantime.
     stamp.set_modified(SystemTime::now() + DAY * 400).unwrap();
     drop(stamp);
     assert_eq!(prune_daily(root.path(), Path::new("")).unwrap().unwrap().removed.len(), 1);
     assert!(prune_daily(root.path(), Path::new("")).unwrap().is_none());
 }
 
-/// How many runs the daily clean-up removes, if runs of so many days are there, the last of which
-/// has just ended.
+/// Returns how many runs daily pruning removes, for runs of these ages in days. The last one has
+/// just finished.
 fn removed_daily(days: &[u32]) -> usize {
     let root = tempfile::tempdir().unwrap();
     let runs: Vec<PathBuf> = days
@@ -251,44 +251,45 @@ fn removed_daily(days: &[u32]) -> usize {
 }
 
 #[test]
-fn a_clock_that_may_be_wrong_removes_nothing() {
+fn prune_daily_ignores_implausible_ages() {
     assert_eq!(removed_daily(&[40, 20, 10, 0]), 1);
     assert_eq!(removed_daily(&[40, 35, 10, 0]), 2);
-    // All others are old at once, as if the clock had jumped.
+    // All others are old at the same time, as if the clock had jumped.
     assert_eq!(removed_daily(&[61, 60, 60, 0]), 0);
     assert_eq!(removed_daily(&[40, 20, 15, 0]), 0);
-    // The second run with such a clock, and later ones.
+    // The second run with such a clock.
     assert_eq!(removed_daily(&[61, 60, 60, 1, 0]), 0);
-    // By hand the rule counts as it is.
+    // Pruning by hand applies the limits unconditionally.
     let root = tempfile::tempdir().unwrap();
     run(root.path(), "aaaa0000", 60);
     assert_eq!(removed(root.path(), RetentionPolicy::default()), ["aaaa0000"]);
 }
 
 #[test]
-fn a_wrong_clock_does_not_spare_what_is_too_much() {
+fn prune_daily_applies_size_limit_with_wrong_clock() {
     let root = tempfile::tempdir().unwrap();
     let large = run(root.path(), "aaaa0000", 60);
     File::create(large.join("spill-1-0")).unwrap().set_len((1 << 30) + 1).unwrap();
-    grow_old(&large, DAY * 60);
+    set_age(&large, DAY * 60);
     let own = run(root.path(), "bbbb0000", 0);
     let pruned = prune_daily(root.path(), &own).unwrap().unwrap();
     assert_eq!(pruned.removed.iter().map(|run| run.why).collect::<Vec<_>>(), [PruneReason::Bytes]);
     assert!(pruned.removed[0].unfinished, "its journal has no end");
 }
 
-/// Gives a run a number and a time.
-fn number(folder: &Path, number: Option<u64>, at: f64) {
-    let mut manifest = Manifest::read(folder).unwrap();
-    (manifest.number, manifest.at) = (number, at);
-    fs::write(folder.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
+/// Sets the number and the time of a run.
+fn number(dir: &Path, number: Option<u64>, at: f64) {
+    let mut manifest = Manifest::read(dir).unwrap();
+    manifest.number = number;
+    manifest.at = at;
+    fs::write(dir.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
 }
 
 #[test]
-fn the_order_of_runs_is_that_of_their_numbers() {
+fn list_is_ordered_by_number() {
     let root = tempfile::tempdir().unwrap();
-    // Two of an old version; three with numbers, one of them with a clock of the future; one whose
-    // manifest lost its number.
+    // Two runs of an old version, three with numbers, of which one has a time in the future, and one
+    // whose manifest lost its number.
     let runs = [
         ("aaaa0000", None, 10.0),
         ("bbbb0000", None, 20.0),
@@ -306,10 +307,10 @@ fn the_order_of_runs_is_that_of_their_numbers() {
 }
 
 #[test]
-fn numbers_go_on_where_their_counter_is_lost() {
+fn numbers_continue_if_counter_is_lost() {
     let root = tempfile::tempdir().unwrap();
     let counter = root.path().join("counter");
-    let next = || Manifest::read(new_run(root.path()).folder()).unwrap().number.unwrap();
+    let next = || Manifest::read(new_run(root.path()).dir()).unwrap().number.unwrap();
     assert_eq!([next(), next(), next()], [1, 2, 3]);
     fs::remove_file(&counter).unwrap();
     assert_eq!(next(), 4);
@@ -320,20 +321,20 @@ fn numbers_go_on_where_their_counter_is_lost() {
         fs::write(&counter, damaged).unwrap();
         assert_eq!(next(), before + 1, "{damaged:?}");
     }
-    // At once.
+    // From several threads.
     let all = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                (0..20).for_each(|_| {
+                for _ in 0..20 {
                     let number = next();
                     all.lock().unwrap().push(number);
-                })
+                }
             });
         }
     });
     let mut all = all.into_inner().unwrap();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), 160, "a number was given twice");
+    assert_eq!(all.len(), 160, "a number was assigned twice");
 }
