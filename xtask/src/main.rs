@@ -21,7 +21,9 @@ const HELP: &str = "\
 cargo xtask VERB
 
   test [--list] [--only STEP]...   everything that CI checks; what is missing is installed or said to be skipped
-  tidy                             the rules about the tree: layers, cfg, unsafe, file heads, manifests
+  tidy                             checks the rules about the tree: import order, cfg, unsafe, file heads, manifests
+  tidy --cycles                    prints the import cycles, and the imports that cause them
+  tidy --order CRATE               prints the import order of a crate for xtask/layers, fitted to the present imports
   bare [--keep] [--again] [--only run|STEP]...     both commands of the README on a pristine Debian with a Rust toolchain alone;
                                    --keep: the machine stays in target/bare; --again: the one that stayed is used
   surroundings [--list] [--only NAME]... [--times N] [-- TEST...]   the tests of Linux under load, as another user, in other
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match args.first().map(String::as_str) {
         Some("test") => test::main(rest),
-        Some("tidy") => tidy::main(),
+        Some("tidy") => tidy::main(rest),
         Some("targets") => targets::main(rest),
         Some("wine") => wine::main(rest),
         Some("bare") => bare::main(rest),

@@ -126,7 +126,7 @@ fn clippy() -> Result<LeftOut> {
 }
 
 fn tidy() -> Result<LeftOut> {
-    tidy::main().map(|()| Vec::new())
+    tidy::run().map(|()| Vec::new())
 }
 
 fn build() -> Result<LeftOut> {

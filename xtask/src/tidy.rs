@@ -1,17 +1,20 @@
-//! The rules about the tree that no compiler knows, checked in well under a second.
+//! Rules about the whole tree, which the compiler and clippy do not check.
 //!
-//! Every finding names the file, the line, what is wrong and what to do. A rule that needs an
-//! exception gets a line in its table here, where a reviewer sees it.
+//! Every finding names the file, the line, what is wrong and what to do. An exception to a rule is
+//! an entry of a table, where a reviewer sees it.
 
 mod code;
-mod layers;
+mod graph;
+mod table;
 mod manifest;
+mod layers;
 mod source;
 mod text;
 
 use crate::bench::backends;
 use crate::tree;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +38,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// `cargo xtask tidy`.
-pub(crate) fn main() -> Result<()> {
+/// `cargo xtask tidy [--cycles] [--order CRATE]`.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    match args {
+        [] => run(),
+        [flag, name] if flag == "--order" => layers::propose(name),
+        [flag] if flag == "--cycles" => layers::show_cycles(),
+        _ => bail!("unknown arguments of tidy; cure: cargo xtask help"),
+    }
+}
+
+/// Prints every finding, and fails if there is one.
+pub(crate) fn run() -> Result<()> {
     let found = all()?;
     for finding in &found {
         println!("{finding}");
@@ -47,30 +60,40 @@ pub(crate) fn main() -> Result<()> {
     }
 }
 
-/// Everything that is wrong with the tree, in the order of the files.
+/// Returns everything that is wrong with the tree, in the order of the files.
 fn all() -> Result<Vec<Finding>> {
     let files = tree::files()?;
     let mut found = text::required(&tree::root());
     found.extend(backends(&files)?);
-    for file in files {
-        let bytes = std::fs::read(tree::root().join(&file)).with_context(|| file.display().to_string())?;
+    found.extend(source::places(&files));
+    let mut codes = BTreeMap::new();
+    for file in &files {
+        let bytes = std::fs::read(tree::root().join(file)).with_context(|| file.display().to_string())?;
         let Ok(text) = String::from_utf8(bytes) else { continue };
         if text.contains('\0') {
             continue;
         }
-        found.extend(text::check(&file, &text));
+        found.extend(text::check(file, &text));
         match file.extension().and_then(|e| e.to_str()) {
             Some("rs") => {
                 let code = code::without_comments(&text);
-                found.extend(source::check(&file, &text, &code));
-                found.extend(layers::check(&file, &code));
+                found.extend(source::check(file, &text, &code));
+                codes.insert(file.clone(), code);
             }
-            Some("toml") if file.ends_with("Cargo.toml") => found.extend(manifest::check(&file, &text)),
+            Some("toml") if file.ends_with("Cargo.toml") => found.extend(manifest::check(file, &text)),
             _ => {}
         }
     }
+    found.extend(layers::check(&files, &codes));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
+}
+
+/// Returns the Rust files as code without comments and strings.
+fn codes(files: &[PathBuf]) -> BTreeMap<PathBuf, String> {
+    let rust = files.iter().filter(|file| file.extension().is_some_and(|e| e == "rs"));
+    let read = |file: &PathBuf| std::fs::read_to_string(tree::root().join(file)).unwrap_or_default();
+    rust.map(|file| (file.clone(), code::without_comments(&read(file)))).collect()
 }
 
 /// Whether the page of backends says what there is and what was measured.

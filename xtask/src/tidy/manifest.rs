@@ -85,8 +85,9 @@ mod tests {
 
     #[test]
     fn a_dependency_wants_a_reason() {
-        let text = "[package]\nname = \"a\"\n[dependencies]\na = \"1\"\nb = \"1\" # for this\n# for that\nc = \"1\"\n\
-                    d.workspace = true\n[target.'cfg(x)'.dependencies]\ne = { workspace = true, features = [\n    \"x\",\n] }\nf = \"1\"\n";
+        let text = "[package]\nname = \"a\"\n[dependencies]\na = \"1\"\nb = \"1\" # for this\n# for that\n\
+                    c = \"1\"\nd.workspace = true\n[target.'cfg(x)'.dependencies]\n\
+                    e = { workspace = true, features = [\n    \"x\",\n] }\nf = \"1\"\n";
         assert_eq!(lines("Cargo.toml", text), [4, 13]);
         assert_eq!(crates(text), ["a", "b", "c", "d", "e", "f"]);
     }

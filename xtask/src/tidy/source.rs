@@ -1,7 +1,7 @@
 //! Rules about one Rust file: its head, its size, its name, and words that only some files may use.
 
 use super::{Finding, within};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most lines that a file may have.
 const LINES_MAX: usize = 800;
@@ -21,6 +21,14 @@ const SLEEPERS: [&str; 2] = ["tests/bin/", "crates/minder-os/src/time.rs"];
 
 /// Names that say nothing about what is in the file.
 const NAMELESS: [&str; 6] = ["utils", "util", "helpers", "helper", "common", "misc"];
+
+/// Returns the places of the tables above where no file is.
+pub(crate) fn places(files: &[PathBuf]) -> Vec<Finding> {
+    let table = Path::new(file!());
+    let all = UNSAFE.iter().chain(&SYSTEMS).chain(&SLEEPERS);
+    let empty = all.filter(|place| !files.iter().any(|file| within(file, &[place])));
+    empty.map(|place| Finding::new(table, 1, format!("{place} does not exist; cure: remove it"))).collect()
+}
 
 /// Checks one file; `code` is `text` without comments and strings.
 pub(crate) fn check(file: &Path, text: &str, code: &str) -> Vec<Finding> {
