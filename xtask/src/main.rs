@@ -23,6 +23,8 @@ cargo xtask VERB
   test [--list] [--only STEP]...   everything that CI checks; what is missing is installed or said to be skipped
   tidy                             checks the rules about the tree: import order, cfg, unsafe, file heads, manifests
   tidy --cycles                    prints the import cycles, and the imports that cause them
+  tidy --hits DIRECTORY            prints the words, idioms and wide lines that xtask/allowances.txt counts
+  tidy --lower                     lowers xtask/allowances.txt to the present counts
   tidy --order CRATE               prints the import order of a crate for xtask/layers, fitted to the present imports
   bare [--keep] [--again] [--only run|STEP]...     both commands of the README on a pristine Debian with a Rust toolchain alone;
                                    --keep: the machine stays in target/bare; --again: the one that stayed is used

@@ -3,50 +3,82 @@
 //! This is a scanner, not a parser. It never mistakes a comment or a string for code, which is
 //! enough for the rules of tidy.
 
-/// Returns the text with comments and literals replaced by spaces; lines and columns stay the same.
-pub(crate) fn without_comments(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
+/// One Rust file, taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// The text with comments and literals replaced by spaces; lines and columns stay the same.
+    pub(crate) code: String,
+    /// The comments and literals, each on the lines where they are. A bar stands for code.
+    pub(crate) prose: String,
+}
+
+/// Takes a Rust file apart.
+pub(crate) fn split(text: &str) -> Source {
+    let bytes = text.as_bytes();
+    let mut source = Source::default();
+    let mut code_start = 0;
     let mut at = 0;
-    while at < chars.len() {
-        let end = skipped(&chars, at);
+    while at < bytes.len() {
+        let end = skipped(bytes, at);
         if end == at {
-            out.push(chars[at]);
             at += 1;
-        } else {
-            out.extend(chars[at..end].iter().map(|c| if *c == '\n' { '\n' } else { ' ' }));
-            at = end;
+            continue;
         }
+        source.add_code(&text[code_start..at]);
+        source.add_prose(&text[at..end]);
+        code_start = end;
+        at = end;
     }
-    out
+    source.add_code(&text[code_start..]);
+    source
+}
+
+impl Source {
+    fn add_code(&mut self, code: &str) {
+        self.code.push_str(code);
+        if !code.trim().is_empty() {
+            self.prose.push('|');
+        }
+        self.prose.extend(code.matches('\n'));
+    }
+
+    fn add_prose(&mut self, prose: &str) {
+        self.prose.push_str(prose);
+        self.code.extend(prose.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+    }
 }
 
 /// Returns where the comment or literal that starts at `at` ends, or `at` if none starts there.
-fn skipped(chars: &[char], at: usize) -> usize {
-    let next = chars.get(at + 1).copied();
-    match chars[at] {
-        '/' if next == Some('/') => at + chars[at..].iter().take_while(|c| **c != '\n').count(),
-        '/' if next == Some('*') => block_comment(chars, at),
-        '"' => string(chars, at + 1),
-        'r' if matches!(next, Some('"' | '#')) && !ends_word(chars, at) => raw_string(chars, at),
-        '\'' => character(chars, at),
+fn skipped(text: &[u8], at: usize) -> usize {
+    let next = text.get(at + 1).copied();
+    match text[at] {
+        b'/' if next == Some(b'/') => find(text, at, b'\n').unwrap_or(text.len()),
+        b'/' if next == Some(b'*') => block_comment(text, at),
+        b'"' => string(text, at + 1),
+        b'r' if matches!(next, Some(b'"' | b'#')) && !ends_word(&text[..at]) => raw_string(text, at),
+        b'\'' => character(text, at),
         _ => at,
     }
 }
 
-/// Returns whether a name ends before `at`, other than the `b` or `c` that may precede a raw string.
-fn ends_word(chars: &[char], at: usize) -> bool {
-    let word: String = chars[..at].iter().rev().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
-    !matches!(word.as_str(), "" | "b" | "c")
+fn find(text: &[u8], from: usize, wanted: u8) -> Option<usize> {
+    text[from..].iter().position(|byte| *byte == wanted).map(|at| from + at)
 }
 
-fn block_comment(chars: &[char], at: usize) -> usize {
+/// Returns whether a name ends here, other than the `b` or `c` that may precede a raw string.
+fn ends_word(before: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    let length = before.iter().rev().take_while(|byte| is_part(byte)).count();
+    !matches!(&before[before.len() - length..], b"" | b"b" | b"c")
+}
+
+fn block_comment(text: &[u8], at: usize) -> usize {
     let mut depth = 0;
     let mut i = at;
-    while i + 1 < chars.len() {
-        match (chars[i], chars[i + 1]) {
-            ('/', '*') => depth += 1,
-            ('*', '/') => depth -= 1,
+    while i + 1 < text.len() {
+        match (text[i], text[i + 1]) {
+            (b'/', b'*') => depth += 1,
+            (b'*', b'/') => depth -= 1,
             _ => {
                 i += 1;
                 continue;
@@ -57,42 +89,50 @@ fn block_comment(chars: &[char], at: usize) -> usize {
             return i;
         }
     }
-    chars.len()
+    text.len()
 }
 
-fn string(chars: &[char], mut i: usize) -> usize {
-    while i < chars.len() {
-        match chars[i] {
-            '\\' => i += 2,
-            '"' => return i + 1,
+fn string(text: &[u8], mut i: usize) -> usize {
+    while i < text.len() {
+        match text[i] {
+            b'\\' => i += 2,
+            b'"' => return i + 1,
             _ => i += 1,
         }
     }
-    chars.len()
+    text.len()
 }
 
-fn raw_string(chars: &[char], at: usize) -> usize {
-    let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
+fn raw_string(text: &[u8], at: usize) -> usize {
+    let hashes = text[at + 1..].iter().take_while(|byte| **byte == b'#').count();
     let open = at + 1 + hashes;
-    if chars.get(open) != Some(&'"') {
+    if text.get(open) != Some(&b'"') {
         return at;
     }
-    let closes = |i: usize| {
-        chars[i] == '"' && chars[i + 1..].iter().take(hashes).filter(|c| **c == '#').count() == hashes
-    };
-    (open + 1..chars.len()).find(|i| closes(*i)).map_or(chars.len(), |i| i + 1 + hashes)
+    let closes = |i: usize| text[i + 1..].iter().take(hashes).filter(|byte| **byte == b'#').count() == hashes;
+    let mut i = open;
+    while let Some(quote) = find(text, i + 1, b'"') {
+        if closes(quote) {
+            return quote + 1 + hashes;
+        }
+        i = quote;
+    }
+    text.len()
 }
 
 /// Returns where a character literal ends; a lifetime is not a literal.
-fn character(chars: &[char], at: usize) -> usize {
-    match (chars.get(at + 1), chars.get(at + 2)) {
-        (Some('\\'), _) => {
-            let close = chars.iter().enumerate().skip(at + 3).find(|(_, c)| **c == '\'');
-            close.map_or(chars.len(), |(i, _)| i + 1)
-        }
-        (Some(_), Some('\'')) => at + 3,
-        _ => at,
+fn character(text: &[u8], at: usize) -> usize {
+    if text.get(at + 1) == Some(&b'\\') {
+        return find(text, at + 3, b'\'').map_or(text.len(), |close| close + 1);
     }
+    let is_inside = |byte: &&u8| !byte.is_ascii();
+    let length = 1 + text[at + 1..]
+        .iter()
+        .skip(1)
+        .take_while(|byte| is_inside(byte) && byte.leading_ones() == 1)
+        .count();
+    let close = at + 1 + length;
+    if text.get(close) == Some(&b'\'') { close + 1 } else { at }
 }
 
 /// A path that a file uses, with groups of a `use` expanded to one path each.
@@ -315,17 +355,24 @@ mod tests {
     use super::*;
 
     fn paths(code: &str) -> Vec<String> {
-        scan(&without_comments(code)).mentions.into_iter().map(|m| m.path.join("::")).collect()
+        scan(&split(code).code).mentions.into_iter().map(|m| m.path.join("::")).collect()
     }
 
     #[test]
     fn comments_and_strings_are_no_code() {
         let code = "a /* unsafe /* x */ */ \"b \\\" unsafe\" r#\"unsafe \" \"# 'u' '\\'' \
                     'life // unsafe\nb\"unsafe\"";
-        let left = without_comments(code);
+        let left = split(code).code;
         assert!(!left.contains("unsafe"), "{left}");
         assert!(left.contains("'life"));
         assert_eq!(left.chars().count(), code.chars().count());
+    }
+
+    #[test]
+    fn prose_is_comments_and_strings() {
+        let source = split("let a = \"b\"; // ü 'c\n\nlet d = 'ü'; /* e */\n");
+        assert_eq!(source.prose, "|\"b\"|// ü 'c|\n\n'ü'|/* e */\n");
+        assert_eq!(source.code, "let a =    ;        \n\nlet d =    ;        \n");
     }
 
     #[test]

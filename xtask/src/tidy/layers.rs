@@ -8,7 +8,7 @@
 
 use super::graph::{self, Graph};
 use super::table::Table;
-use super::{Finding, codes, manifest};
+use super::{Finding, Tree, manifest};
 use crate::tree;
 use anyhow::{Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,17 +27,14 @@ const OWN: &str = ".";
 /// The most files of a chain of imports that a message names.
 const CHAIN_MAX: usize = 6;
 
-/// The Rust files of the repository, as code without comments and strings.
-type Codes = BTreeMap<PathBuf, String>;
-
-/// Checks the imports of every crate; `codes` has all Rust files without comments and strings.
-pub(crate) fn check(files: &[PathBuf], codes: &Codes) -> Vec<Finding> {
+/// Checks the imports of every crate.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    let names = crates(files);
+    let names = crates(&tree.files);
     for name in &names {
-        found.extend(Crate::read(name, codes).check());
+        found.extend(Crate::read(name, tree).check());
     }
-    for file in files.iter().filter(|file| file.starts_with(TABLES)) {
+    for file in tree.files.iter().filter(|file| file.starts_with(TABLES)) {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         if !names.contains(name.as_ref()) {
             found.push(Finding::new(
@@ -53,21 +50,20 @@ pub(crate) fn check(files: &[PathBuf], codes: &Codes) -> Vec<Finding> {
 /// `cargo xtask tidy --order CRATE`: prints a table that fits the imports of today. It keeps the
 /// order of the present table where the imports allow it.
 pub(crate) fn propose(name: &str) -> Result<()> {
-    let files = tree::files()?;
-    if !crates(&files).contains(name) {
+    let tree = Tree::read()?;
+    if !crates(&tree.files).contains(name) {
         bail!("crates/{name} does not exist");
     }
-    print!("{}", Crate::read(name, &codes(&files)).propose());
+    print!("{}", Crate::read(name, &tree).propose());
     Ok(())
 }
 
 /// `cargo xtask tidy --cycles`: prints every import cycle, with the imports that go against the
 /// order.
 pub(crate) fn show_cycles() -> Result<()> {
-    let files = tree::files()?;
-    let codes = codes(&files);
-    for name in crates(&files) {
-        let krate = Crate::read(&name, &codes);
+    let tree = Tree::read()?;
+    for name in crates(&tree.files) {
+        let krate = Crate::read(&name, &tree);
         let upward = krate.upward();
         for cycle in &krate.cycles {
             println!("crates/{name}: {} files", cycle.len());
@@ -99,14 +95,14 @@ struct Crate {
 }
 
 impl Crate {
-    fn read(name: &str, codes: &Codes) -> Self {
+    fn read(name: &str, tree: &Tree) -> Self {
         let root = tree::root();
         let package = Path::new("crates").join(name);
         let src = package.join("src");
         let mut sources = BTreeMap::new();
-        for (file, code) in codes {
+        for (file, source) in &tree.sources {
             if let Ok(below) = file.strip_prefix(&src) {
-                sources.insert(below.to_path_buf(), code.clone());
+                sources.insert(below.to_path_buf(), source.code.clone());
             }
         }
         let table = std::fs::read_to_string(root.join(table_of(name))).unwrap_or_default();

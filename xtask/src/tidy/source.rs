@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn told(file: &str, text: &str) -> Vec<String> {
-        let code = super::super::code::without_comments(text);
+        let code = super::super::code::split(text).code;
         check(Path::new(file), text, &code).into_iter().map(|f| format!("{}: {}", f.line, f.what)).collect()
     }
 
