@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -46,24 +46,68 @@ pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], with a standard output that goes through this file; it is shown as it comes, and
-/// returned. A pipe might be held open by a process that outlives the command.
-pub(crate) fn run_heard(cmd: &mut Command, through: &Path) -> Result<String> {
+/// Runs the command as [`run`] does, and returns its standard output, which is shown as it arrives.
+/// The output goes through a file: a pipe could be held open by a process that outlives the command.
+pub(crate) fn run_captured(cmd: &mut Command, through: &Path) -> Result<String> {
     eprintln!("  $ {}", show(cmd));
-    let file =
-        std::fs::File::create(through).with_context(|| format!("cannot make {}", through.display()))?;
-    let (mut grown, mut said) = (std::fs::File::open(through)?, Vec::new());
-    let mut show = || {
-        let known = said.len();
-        let more = grown.read_to_end(&mut said);
-        more.and_then(|_| io::stdout().write_all(&said[known..]))
+    let file = create(through)?;
+    let mut grown = std::fs::File::open(through)?;
+    let mut output = Vec::new();
+    let mut show_more = || {
+        let known = output.len();
+        let read = grown.read_to_end(&mut output);
+        read.and_then(|_| io::stdout().write_all(&output[known..]))
     };
-    let ended = watch(cmd.stdout(file), Duration::from_millis(200), |_| drop(show()))?;
-    show()?;
-    if !ended.success() {
-        bail!("`{}` failed ({ended})", brief(cmd));
+    let status = watch(cmd.stdout(file), Duration::from_millis(200), |_| drop(show_more()))?;
+    show_more()?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", brief(cmd));
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&output).into_owned())
+}
+
+fn create(path: &Path) -> Result<std::fs::File> {
+    let cannot = || format!("cannot create {}", path.display());
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).with_context(cannot)?;
+    }
+    std::fs::File::create(path).with_context(cannot)
+}
+
+/// A command that runs beside this program, with both outputs in one file.
+pub(crate) struct Background {
+    child: Child,
+    output: PathBuf,
+}
+
+impl Background {
+    /// Starts the command.
+    #[expect(clippy::disallowed_methods, reason = "xtask builds without minder and its Command")]
+    pub(crate) fn start(cmd: &mut Command, output: &Path) -> Result<Self> {
+        let file = create(output)?;
+        cmd.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
+        Ok(Self { child, output: output.to_path_buf() })
+    }
+
+    /// Waits for its end; returns its exit status and its output.
+    pub(crate) fn finish(mut self) -> Result<(ExitStatus, String)> {
+        let status = self.child.wait()?;
+        let output = std::fs::read(&self.output)?;
+        Ok((status, String::from_utf8_lossy(&output).into_owned()))
+    }
+}
+
+/// Returns the processor time, in seconds, of all programs that this one has run and that have
+/// exited; `None` where the system has no /proc.
+pub(crate) fn cpu_of_children() -> Option<f64> {
+    /// The kernel reports times in this unit, whatever its own clock (`getconf CLK_TCK`).
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is a name, which may contain spaces; `cutime` and `cstime` are 16 and 17.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
+    Some((ticks(16)? + ticks(17)?) / TICKS_PER_SECOND)
 }
 
 /// Runs the command unseen and returns what it wrote to its standard output.

@@ -13,6 +13,7 @@ mod text;
 mod prose;
 mod idioms;
 mod allowances;
+mod wine;
 
 use crate::bench::backends;
 use crate::tree;
@@ -111,6 +112,7 @@ fn all() -> Result<Vec<Finding>> {
     }
     found.extend(layers::check(&tree));
     found.extend(allowances::check(&tree)?);
+    found.extend(wine::check(&tree));
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(found)
 }

@@ -163,8 +163,8 @@ pub(crate) struct Scan {
     pub(crate) mentions: Vec<Mention>,
     /// Every item of the file and of its inline modules: the names of those modules, and its own name.
     pub(crate) items: Vec<(Vec<String>, String)>,
-    /// The modules that the file declares for one family of systems.
-    pub(crate) families: Vec<(String, Family)>,
+    /// The modules that have their own files; with a family if they are compiled for that one alone.
+    pub(crate) modules: Vec<(String, Option<Family>)>,
 }
 
 /// Reads the paths and items of a file; `code` is without comments and strings.
@@ -228,9 +228,8 @@ impl Walk<'_> {
                 self.at += 3;
             }
             "mod" if self.text(self.at + 2) == ";" => {
-                if let Some(family) = self.family {
-                    self.found.families.push((self.text(self.at + 1).to_string(), family));
-                }
+                let declared = (self.text(self.at + 1).to_string(), self.family);
+                self.found.modules.push(declared);
                 self.at += 2;
             }
             "cfg" if self.text(self.at + 1) == "(" => self.cfg(),
@@ -397,7 +396,8 @@ mod tests {
         let found = scan(
             "#[cfg(windows)] mod a; mod b; #[cfg(not(windows))] mod c; #[cfg(target_os = x)] use d; mod e;",
         );
-        assert_eq!(found.families, [("a".to_string(), Family::Windows), ("c".to_string(), Family::Unix)]);
+        let families: Vec<Option<Family>> = found.modules.iter().map(|(_, family)| *family).collect();
+        assert_eq!(families, [Some(Family::Windows), None, Some(Family::Unix), None]);
     }
 
     #[test]

@@ -61,9 +61,9 @@ impl Graph {
         let mut graph = Self::default();
         let mut families = HashMap::new();
         for (_, module, scan) in &scans {
-            for (name, family) in &scan.families {
+            for (name, family) in &scan.modules {
                 let below: Module = module.iter().chain([name]).cloned().collect();
-                families.insert(below, *family);
+                families.extend(family.map(|family| (below, family)));
             }
         }
         for (file, module, scan) in scans {
