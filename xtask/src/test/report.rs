@@ -82,6 +82,12 @@ impl Report {
     }
 }
 
+/// Returns the output of another process of `cargo xtask test`, up to its own summary.
+pub(super) fn without_summary(output: &str) -> &str {
+    let end = output.find(&format!("\n{CLOSING}\n")).unwrap_or(output.len());
+    &output[..end]
+}
+
 const CLOSING: &str = "=== closing lines of the test programs";
 
 /// Returns the lines with which test programs of Rust end.
@@ -108,6 +114,7 @@ mod tests {
         assert_eq!(here.steps, there.steps);
         assert_eq!(here.closing, there.closing);
         assert_eq!(here.left_out, there.left_out);
+        assert!(without_summary(&output).ends_with("=== loom: done, 1.0 s\n"), "{output}");
         assert!(here.shown().contains("wine           12        3\n"), "{}", here.shown());
     }
 }
