@@ -4,7 +4,7 @@
 //! The method is in `docs/measurements/README.md`. Nothing here fails because a machine was slow.
 
 mod cost;
-mod crowd;
+mod many_children;
 mod machine;
 mod meter;
 mod peers;
@@ -46,13 +46,13 @@ const QUESTIONS: [Question; 6] = [
         name: "live",
         what: "cost per job while thousands of other children live",
         rounds: 3,
-        ask: crowd::live,
+        ask: many_children::live,
     },
     Question {
         name: "many",
         what: "thousands of captured children at once: memory, threads, descriptors",
         rounds: 3,
-        ask: crowd::many,
+        ask: many_children::many,
     },
 ];
 
@@ -83,9 +83,9 @@ impl Bench {
     }
 }
 
-/// The order of contestants in a round: every other round the other way about, since a contestant
+/// The order of candidates in a round: every other round the other way about, since a contestant
 /// that comes second finds warmer caches, and one that comes after a heavy one a busier machine.
-fn turn<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
+fn round_order<T: Copy>(round: usize, all: &[T]) -> Vec<T> {
     if round.is_multiple_of(2) { all.to_vec() } else { all.iter().rev().copied().collect() }
 }
 

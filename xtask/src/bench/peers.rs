@@ -139,7 +139,7 @@ impl Peers {
     fn compile(&self) -> Result<()> {
         let from = tree::root().join("benches/peers");
         for (name, flags) in
-            [("tiny", &["-nostdlib"][..]), ("kid", &["-nostdlib"]), ("rawvfork", &[]), ("meter", &[])]
+            [("tiny", &["-nostdlib"][..]), ("child", &["-nostdlib"]), ("rawvfork", &[]), ("meter", &[])]
         {
             let mut cc = run::command("cc");
             cc.args(["-O2", "-static"]).args(flags).arg("-o").arg(self.dir.join(name));
@@ -171,7 +171,7 @@ impl Peers {
         let input = self.input(std::iter::repeat_n("p0".to_string(), 3))?;
         let cost = meter::measure_to(
             self,
-            &runner.words(self, 2, &self.built("kid")),
+            &runner.words(self, 2, &self.built("child")),
             &input,
             &self.built("output"),
         )?;

@@ -22,13 +22,13 @@ pub(super) const QUESTIONS: [Question; 1] = [Question {
 }];
 
 fn mechanisms(bench: &Bench) -> Result<Answer> {
-    let child = compile(bench, "pauser", &["-static", "-nostdlib"], &[])
-        .context("benches/peers/pauser.c does not build; cure: a C compiler")?;
+    let child = compile(bench, "pause", &["-static", "-nostdlib"], &[])
+        .context("benches/peers/pause.c does not build; cure: a C compiler")?;
     let mut remarks = vec![
         "CPU of the waiting process, including kill(2). `one`: a pseudo-random child is killed and its \
          exit is noticed, while the others live. `burst`: all are killed at once."
             .into(),
-        "The children of all contestants are benches/peers/pauser.c: static, without libc.".into(),
+        "The children of all contestants are benches/peers/pause.c: static, without libc.".into(),
     ];
     let uv = libuv(bench).map_err(|why| remarks.push(format!("left out: libuv: {why}"))).ok();
     let mut all = Rows::default();

@@ -43,7 +43,7 @@ impl Verdict {
 /// Builds the programs, and tries the verifier.
 pub(super) fn ready(peers: &Peers) -> Result<()> {
     let from = tree::root().join("benches/peers");
-    for name in ["talker", "verify", "blast", "sink", "widen"] {
+    for name in ["line_writer", "verify", "line_flood", "reader", "widen"] {
         let mut cc = run::command("cc");
         cc.args(["-O2", "-static", "-o", &peers.built(name)]).arg(from.join(format!("{name}.c")));
         run::read(&mut cc).context("the C programs of benches/peers do not build; cure: a C compiler")?;
@@ -89,7 +89,7 @@ fn prove(peers: &Peers) -> Result<()> {
 }
 
 fn talk(peers: &Peers, job: usize) -> Result<String> {
-    run::read(run::command(peers.built("talker")).args([job.to_string(), TRIAL.to_string()]))
+    run::read(run::command(peers.built("line_writer")).args([job.to_string(), TRIAL.to_string()]))
 }
 
 fn judge(peers: &Peers, stream: &str) -> Result<Verdict> {

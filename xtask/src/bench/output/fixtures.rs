@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The programs that runners start here: no part of a runner.
-const CHILDREN: [&str; 4] = ["talker", "blast", "tiny", "kid"];
+const CHILDREN: [&str; 4] = ["line_writer", "line_flood", "tiny", "child"];
 
 /// Folders of our own for temporary files and for the record. They go when this goes.
-pub(super) struct Scene<'a> {
+pub(super) struct Fixtures<'a> {
     peers: &'a Peers,
     dir: PathBuf,
 }
 
-impl Drop for Scene<'_> {
+impl Drop for Fixtures<'_> {
     fn drop(&mut self) {
         // What cannot be removed stays below target.
         let _ = std::fs::remove_dir_all(&self.dir);
@@ -34,7 +34,7 @@ impl Drop for Scene<'_> {
 
 /// What is run.
 #[derive(Default)]
-pub(super) struct Play {
+pub(super) struct Pipeline {
     /// Writes into the runner's standard input; without it, the runner reads `input`.
     pub(super) feeder: Vec<String>,
     pub(super) runner: Vec<String>,
@@ -62,14 +62,14 @@ pub(super) struct Seen {
     pub(super) told: String,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Fixtures<'a> {
     pub(super) fn new(peers: &'a Peers) -> Result<Self> {
-        let dir = PathBuf::from(peers.built(&format!("scene-{}", std::process::id())));
+        let dir = PathBuf::from(peers.built(&format!("fixtures-{}", std::process::id())));
         std::fs::create_dir_all(&dir)?;
         Ok(Self { peers, dir })
     }
 
-    /// A file in a folder that lives as long as the scene.
+    /// A file in a folder that lives as long as the fixtures.
     pub(super) fn file(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.dir.join(name);
         std::fs::write(&path, text)?;
@@ -77,7 +77,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Runs it all, in folders that are empty before and removed after.
-    pub(super) fn run(&self, play: &Play) -> Result<Seen> {
+    pub(super) fn run(&self, play: &Pipeline) -> Result<Seen> {
         let folders = self.dir.join("folders");
         let (tmp, state, spent) = (folders.join("tmp"), folders.join("state"), self.dir.join("spent"));
         std::fs::create_dir_all(&tmp)?;
@@ -101,7 +101,7 @@ impl<'a> Scene<'a> {
 
     fn pipeline(
         &self,
-        play: &Play,
+        play: &Pipeline,
         ready: impl Fn(&mut Command),
         mut look: impl FnMut(u32, &mut HashSet<String>),
     ) -> Result<(Duration, String)> {
