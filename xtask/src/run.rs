@@ -1,4 +1,4 @@
-//! Runs other programs: shows the command line, and names it in the error when it fails.
+//! Runs other programs: prints the command line, and names it in the error if it fails.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// What `cargo run` leaves in our environment about ourselves; other programs must not see it.
+/// Variables about xtask that `cargo run` sets; other programs must not get them.
 const OURS: [&str; 5] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_PATH",
@@ -17,7 +17,7 @@ const OURS: [&str; 5] = [
     "RUST_RECURSION_COUNT",
 ];
 
-/// A command that runs at the repository's root.
+/// Returns a command that runs at the repository's root.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut cmd = Command::new(program);
     cmd.current_dir(crate::tree::root());
@@ -30,12 +30,12 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     cmd
 }
 
-/// The cargo that started us.
+/// Returns the cargo that started xtask.
 pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Shows the command, runs it with our own streams, and fails when it does.
+/// Prints the command, runs it with our own streams, and fails if it does.
 pub(crate) fn run(cmd: &mut Command) -> Result<()> {
     eprintln!("  $ {}", show(cmd));
     let line = brief(cmd);
@@ -110,35 +110,35 @@ pub(crate) fn cpu_of_children() -> Option<f64> {
     Some((ticks(16)? + ticks(17)?) / TICKS_PER_SECOND)
 }
 
-/// Runs the command unseen and returns what it wrote to its standard output.
+/// Runs the command without showing its output, and returns its standard output.
 pub(crate) fn read(cmd: &mut Command) -> Result<String> {
     Ok(read_both(cmd)?.0)
 }
 
-/// Runs the command unseen and returns what it wrote to its standard output and its standard error.
+/// Runs the command without showing its output, and returns its standard output and standard error.
 pub(crate) fn read_both(cmd: &mut Command) -> Result<(String, String)> {
     let line = show(cmd);
     let out = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{line}`"))?;
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
     if !out.status.success() {
-        bail!("`{line}` failed ({}): {}", out.status, said.trim());
+        bail!("`{line}` failed ({}): {}", out.status, stderr.trim());
     }
-    Ok((String::from_utf8_lossy(&out.stdout).into_owned(), said))
+    Ok((String::from_utf8_lossy(&out.stdout).into_owned(), stderr))
 }
 
-/// Whether the command can be run and succeeds; nothing of it is shown.
+/// Returns whether the command can be run and succeeds, without showing its output.
 pub(crate) fn succeeds(cmd: &mut Command) -> bool {
     cmd.stdin(Stdio::null()).output().is_ok_and(|out| out.status.success())
 }
 
-/// Runs the command with the streams that it was given, unseen. How it ended is for the caller to
-/// learn elsewhere.
+/// Runs the command with the streams that are set for it. Its exit status is ignored: the caller reads
+/// it elsewhere.
 pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
     cmd.status().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     Ok(())
 }
 
-/// Runs the command to its end, and calls `look` with its pid at this interval. Returns its exit
+/// Runs the command until it exits, and calls `look` with its pid at this interval. Returns its exit
 /// status.
 #[expect(
     clippy::disallowed_methods,
@@ -147,15 +147,15 @@ pub(crate) fn finish(cmd: &mut Command) -> Result<()> {
 pub(crate) fn watch(cmd: &mut Command, every: Duration, mut look: impl FnMut(u32)) -> Result<ExitStatus> {
     let mut child = cmd.spawn().with_context(|| format!("cannot run `{}`", brief(cmd)))?;
     let pid = child.id();
-    let (tell, ended) = mpsc::channel();
-    let waiter = std::thread::spawn(move || tell.send(child.wait()));
+    let (sender, exit) = mpsc::channel();
+    let waiter = std::thread::spawn(move || sender.send(child.wait()));
     let end = loop {
-        match ended.recv_timeout(every) {
+        match exit.recv_timeout(every) {
             Err(mpsc::RecvTimeoutError::Timeout) => look(pid),
             end => break end,
         }
     };
-    // The waiter has nothing left to do but to return.
+    // The thread has sent its result and returns.
     let _ = waiter.join();
     Ok(end??)
 }
@@ -167,7 +167,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(&name)).find(|file| file.is_file())
 }
 
-/// The command as one would type it, with the environment that was set for it.
+/// Returns the command as a shell line, with the environment that is set for it.
 pub(crate) fn show(cmd: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in cmd.get_envs() {
@@ -179,7 +179,7 @@ pub(crate) fn show(cmd: &Command) -> String {
     words.join(" ")
 }
 
-/// The command without its environment. The cargo that started us is what a person calls `cargo`.
+/// Returns the command without its environment. The cargo that started xtask is shown as `cargo`.
 fn brief(cmd: &Command) -> String {
     let program = cmd.get_program();
     let ours = std::env::var_os("CARGO").is_some_and(|cargo| cargo == program);

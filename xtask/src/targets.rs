@@ -1,8 +1,7 @@
-//! Compile-checks the systems that this machine is not.
+//! Compile-checks other systems; nothing is linked or run.
 //!
-//! Only checked: nothing is linked or run. What a target's own standard library is needed for comes
-//! from the toolchain in use if it has that library, else from Debian's compiler, which builds it
-//! from source, else from rustup.
+//! The target's standard library is that of the toolchain in use if it has one. Otherwise Debian's
+//! compiler builds it from source, or rustup downloads it.
 
 use crate::{debian, install, run, wine};
 use anyhow::{Context, Result, bail};
@@ -34,8 +33,8 @@ enum InTest {
     Nothing,
 }
 
-/// Makes the import libraries of what is linked by name from a DLL (`raw-dylib`), for the GNU
-/// target alone.
+/// Makes the import libraries of functions that are linked by name from a DLL (`raw-dylib`); only the
+/// GNU target needs it.
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
@@ -88,7 +87,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let wanted = |t: &&Target| args.is_empty() || args.iter().any(|a| t.triple.contains(a.as_str()));
     let chosen: Vec<Job> = TARGETS.iter().filter(wanted).map(|target| (target, target.packages)).collect();
     if chosen.is_empty() {
-        bail!("no target is called {}; cure: cargo xtask targets --list", args.join(" "));
+        bail!("unknown target {}; cure: cargo xtask targets --list", args.join(" "));
     }
     match check(&chosen)? {
         missing if missing.is_empty() => Ok(()),
@@ -139,9 +138,11 @@ fn check(chosen: &[Job]) -> Result<Vec<install::Missing>> {
         let start = std::time::Instant::now();
         if let Err(why) = run::run(&mut command(way, &triples, packages)) {
             // The compiler's messages do not name the target.
-            for triple in triples.iter().filter(|_| triples.len() > 1) {
-                run::run(&mut command(way, &[triple], packages))
-                    .with_context(|| format!("targets: {triple}"))?;
+            if triples.len() > 1 {
+                for triple in &triples {
+                    run::run(&mut command(way, &[triple], packages))
+                        .with_context(|| format!("targets: {triple}"))?;
+                }
             }
             return Err(why).with_context(|| format!("targets: {}", triples.join(", ")));
         }

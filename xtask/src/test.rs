@@ -206,8 +206,8 @@ pub(crate) fn step(name: &str) -> Result<()> {
     bail!("unknown step `{name}`; cure: cargo xtask test --list")
 }
 
-/// The program that is compared with other event loops: a workspace of its own, which keeps those out of our
-/// lock file.
+/// The program that compares event loops: a separate workspace, which keeps them out of our lock
+/// file.
 const LOOPS: [&str; 2] = ["--manifest-path", "benches/peers/loops/Cargo.toml"];
 
 /// Checks that a subcommand of cargo runs; installs it with rustup if it does not.

@@ -1,4 +1,4 @@
-//! Builds the Windows half and runs it under Wine, in a prefix of its own.
+//! Builds the Windows half and runs it under Wine, in a separate prefix.
 //!
 //! Wine shows behaviour and counts. It shows neither absolute times nor the newest system calls of
 //! Windows.
@@ -14,8 +14,7 @@ const TARGET: &str = "x86_64-pc-windows-gnu";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
 const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
-/// Named together each time, so that all runs are built from one set of features, and nothing
-/// twice.
+/// Named together each time: cargo then resolves one set of features, and builds nothing twice.
 const OURS: [&str; 12] = [
     "-p",
     "minder-os",
@@ -98,8 +97,8 @@ struct Runs {
     from: Extent,
 }
 
-/// Rust's standard library wants `ProcessPrng`, which Wine has from version 9 or so; older Wine
-/// gets this instead.
+/// Rust's standard library imports `ProcessPrng`, which Wine has since about version 9. Older ones get
+/// this stub.
 const STUB: &str = "\
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
@@ -118,7 +117,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     }
 }
 
-/// Sees to it that Wine and the compilers are there.
+/// Installs Wine and the compilers if they are missing.
 pub(crate) fn ready() -> Result<(), install::Missing> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         return Err("Wine is used on Linux x86-64 only; cure: such a machine".into());
@@ -183,13 +182,14 @@ fn one(args: &[&str]) -> Result<()> {
     run(&Prefix::open()?, args).map(drop)
 }
 
-/// A Wine prefix with its server; dropping it ends that server and what runs on it, and no other.
+/// A Wine prefix with its server. Dropping it ends that server and its programs; other prefixes are
+/// left alone.
 pub(crate) struct Prefix {
     dir: PathBuf,
 }
 
 impl Prefix {
-    /// Makes the prefix, or takes the one that is there if the same Wine made it.
+    /// Opens the existing prefix if the same version of Wine made it; otherwise makes a new one.
     pub(crate) fn open() -> Result<Self> {
         let home = tree::target_dir().join("wine");
         let prefix = Self { dir: home.join("prefix") };
@@ -211,17 +211,16 @@ impl Prefix {
         Ok(prefix)
     }
 
-    /// Has the server stay when nobody is there for a while. One that is just about to end refuses
-    /// a program that comes ("recvmsg: Connection reset by peer").
+    /// Makes the server stay for a while without programs. A server that is about to exit refuses a
+    /// program that starts ("recvmsg: Connection reset by peer").
     fn serve(&self) {
-        // Where a server runs already, this one leaves; without any, the first program starts one. It keeps
-        // its stderr.
+        // If a server runs already, this one exits; without any, the first program starts one. The server
+        // would keep our stderr open.
         let mut server = self.command("wineserver", &["-p600"]);
         let _ = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
-    /// A program that sees this prefix. Neither the offer to download Mono nor Wine's own log is
-    /// wanted.
+    /// Returns a command in this prefix, without Wine's log and its offer to download Mono.
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut cmd = run::command(program);
         self.enter(&mut cmd);
@@ -233,16 +232,16 @@ impl Prefix {
         cmd.env("WINEPREFIX", &self.dir).env("WINEDEBUG", "-all").env("WINEDLLOVERRIDES", "mscoree=;mshtml=");
     }
 
-    /// A cargo command whose programs run under Wine, at most half an hour each.
+    /// Returns a cargo command whose programs run under Wine, at most half an hour each.
     ///
-    /// `setarch -R` switches address randomisation off: with it, one start in some hundreds fails
-    /// in Wine.
+    /// `setarch -R` turns address randomisation off, which makes one start in some hundreds fail under
+    /// Wine.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut cmd = debian::cargo(args.first().unwrap_or(&"test"), &[TARGET]);
         self.enter(&mut cmd);
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "timeout -k 5 1800 setarch -R wine");
-        // Processes share what of a program begins at a page. The rest Wine reads into the memory of each
-        // of them, what debuggers want as well.
+        // Processes share the sections of a program that begin at a page. Wine reads the others into the
+        // memory of each process, debugging information too.
         cmd.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", "-C link-arg=-Wl,--file-alignment=4096");
         cmd.env("CARGO_PROFILE_DEV_STRIP", "debuginfo").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         cmd.env("CARGO_PROFILE_DEV_DEBUG", "none");
@@ -251,21 +250,21 @@ impl Prefix {
     }
 }
 
-/// A program of ours that was built with `--release`.
+/// Returns the path of a program that was built with `--release`.
 pub(crate) fn released(name: &str) -> PathBuf {
     tree::target_dir().join(format!("cross/{TARGET}/release/{name}.exe"))
 }
 
 impl Drop for Prefix {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; without a server the command fails, and that is as it should
-        // be.
+        // The command fails without a server, which is expected; other failures are ignored.
         let _ = self.command("timeout", &["20", "wineserver", "-k"]).output();
     }
 }
 
 fn stub(home: &Path) -> Result<PathBuf> {
-    let (source, dll) = (home.join("bcryptprimitives.c"), home.join("bcryptprimitives.dll"));
+    let source = home.join("bcryptprimitives.c");
+    let dll = home.join("bcryptprimitives.dll");
     std::fs::write(&source, STUB)?;
     let mut gcc = run::command(GCC);
     gcc.args(["-shared", "-O2", "-s", "-o"]).args([&dll, &source]).arg("-ladvapi32");

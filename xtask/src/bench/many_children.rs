@@ -14,14 +14,15 @@ use std::time::Duration;
 /// How many slots are left for short jobs while the sleepers hold the others.
 const SLOTS: usize = 8;
 
-/// How often the processes of a runner are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often the processes of a runner are sampled.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The cost of a short job with few children alive, and with thousands: the difference of two runs
 /// with the same sleepers, of which one has the short jobs on top.
 pub(crate) fn live(bench: &Bench) -> Result<Answer> {
-    let (sleepers, short, seconds) =
-        (bench.scaled(6_000), bench.scaled(10_000), if bench.quick { 5 } else { 20 });
+    let sleepers = bench.scaled(6_000);
+    let short = bench.scaled(10_000);
+    let seconds = if bench.quick { 5 } else { 20 };
     let runners: Vec<Runner> = bench.peers.runners.iter().copied().filter(|r| holds_thousands(*r)).collect();
     let mut csv = format!("round,runner,sleepers,short_jobs,{}\n", meter::CSV);
     let mut costs: Vec<(Runner, f64, f64)> = Vec::new();
@@ -182,8 +183,9 @@ fn watched(bench: &Bench, runner: Runner, children: usize) -> Result<(Peak, Cost
     let input = peers.input(std::iter::repeat_n(format!("p{seconds}"), children))?;
     let out = peers.built("output");
     let mut cmd = meter::command(peers, &runner.words(peers, children, &peers.built("child")), &input)?;
-    let (mut peak, mut known) = (Peak::default(), HashSet::new());
-    run::watch(cmd.stdout(std::fs::File::create(&out)?), LOOK_EVERY, |meter| {
+    let mut peak = Peak::default();
+    let mut known = HashSet::new();
+    run::watch(cmd.stdout(std::fs::File::create(&out)?), SAMPLE_INTERVAL, |meter| {
         peak.raise(&look(meter, &mut known))
     })?;
     let text = std::fs::read_to_string(Path::new(&out)).context("the output is gone")?;

@@ -25,10 +25,11 @@ const COLUMNS_MAX: usize = 110;
 const RULES: [&str; 3] = ["words", "idioms", "wide"];
 
 const HEAD: &str = "\
-# How many breaches of three rules are left below a directory; the longest name that fits counts. An entry may only be
-# lowered: `cargo xtask tidy --lower` does that, and `cargo xtask tidy --hits DIRECTORY` prints the breaches.
-# words: xtask/words.txt in comments, strings and Markdown. idioms: xtask/src/tidy/idioms.rs. wide: lines of Rust over
-# 110 columns.
+# How many breaches of three rules are left below a directory; the longest name that fits counts.
+# An entry may only be lowered: `cargo xtask tidy --lower` does that, and `cargo xtask tidy --hits
+# DIRECTORY` prints the breaches.
+# words: xtask/words.txt in comments, strings and Markdown; idioms: xtask/src/tidy/idioms.rs; wide:
+# lines of Rust over 110 columns.
 ";
 
 /// One breach: where, and what.
@@ -68,14 +69,12 @@ fn judge(allowed: &Allowed, hits: &[Hit]) -> Vec<Finding> {
         let shown = directory.display();
         for (rule, (count, most)) in RULES.iter().zip(counted.iter().zip(most)) {
             if count < most {
-                let what = format!(
-                    "{shown}: {count} {rule}, {most} allowed; cure: lower the allowance (cargo xtask tidy --lower)"
-                );
+                let cure = "lower the allowance (cargo xtask tidy --lower)";
+                let what = format!("{shown}: {count} {rule}, {most} allowed; cure: {cure}");
                 found.push(Finding::new(table, *line, what));
             } else if count > most {
-                let what = format!(
-                    "{shown}: {count} {rule}, {most} allowed; cure: write it plainly (cargo xtask tidy --hits {shown})"
-                );
+                let cure = format!("write it plainly (cargo xtask tidy --hits {shown})");
+                let what = format!("{shown}: {count} {rule}, {most} allowed; cure: {cure}");
                 found.push(Finding::new(table, *line, what));
             }
         }

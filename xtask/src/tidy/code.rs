@@ -272,7 +272,7 @@ impl Walk<'_> {
         let is_unix = ["unix", "target_os", "target_vendor"].iter().any(|name| names.contains(name));
         let is_windows = names.contains(&"windows");
         if is_windows && is_unix {
-            // A condition about both is none about one of them.
+            // A condition about both excludes neither.
         } else if is_windows {
             self.family = Some(if is_negated { Family::Unix } else { Family::Windows });
         } else if is_unix && !is_negated {
@@ -321,7 +321,7 @@ impl Walk<'_> {
             self.at += 2;
         }
         let is_macro = self.text(self.at) == "!" && self.text(self.at + 1) != "=";
-        if let Some(last) = path.last_mut().filter(|_| is_macro) {
+        if is_macro && let Some(last) = path.last_mut() {
             last.push('!');
         }
         if imported && binds.is_none() {

@@ -1,7 +1,7 @@
 //! The import graph of one crate: which file uses an item that another file defines.
 //!
-//! A path is followed through modules and re-exports to the file that defines the item. Importing a
-//! module alone is no edge; the paths through it are. Method calls name no path and are not seen.
+//! A path is followed through modules and re-exports to the file that defines the item. A `use`
+//! of a module alone makes no edge; the paths through it do. Method calls name no path and are not seen.
 //! Unit tests are left out: they may import anything.
 
 use super::code::{self, Family, Mention, Scan};

@@ -31,8 +31,7 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
         let ours_here = dep.text.contains("path = ");
         let reasoned = dep.text.contains('#') || dep.above.trim_start().starts_with('#');
         if !inherited && !ours_here && !reasoned {
-            let what =
-                format!("no reason for `{}`; cure: say beside it, after a `#`, what it is for", dep.name);
+            let what = format!("no reason for `{}`; cure: add it beside the line, after a `#`", dep.name);
             found.push(Finding::new(file, dep.line, what));
         }
         let is_ours = dep.name == "minder" || dep.name.starts_with("minder-");
@@ -47,13 +46,16 @@ pub(crate) fn check(file: &Path, text: &str) -> Vec<Finding> {
     found
 }
 
-/// The names of the crates that a manifest depends on, as they are written in code.
+/// Returns the crates that a manifest depends on, as their names are written in code.
 pub(crate) fn crates(text: &str) -> Vec<String> {
     dependencies(text).iter().map(|d| d.name.replace('-', "_")).collect()
 }
 
 fn dependencies(text: &str) -> Vec<Dependency<'_>> {
-    let (mut found, mut inside, mut above, mut open) = (Vec::new(), false, "", 0_i32);
+    let mut found = Vec::new();
+    let mut inside = false;
+    let mut above = "";
+    let mut open = 0_i32;
     for (number, line) in text.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default().trim();
         if open == 0 && code.starts_with('[') {

@@ -1,6 +1,6 @@
 //! The tables of import orders: one text file for each crate, `xtask/layers/CRATE.txt`.
 //!
-//! An entry begins at the start of a line and may go on in indented lines. `#` begins a comment.
+//! An entry begins at the start of a line; indented lines continue it. `#` begins a comment.
 //!
 //! ```text
 //! directory src/set                  # its modules in order; its own file stands behind them

@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn goals_take_the_right_rows() {
         let text = "mechanism,kind,live,round,exits,cpu_ns,wall_ns\n\
-            floor,one,10,1,9,4000,1\nepoll,one,10,1,9,6000,1\nfloor,one,5000,1,9,5000,1\nepoll,one,5000,1,9,9000,1\n\
+            floor,one,10,1,9,4000,1\nepoll,one,10,1,9,6000,1\n\
+             floor,one,5000,1,9,5000,1\nepoll,one,5000,1,9,9000,1\n\
             libuv,one,5000,1,9,1800000,1\nepoll,burst,5000,1,5000,7000,1\n";
         let goals = goals_of(&Rows::read(text).unwrap());
         let medians: Vec<f64> = goals.iter().map(|goal| goal.figure.as_ref().unwrap().median).collect();

@@ -58,7 +58,9 @@ const TRIAL: usize = 100_000;
 fn prove(peers: &Peers) -> Result<()> {
     let [a, b] = [talk(peers, 0)?, talk(peers, 1)?];
     let line = |of: &str, n: usize| of.match_indices('\n').nth(n).map_or(0, |(at, _)| at + 1);
-    let (begin, middle, end) = (line(&a, 6), line(&a, 7), line(&a, 8));
+    let begin = line(&a, 6);
+    let middle = line(&a, 7);
+    let end = line(&a, 8);
     let swapped = [&a[..begin], &a[middle..end], &a[begin..middle], &a[end..], &b].concat();
     let lost = [&a[..begin], &a[middle..], &b].concat();
     // The longer of two lines in the middle: a tear at its third byte is inside the line.
