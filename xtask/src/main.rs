@@ -13,6 +13,7 @@ mod targets;
 mod wine;
 mod bench;
 mod bare;
+mod dist;
 mod surroundings;
 
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ cargo xtask COMMAND
   tidy --cycles | --order CRATE | --hits DIRECTORY | --lower
       Prints the import cycles; the import order of a crate, for xtask/layers; the words, idioms and
       wide lines that xtask/allowances.txt counts. Lowers those numbers to the present counts.
+  dist
+      Builds the program to install, with its debugging information beside it, in target/dist.
   bare [--keep] [--again] [--only run|STEP]...
       Runs both commands of the README on a pristine Debian with a Rust toolchain.
       --keep: leaves the machine in target/bare; --again: uses the machine that was left.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::main(rest),
         Some("targets") => targets::main(rest),
         Some("wine") => wine::main(rest),
+        Some("dist") => dist::main(rest),
         Some("bare") => bare::main(rest),
         Some("surroundings") => surroundings::main(rest),
         Some("bench") => bench::main(rest),
