@@ -191,9 +191,9 @@ impl Crate {
     }
 
     /// Returns whether the lists allow an import; `None` if one of the files has no place.
-    fn is_downward(&self, from: &Path, to: &Path) -> Option<bool> {
+    fn is_downward(&self, table: &Table, from: &Path, to: &Path) -> Option<bool> {
         let (directory, from, to) = self.parting(from, to);
-        let (_, list) = self.table.directories.get(directory)?;
+        let (_, list) = table.directories.get(directory)?;
         let place = |name: &str| match name {
             OWN => Some(list.len()),
             name => list.iter().position(|other| other == name),
@@ -203,9 +203,14 @@ impl Crate {
 
     /// Returns every import against the order: importer, imported file, line.
     fn upward(&self) -> Vec<(&PathBuf, &PathBuf, usize)> {
-        let edges = self.graph.edges.iter();
-        let all = edges.flat_map(|(from, to)| to.iter().map(move |(to, line)| (from, to, *line)));
-        all.filter(|(from, to, _)| self.is_downward(from, to) == Some(false)).collect()
+        let upward = self.upward_in(&self.table).into_iter();
+        upward.map(|(from, to)| (from, to, self.graph.edges[from][to])).collect()
+    }
+
+    /// Returns every import against the order of a table: importer and imported file.
+    fn upward_in(&self, table: &Table) -> Vec<(&PathBuf, &PathBuf)> {
+        let all = self.graph.edges.iter().flat_map(|(from, to)| to.keys().map(move |to| (from, to)));
+        all.filter(|(from, to)| self.is_downward(table, from, to) == Some(false)).collect()
     }
 
     /// Returns whether both files belong to one cycle that an entry defends.
@@ -350,10 +355,15 @@ impl Crate {
             }
             let _ = writeln!(out, "    : {}", entry.map_or("to be removed", |entry| &entry.reason));
         }
-        for entry in &self.table.imports {
-            let from = entry.from.display();
-            let to = entry.to.display();
-            let _ = writeln!(out, "import src/{from} -> src/{to}: {}", entry.reason);
+        let ordered = Table::parse(&out);
+        for (from, to) in self.upward_in(&ordered) {
+            let is_in_cycle = self.cycles.iter().any(|cycle| cycle.contains(from) && cycle.contains(to));
+            if !is_in_cycle {
+                let mut entries = self.table.imports.iter();
+                let entry = entries.find(|entry| entry.from == *from && entry.to == *to);
+                let reason = entry.map_or("to be removed", |entry| &entry.reason);
+                let _ = writeln!(out, "import src/{} -> src/{}: {reason}", from.display(), to.display());
+            }
         }
         out
     }

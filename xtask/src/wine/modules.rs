@@ -12,7 +12,7 @@ pub(crate) const DIFFERING: &[(&str, &str)] = &[
     ("regression", "a test for each bug, some of them of Windows"),
     ("pump", "its waker and its end use a completion port"),
     ("handles", "Windows only"),
-    ("exec", "suspends and kills children through job objects"),
+    ("jobs", "suspends and kills children through job objects"),
     ("cmd_lines", "Windows only"),
     ("windows", "Windows only"),
     ("console", "Windows only"),
