@@ -98,16 +98,17 @@ impl Background {
     }
 }
 
-/// Returns the processor time, in seconds, of all programs that this one has run and that have
-/// exited; `None` where the system has no /proc.
-pub(crate) fn cpu_of_children() -> Option<f64> {
+/// Returns the processor time, in seconds, of this program and of all programs that it has run and
+/// that have exited; `None` where the system has no /proc.
+pub(crate) fn cpu_seconds() -> Option<f64> {
     /// The kernel reports times in this unit, whatever its own clock (`getconf CLK_TCK`).
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is a name, which may contain spaces; `cutime` and `cstime` are 16 and 17.
+    // The second field is a name, which may contain spaces. The fields 14 to 17 are `utime`, `stime`,
+    // `cutime` and `cstime`.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
-    Some((ticks(16)? + ticks(17)?) / TICKS_PER_SECOND)
+    let ticks = fields.get(14 - 3..=17 - 3)?.iter().map(|field| field.parse::<f64>());
+    Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_PER_SECOND)
 }
 
 /// Runs the command without showing its output, and returns its standard output.

@@ -133,7 +133,8 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             print!("{}", report::without_summary(&output));
         } else {
             print!("{output}");
-            let second_failure = anyhow::anyhow!("one of {} failed ({status})", names(&second));
+            let second_failure =
+                anyhow::anyhow!("one of the steps {} failed ({status}); its output is above", names(&second));
             failure = Some(failure.map_or(second_failure, |first| first.context("both sides failed")));
         }
     }
@@ -150,7 +151,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<()> {
     for step in steps {
         let begin = Instant::now();
-        let cpu_begin = run::cpu_of_children();
+        let cpu_begin = run::cpu_seconds();
         println!("\n=== {}: {}", step.name, step.what);
         let hint = || format!("step `{}` failed (to repeat it: cargo xtask test --only {0})", step.name);
         let done = (step.run)(options).with_context(hint)?;
@@ -158,7 +159,7 @@ fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<
             name: step.name.to_string(),
             is_whole: done.left_out.is_empty(),
             seconds: begin.elapsed().as_secs_f64(),
-            cpu: cpu_begin.zip(run::cpu_of_children()).map(|(begin, end)| end - begin),
+            cpu: cpu_begin.zip(run::cpu_seconds()).map(|(begin, end)| end - begin),
         };
         println!("{}", finished.line());
         report.steps.push(finished);

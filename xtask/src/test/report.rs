@@ -51,7 +51,7 @@ impl Report {
         for line in output.lines() {
             if let Some(step) = Finished::parse(line) {
                 self.steps.push(step);
-            } else if line == CLOSING {
+            } else if line == CLOSING || line == table_head() {
                 is_summary = true;
             } else if is_summary && line.contains("test result: ") {
                 self.closing.push(line.to_string());
@@ -64,11 +64,13 @@ impl Report {
     /// Returns the closing lines and the table of times.
     pub(super) fn shown(&self) -> String {
         let mut out = String::new();
-        let _ = writeln!(out, "\n{CLOSING}");
+        if !self.closing.is_empty() {
+            let _ = writeln!(out, "\n{CLOSING}");
+        }
         for line in &self.closing {
             let _ = writeln!(out, "{line}");
         }
-        let _ = writeln!(out, "\n{:<8} {:>8} {:>8}", "step", "seconds", "CPU");
+        let _ = writeln!(out, "\n{}", table_head());
         for step in &self.steps {
             let cpu = step.cpu.map(|cpu| format!("{cpu:.0}")).unwrap_or_default();
             let _ = writeln!(out, "{:<8} {:>8.0} {cpu:>8}", step.name, step.seconds);
@@ -84,8 +86,12 @@ impl Report {
 
 /// Returns the output of another process of `cargo xtask test`, up to its own summary.
 pub(super) fn without_summary(output: &str) -> &str {
-    let end = output.find(&format!("\n{CLOSING}\n")).unwrap_or(output.len());
-    &output[..end]
+    let starts = [CLOSING, &table_head()].map(|line| output.find(&format!("\n{line}\n")));
+    &output[..starts.into_iter().flatten().min().unwrap_or(output.len())]
+}
+
+fn table_head() -> String {
+    format!("{:<8} {:>8} {:>8}", "step", "seconds", "CPU")
 }
 
 const CLOSING: &str = "=== closing lines of the test programs";

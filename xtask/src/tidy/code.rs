@@ -177,25 +177,22 @@ pub(crate) fn scan(code: &str) -> Scan {
     walk.found
 }
 
-type Token = (usize, String);
+type Token<'a> = (usize, &'a str);
 
 /// Names, `::`, and single characters, each with its line.
-fn tokens(code: &str) -> Vec<Token> {
-    let mut out: Vec<Token> = Vec::new();
+fn tokens(code: &str) -> Vec<Token<'_>> {
+    let mut out: Vec<Token<'_>> = Vec::new();
     for (number, line) in code.lines().enumerate() {
         let mut rest = line.trim_start();
         while let Some(first) = rest.chars().next() {
-            let long = rest
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .map(char::len_utf8)
-                .sum::<usize>();
+            let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
+            let long = rest.as_bytes().iter().take_while(is_part).count();
             let length = match first {
                 _ if long > 0 => long,
                 ':' if rest.starts_with("::") => 2,
                 _ => first.len_utf8(),
             };
-            out.push((number + 1, rest[..length].to_string()));
+            out.push((number + 1, &rest[..length]));
             rest = rest[length..].trim_start();
         }
     }
@@ -207,7 +204,7 @@ const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "con
 
 /// One pass over the tokens.
 struct Walk<'a> {
-    tokens: &'a [Token],
+    tokens: &'a [Token<'a>],
     at: usize,
     /// The braces around the current token: the name of an inline module, or `None`.
     open: Vec<Option<String>>,
@@ -218,7 +215,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn text(&self, at: usize) -> &str {
-        self.tokens.get(at).map_or("", |(_, text)| text)
+        self.tokens.get(at).map_or("", |(_, text)| *text)
     }
 
     fn step(&mut self) {
@@ -266,7 +263,7 @@ impl Walk<'_> {
 
     /// Reads the condition of a `cfg`.
     fn cfg(&mut self) {
-        let names = self.tokens[self.at..].iter().map(|(_, text)| text.as_str());
+        let names = self.tokens[self.at..].iter().map(|(_, text)| *text);
         let names: Vec<&str> = names.take_while(|text| *text != "]").collect();
         let is_negated = names.contains(&"not");
         let is_unix = ["unix", "target_os", "target_vendor"].iter().any(|name| names.contains(name));

@@ -100,7 +100,7 @@ fn head(file: &Path, text: &str) -> Option<Finding> {
 
 /// `unsafe` only in the directories of the table, and announced at the top of the file.
 fn danger(file: &Path, code: &str) -> Option<Finding> {
-    let used = code.lines().position(|l| words(l).any(|w| w == "unsafe"));
+    let used = code.lines().position(|l| l.contains("unsafe") && words(l).any(|w| w == "unsafe"));
     let announced = code.lines().position(|l| l.starts_with("#![") && l.contains("expect(unsafe_code"));
     match (used, announced) {
         (Some(line), _) if !within(file, &UNSAFE) => {
