@@ -9,9 +9,6 @@ use std::path::Path;
 
 const PROFILE: &str = "dist";
 
-/// The most bytes of the program.
-const BYTES_MAX: u64 = 8_000_000;
-
 const OBJCOPY: install::Program = install::Program { name: "objcopy", package: "binutils" };
 
 /// Builds the program, and splits it.
@@ -40,10 +37,6 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         if let Ok(about) = std::fs::metadata(&file) {
             println!("{:>12} bytes  {}", about.len(), file.display());
         }
-    }
-    let bytes = std::fs::metadata(dir.join(name))?.len();
-    if bytes > BYTES_MAX {
-        bail!("the program has {bytes} bytes, {BYTES_MAX} allowed");
     }
     Ok(())
 }
