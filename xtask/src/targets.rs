@@ -38,7 +38,8 @@ enum InTest {
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
-const PACKAGES: &[&str] = &["minder-os", "minder-template", "minder-record", "minder", "minder-cli"];
+const PACKAGES: &[&str] =
+    &["minder-os", "minder-template", "minder-record", "minder", "minder-runner", "minder-cli"];
 
 const OF_THE_SYSTEM: &[&str] = &["minder-os", "minder"];
 
@@ -80,7 +81,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
                 InTest::WithoutWine => "also in test without Wine",
                 InTest::Nothing => "",
             };
-            println!("{:<28} {:<58} {in_test}", t.triple, t.packages.join(" "));
+            println!("{:<28} {:<72} {in_test}", t.triple, t.packages.join(" "));
         }
         return Ok(());
     }
