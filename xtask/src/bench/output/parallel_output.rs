@@ -33,7 +33,7 @@ pub(super) fn keep(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
     compare(bench, fixtures, &[Raw, Minder("-k"), Make("-Otarget"), Gnu("-k"), RustParallel("-k")])
 }
 
-/// Whole lines as they come. Make has no such view: what it calls `line` is a job here.
+/// Whole lines as they arrive. Make has no such view: what it calls `line` is a job here.
 pub(super) fn lb(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
     compare(bench, fixtures, &[Raw, Minder("--lb"), Gnu("--lb"), Make("-Oline")])
 }
