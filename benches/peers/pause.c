@@ -1,5 +1,5 @@
 /* A child without libc that does nothing until it is killed, whatever its arguments: what is left is the cost of
- * keeping it and of hearing its end. Build: cc -O2 -static -nostdlib -o pauser pauser.c */
+ * keeping it and of noticing its exit. Build: cc -O2 -static -nostdlib -o pause pause.c */
 #include "bare.h"
 
 static int child(long argc, char **argv)

@@ -1,4 +1,4 @@
-//! The event loops that are compared, each as its documentation says that it is to be used.
+//! The event loops that are compared, each used as its documentation recommends.
 
 use anyhow::Result;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -6,17 +6,17 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 
-/// How many events one wait may tell: as many as minder's own backend takes in a call.
+/// How many events one wait may report: as many as minder's own backend takes in a call.
 const EVENTS_MAX: usize = 256;
 
-/// A loop that watches the objects and is told which of them is ready.
-pub(crate) trait Contestant {
-    /// Waits without a deadline; the place of the object, if exactly one was told. The next wait is
-    /// told of the next signal: whatever has to be armed again is armed here.
+/// An event loop that watches the objects.
+pub(crate) trait Candidate {
+    /// Waits without a deadline; returns the index of the object if exactly one is reported. Arms
+    /// again what the next wait needs.
     fn wait(&mut self) -> Result<Option<usize>>;
 }
 
-/// Who takes part.
+/// What is measured.
 pub(crate) enum Entry {
     /// The system call alone.
     Bare,
@@ -28,7 +28,7 @@ pub(crate) enum Entry {
     PollingOneshot,
 }
 
-/// All, in the order of every round.
+/// Returns all candidates, in the order of every round.
 pub(crate) fn all() -> Vec<Entry> {
     let ours = minder::backends().map(Entry::Minder);
     let others = [Entry::MinderEdge, Entry::Mio, Entry::Polling, Entry::PollingOneshot];
@@ -47,8 +47,8 @@ impl Entry {
         }
     }
 
-    /// Makes it, and lets it watch all the objects: for reading, with their places as tokens.
-    pub(crate) fn open<'a>(&self, objects: &'a [OwnedFd]) -> Result<Box<dyn Contestant + 'a>> {
+    /// Creates it, and registers all objects: for reading, with their indices as tokens.
+    pub(crate) fn open<'a>(&self, objects: &'a [OwnedFd]) -> Result<Box<dyn Candidate + 'a>> {
         Ok(match self {
             Self::Bare => Box::new(Bare::new(objects)?),
             Self::Minder(backend) => Box::new(Minder::new(backend, minder::Interest::READABLE, objects)?),
@@ -60,9 +60,10 @@ impl Entry {
     }
 }
 
-/// What is told, if it is one thing.
-fn single(mut told: impl Iterator<Item = usize>) -> Option<usize> {
-    told.next().filter(|_| told.next().is_none())
+/// Returns the one index that is reported; `None` for any other number of them.
+fn single(mut reported: impl Iterator<Item = usize>) -> Option<usize> {
+    let first = reported.next()?;
+    if reported.next().is_some() { None } else { Some(first) }
 }
 
 struct Bare(OwnedFd);
@@ -77,7 +78,7 @@ impl Bare {
     }
 }
 
-impl Contestant for Bare {
+impl Candidate for Bare {
     fn wait(&mut self) -> Result<Option<usize>> {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_MAX];
         let (told, _) = epoll::wait(&self.0, &mut events, None)?;
@@ -100,14 +101,14 @@ impl Minder {
     }
 }
 
-impl Contestant for Minder {
+impl Candidate for Minder {
     fn wait(&mut self) -> Result<Option<usize>> {
         self.poller.wait(&mut self.events, None)?;
         Ok(single(self.events.iter().map(|ready| ready.token.0 as usize)))
     }
 }
 
-/// Edge-triggered by design: the read that resets the object is what makes the next signal an edge.
+/// Edge-triggered by design: the read that resets the object makes the next signal an edge.
 struct Mio {
     poll: mio::Poll,
     events: mio::Events,
@@ -124,15 +125,14 @@ impl Mio {
     }
 }
 
-impl Contestant for Mio {
+impl Candidate for Mio {
     fn wait(&mut self) -> Result<Option<usize>> {
         self.poll.poll(&mut self.events, None)?;
         Ok(single(self.events.iter().map(|event| event.token().0)))
     }
 }
 
-/// Level-triggered, where nothing has to be armed again; or oneshot, its default, where whoever was
-/// told is.
+/// Level-triggered, or oneshot, its default: then a reported descriptor is armed again.
 struct Polling<'a> {
     poller: polling::Poller,
     events: polling::Events,
@@ -144,8 +144,8 @@ impl<'a> Polling<'a> {
     fn new(objects: &'a [OwnedFd], mode: polling::PollMode) -> Result<Self> {
         let poller = polling::Poller::new()?;
         for (place, object) in objects.iter().enumerate() {
-            // Its `add` is unsafe, since it asks for a promise that the descriptor outlives the set. Here the
-            // system is told of the descriptor, and `modify` sets whatever polling wants of it.
+            // `add` is unsafe: the caller promises that the descriptor outlives the set. Here epoll gets the
+            // descriptor directly, and `modify` sets the interest that polling needs.
             epoll::add(poller.as_fd(), object, EventData::new_u64(0), EventFlags::empty())?;
             poller.modify_with_mode(borrow(object), polling::Event::readable(place), mode)?;
         }
@@ -154,7 +154,7 @@ impl<'a> Polling<'a> {
     }
 }
 
-impl Contestant for Polling<'_> {
+impl Candidate for Polling<'_> {
     fn wait(&mut self) -> Result<Option<usize>> {
         self.events.clear();
         self.poller.wait(&mut self.events, None)?;

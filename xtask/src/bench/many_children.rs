@@ -3,7 +3,7 @@
 use super::meter::{self, Cost};
 use super::peers::Runner;
 use super::table::{Spread, markdown};
-use super::{Answer, Bench, turn};
+use super::{Answer, Bench, round_order};
 use crate::run;
 use anyhow::{Context, Result};
 use std::collections::HashSet;
@@ -14,29 +14,30 @@ use std::time::Duration;
 /// How many slots are left for short jobs while the sleepers hold the others.
 const SLOTS: usize = 8;
 
-/// How often the processes of a runner are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often the processes of a runner are sampled.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The cost of a short job with few children alive, and with thousands: the difference of two runs
 /// with the same sleepers, of which one has the short jobs on top.
 pub(crate) fn live(bench: &Bench) -> Result<Answer> {
-    let (sleepers, short, seconds) =
-        (bench.scaled(6_000), bench.scaled(10_000), if bench.quick { 5 } else { 20 });
-    let runners: Vec<Runner> = bench.peers.runners.iter().copied().filter(|r| crowd(*r)).collect();
+    let sleepers = bench.scaled(6_000);
+    let short = bench.scaled(10_000);
+    let seconds = if bench.quick { 5 } else { 20 };
+    let runners: Vec<Runner> = bench.peers.runners.iter().copied().filter(|r| holds_thousands(*r)).collect();
     let mut csv = format!("round,runner,sleepers,short_jobs,{}\n", meter::CSV);
     let mut costs: Vec<(Runner, f64, f64)> = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for runner in turn(round, &runners) {
+        for runner in round_order(round, &runners) {
             let mut run = |(sleepers, short): (usize, usize)| -> Result<f64> {
                 let sleeping = std::iter::repeat_n(format!("s{seconds}"), sleepers);
                 let input = bench.peers.input(sleeping.chain(std::iter::repeat_n("t".into(), short)))?;
-                let words = runner.words(&bench.peers, sleepers + SLOTS, &bench.peers.built("kid"));
+                let words = runner.words(&bench.peers, sleepers + SLOTS, &bench.peers.built("child"));
                 let cost = meter::measure(&bench.peers, &words, &input)?.checked(sleepers + short)?;
                 writeln!(csv, "{round},{},{sleepers},{short},{}", runner.name(), cost.csv())?;
                 Ok(cost.tree_us)
             };
-            let all = turn(round, &[(0, short), (sleepers, short), (sleepers, 0)]);
+            let all = round_order(round, &[(0, short), (sleepers, short), (sleepers, 0)]);
             let mut costs_us = all.into_iter().map(&mut run).collect::<Result<Vec<f64>>>()?;
             if round % 2 == 1 {
                 costs_us.reverse();
@@ -71,7 +72,7 @@ pub(crate) fn live(bench: &Bench) -> Result<Answer> {
 }
 
 /// The runners that can hold thousands of children within minutes.
-fn crowd(runner: Runner) -> bool {
+fn holds_thousands(runner: Runner) -> bool {
     matches!(runner, Runner::Raw | Runner::Minder | Runner::Xargs)
 }
 
@@ -87,9 +88,9 @@ pub(crate) fn many(bench: &Bench) -> Result<Answer> {
         let mut seen: Vec<(Runner, Peak, Cost)> = Vec::new();
         for round in 0..bench.rounds {
             bench.round(round);
-            for runner in turn(round, &bench.peers.runners)
+            for runner in round_order(round, &bench.peers.runners)
                 .into_iter()
-                .filter(|r| crowd(*r) || *r == Runner::RustParallel)
+                .filter(|r| holds_thousands(*r) || *r == Runner::RustParallel)
             {
                 let (peak, cost) = watched(bench, runner, children)?;
                 writeln!(csv, "{round},{},{children},{},{}", runner.name(), peak.csv(), cost.csv())?;
@@ -181,9 +182,10 @@ fn watched(bench: &Bench, runner: Runner, children: usize) -> Result<(Peak, Cost
     let peers = &bench.peers;
     let input = peers.input(std::iter::repeat_n(format!("p{seconds}"), children))?;
     let out = peers.built("output");
-    let mut cmd = meter::command(peers, &runner.words(peers, children, &peers.built("kid")), &input)?;
-    let (mut peak, mut known) = (Peak::default(), HashSet::new());
-    run::watch(cmd.stdout(std::fs::File::create(&out)?), LOOK_EVERY, |meter| {
+    let mut cmd = meter::command(peers, &runner.words(peers, children, &peers.built("child")), &input)?;
+    let mut peak = Peak::default();
+    let mut known = HashSet::new();
+    run::watch(cmd.stdout(std::fs::File::create(&out)?), SAMPLE_INTERVAL, |meter| {
         peak.raise(&look(meter, &mut known))
     })?;
     let text = std::fs::read_to_string(Path::new(&out)).context("the output is gone")?;
@@ -200,7 +202,7 @@ fn look(meter: u32, known: &mut HashSet<String>) -> Peak {
     let mut todo = children(&meter.to_string());
     while let Some(pid) = todo.pop() {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        if read("comm").trim() == "kid" {
+        if read("comm").trim() == "child" {
             continue;
         }
         todo.extend(children(&pid));

@@ -2,8 +2,8 @@
 
 use super::super::peers::{Peers, Runner};
 use super::super::table::{Spread, markdown};
-use super::super::{Answer, Bench, turn};
-use super::scene::{Peak, Play, Scene, Seen};
+use super::super::{Answer, Bench, round_order};
+use super::fixtures::{Fixtures, Peak, Pipeline, Seen};
 use super::tools::Verdict;
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -12,7 +12,7 @@ const JOBS: usize = 64;
 
 /// A runner with the flags that ask for a view.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Contestant {
+enum Candidate {
     /// No capture: all children write into the one pipe. What is left of a runner's cost then.
     Raw,
     Minder(&'static str),
@@ -21,29 +21,29 @@ enum Contestant {
     RustParallel(&'static str),
 }
 
-use Contestant::{Gnu, Make, Minder, Raw, RustParallel};
+use Candidate::{Gnu, Make, Minder, Raw, RustParallel};
 
 /// Each job when it ends.
-pub(super) fn grouped(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
-    compare(bench, scene, &[Raw, Minder(""), Make("-Otarget"), Make("-Oline"), Gnu(""), RustParallel("")])
+pub(super) fn grouped(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
+    compare(bench, fixtures, &[Raw, Minder(""), Make("-Otarget"), Make("-Oline"), Gnu(""), RustParallel("")])
 }
 
 /// In the order of input.
-pub(super) fn keep(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
-    compare(bench, scene, &[Raw, Minder("-k"), Make("-Otarget"), Gnu("-k"), RustParallel("-k")])
+pub(super) fn keep(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
+    compare(bench, fixtures, &[Raw, Minder("-k"), Make("-Otarget"), Gnu("-k"), RustParallel("-k")])
 }
 
-/// Whole lines as they come. Make has no such view: what it calls `line` is a job here.
-pub(super) fn lb(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
-    compare(bench, scene, &[Raw, Minder("--lb"), Gnu("--lb"), Make("-Oline")])
+/// Whole lines as they arrive. Make has no such view: what it calls `line` is a job here.
+pub(super) fn lb(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
+    compare(bench, fixtures, &[Raw, Minder("--lb"), Gnu("--lb"), Make("-Oline")])
 }
 
 /// A file as the job's standard output, which make and GNU parallel give it always.
-pub(super) fn spool(bench: &Bench, scene: &Scene<'_>) -> Result<Answer> {
-    compare(bench, scene, &[Raw, Minder("--spool"), Minder(""), Make("-Otarget"), Gnu("")])
+pub(super) fn spool(bench: &Bench, fixtures: &Fixtures<'_>) -> Result<Answer> {
+    compare(bench, fixtures, &[Raw, Minder("--spool"), Minder(""), Make("-Otarget"), Gnu("")])
 }
 
-impl Contestant {
+impl Candidate {
     fn name(self) -> String {
         let (name, flags) = match self {
             Raw => ("raw vfork, no capture", ""),
@@ -67,22 +67,22 @@ impl Contestant {
         peers.runners.contains(&runner)
     }
 
-    fn play(self, bench: &Bench, scene: &Scene<'_>, jobs: usize, bytes: usize) -> Result<Play> {
+    fn play(self, bench: &Bench, fixtures: &Fixtures<'_>, jobs: usize, bytes: usize) -> Result<Pipeline> {
         let peers = &bench.peers;
-        let talker = peers.built("talker");
+        let writer = peers.built("line_writer");
         let runner = match self {
-            Raw => Runner::Raw.words(peers, jobs, &talker),
-            Minder(flags) => flagged(Runner::Minder.words(peers, jobs, &talker), 2, flags),
-            Gnu(flags) => flagged(Runner::Gnu.words(peers, jobs, &talker), 1, flags),
-            RustParallel(flags) => flagged(Runner::RustParallel.words(peers, jobs, &talker), 1, flags),
-            Make(flags) => make(scene, flags, jobs, &talker)?,
+            Raw => Runner::Raw.words(peers, jobs, &writer),
+            Minder(flags) => flagged(Runner::Minder.words(peers, jobs, &writer), 2, flags),
+            Gnu(flags) => flagged(Runner::Gnu.words(peers, jobs, &writer), 1, flags),
+            RustParallel(flags) => flagged(Runner::RustParallel.words(peers, jobs, &writer), 1, flags),
+            Make(flags) => make(fixtures, flags, jobs, &writer)?,
         };
-        Ok(Play {
+        Ok(Pipeline {
             runner,
             reader: vec![peers.built("verify"), jobs.to_string(), bytes.to_string()],
             input: peers.input((0..jobs).map(|n| n.to_string()))?,
-            env: vec![("TALKER_BYTES", bytes.to_string())],
-            ..Play::default()
+            env: vec![("LINE_WRITER_BYTES", bytes.to_string())],
+            ..Pipeline::default()
         })
     }
 }
@@ -94,11 +94,11 @@ fn flagged(mut words: Vec<String>, at: usize, flags: &str) -> Vec<String> {
 }
 
 /// A makefile with a target for each job. Make starts a plain command without a shell.
-fn make(scene: &Scene<'_>, flags: &str, jobs: usize, child: &str) -> Result<Vec<String>> {
+fn make(fixtures: &Fixtures<'_>, flags: &str, jobs: usize, child: &str) -> Result<Vec<String>> {
     let mut text = String::from("all:");
     (0..jobs).for_each(|n| text.push_str(&format!(" job{n}")));
     text.push_str(&format!("\njob%: ; @{child} $*\n"));
-    let file = scene.file("makefile", &text)?.display().to_string();
+    let file = fixtures.file("makefile", &text)?.display().to_string();
     let line = format!("make --no-print-directory -s -r -R -j{jobs} {flags} -f {file}");
     Ok(line.split_whitespace().map(String::from).collect())
 }
@@ -106,7 +106,7 @@ fn make(scene: &Scene<'_>, flags: &str, jobs: usize, child: &str) -> Result<Vec<
 /// One contestant's part in one round.
 struct Row {
     round: usize,
-    who: Contestant,
+    who: Candidate,
     seen: Seen,
     verdict: Verdict,
 }
@@ -127,33 +127,33 @@ fn as_float(n: u64) -> f64 {
     n as f64
 }
 
-fn compare(bench: &Bench, scene: &Scene<'_>, all: &[Contestant]) -> Result<Answer> {
+fn compare(bench: &Bench, fixtures: &Fixtures<'_>, all: &[Candidate]) -> Result<Answer> {
     let bytes = bench.scaled(16 << 20);
     let mut remarks = Vec::new();
-    let mut contestants = Vec::new();
+    let mut candidates = Vec::new();
     for who in all.iter().copied().filter(|who| who.here(&bench.peers)) {
-        match trial(bench, scene, who) {
-            Ok(()) => contestants.push(who),
+        match trial(bench, fixtures, who) {
+            Ok(()) => candidates.push(who),
             Err(why) => remarks.push(format!("left out: {}: {why:#}", who.name())),
         }
     }
     let mut rows = Vec::new();
     for round in 0..bench.rounds {
         bench.round(round);
-        for who in turn(round, &contestants) {
-            let seen = scene.run(&who.play(bench, scene, JOBS, bytes)?)?;
+        for who in round_order(round, &candidates) {
+            let seen = fixtures.run(&who.play(bench, fixtures, JOBS, bytes)?)?;
             let verdict = Verdict::parse(&seen.told)?;
             rows.push(Row { round, who, seen, verdict });
         }
     }
     remarks.extend(said(bytes));
-    Ok(Answer { table: table(&contestants, &rows), remarks, csv: csv(&rows)? })
+    Ok(Answer { table: table(&candidates, &rows), remarks, csv: csv(&rows)? })
 }
 
 /// Three small jobs: a flag that is not known, or a view that is not there, shows before anything
 /// is measured.
-fn trial(bench: &Bench, scene: &Scene<'_>, who: Contestant) -> Result<()> {
-    let seen = scene.run(&who.play(bench, scene, 3, 10_000)?)?;
+fn trial(bench: &Bench, fixtures: &Fixtures<'_>, who: Candidate) -> Result<()> {
+    let seen = fixtures.run(&who.play(bench, fixtures, 3, 10_000)?)?;
     let verdict = Verdict::parse(&seen.told)?;
     let tellers = seen.tellers;
     seen.cost.checked(0)?;
@@ -166,11 +166,11 @@ fn trial(bench: &Bench, scene: &Scene<'_>, who: Contestant) -> Result<()> {
     Ok(())
 }
 
-fn table(contestants: &[Contestant], rows: &[Row]) -> String {
+fn table(candidates: &[Candidate], rows: &[Row]) -> String {
     let minder =
         |round: usize| rows.iter().find(|r| r.round == round && matches!(r.who, Minder(_))).map(Row::each);
     let mut lines = Vec::new();
-    for who in contestants {
+    for who in candidates {
         let mine = || rows.iter().filter(move |r| r.who == *who);
         let column = |of: fn(&Row) -> f64, decimals| Spread::of(mine().map(of)).show(decimals);
         let most = |of: fn(&Verdict) -> u64| mine().map(|r| of(&r.verdict)).max().unwrap_or(0).to_string();

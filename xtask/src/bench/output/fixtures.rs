@@ -1,8 +1,8 @@
-//! Runs `feeder | runner | reader` in private folders, and looks at the runner meanwhile.
+//! Runs `feeder | runner | reader` in private directories, and samples the runner meanwhile.
 //!
-//! The runner's own processor time is that of its whole tree (`wait4`) less what the children say
-//! that they spent. It is not read from `/proc`: what happens between two looks, as a shell for
-//! each job, would be missed.
+//! The runner's processor time is that of its whole tree (`wait4`) less the times that the children
+//! write down. It is not read from `/proc`: that would miss processes between two samples, such as a
+//! shell for each job.
 
 use super::super::meter::{self, Cost};
 use super::super::peers::Peers;
@@ -13,73 +13,74 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often the processes of a runner and its files are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the processes of a runner and its files are sampled.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The programs that runners start here: no part of a runner.
-const CHILDREN: [&str; 4] = ["talker", "blast", "tiny", "kid"];
+/// The programs that runners start here, which are not part of a runner.
+const CHILDREN: [&str; 4] = ["line_writer", "line_flood", "tiny", "child"];
 
-/// Folders of our own for temporary files and for the record. They go when this goes.
-pub(super) struct Scene<'a> {
+/// Private directories for temporary files and for the record, which are removed on drop.
+pub(super) struct Fixtures<'a> {
     peers: &'a Peers,
     dir: PathBuf,
 }
 
-impl Drop for Scene<'_> {
+impl Drop for Fixtures<'_> {
     fn drop(&mut self) {
         // What cannot be removed stays below target.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
-/// What is run.
+/// The programs of one run.
 #[derive(Default)]
-pub(super) struct Play {
-    /// Writes into the runner's standard input; without it, the runner reads `input`.
+pub(super) struct Pipeline {
+    /// Writes to the runner's standard input; without it, the runner reads `input`.
     pub(super) feeder: Vec<String>,
     pub(super) runner: Vec<String>,
-    /// Reads what the runner writes; without it, that goes nowhere.
+    /// Reads what the runner writes; without it, the output goes to /dev/null.
     pub(super) reader: Vec<String>,
     pub(super) input: PathBuf,
-    /// What is set for all of them.
+    /// Variables that all of them get.
     pub(super) env: Vec<(&'static str, String)>,
     /// Names of processors as `taskset -c` knows them; empty for all.
     pub(super) cpus: String,
 }
 
-/// What was seen.
+/// The results of one run.
 pub(super) struct Seen {
     pub(super) cost: Cost,
     /// From before the start of all to the end of all.
     pub(super) wall: Duration,
     /// Processor time of the runner without its children's.
     pub(super) runner_us: f64,
-    /// How many children, or feeders, said what they spent: all, or `runner_us` holds the others'
-    /// time.
+    /// How many children or feeders wrote down their time. If some did not, `runner_us` includes it.
     pub(super) tellers: usize,
     pub(super) peak: Peak,
-    /// What the reader said.
+    /// What the reader printed.
     pub(super) told: String,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Fixtures<'a> {
     pub(super) fn new(peers: &'a Peers) -> Result<Self> {
-        let dir = PathBuf::from(peers.built(&format!("scene-{}", std::process::id())));
+        let dir = PathBuf::from(peers.built(&format!("fixtures-{}", std::process::id())));
         std::fs::create_dir_all(&dir)?;
         Ok(Self { peers, dir })
     }
 
-    /// A file in a folder that lives as long as the scene.
+    /// Writes a file that exists as long as the fixtures.
     pub(super) fn file(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.dir.join(name);
         std::fs::write(&path, text)?;
         Ok(path)
     }
 
-    /// Runs it all, in folders that are empty before and removed after.
-    pub(super) fn run(&self, play: &Play) -> Result<Seen> {
-        let folders = self.dir.join("folders");
-        let (tmp, state, spent) = (folders.join("tmp"), folders.join("state"), self.dir.join("spent"));
+    /// Runs the programs, in directories that are empty before and removed after.
+    pub(super) fn run(&self, play: &Pipeline) -> Result<Seen> {
+        let dirs = self.dir.join("dirs");
+        let tmp = dirs.join("tmp");
+        let state = dirs.join("state");
+        let spent = self.dir.join("spent");
         std::fs::create_dir_all(&tmp)?;
         std::fs::create_dir_all(&state)?;
         std::fs::write(&spent, "")?;
@@ -89,49 +90,47 @@ impl<'a> Scene<'a> {
         };
         let mut peak = Peak::default();
         let (wall, told) =
-            self.pipeline(play, ready, |meter, known| peak.raise(&look(meter, &folders, known)))?;
+            self.pipeline(play, ready, |meter, known| peak.raise(&look(meter, &dirs, known)))?;
         let cost = meter::read(self.peers)?;
-        let text = std::fs::read_to_string(&spent).context("the children said nothing")?;
+        let text = std::fs::read_to_string(&spent).context("the children wrote nothing")?;
         let times: Vec<f64> = text.lines().map(str::parse).collect::<Result<_, _>>()?;
-        // A feeder is no child of the runner, and tells its time all the same.
+        // A feeder is not a child of the runner, but writes down its time too.
         let below = if play.feeder.is_empty() { times.iter().sum() } else { 0.0 };
-        std::fs::remove_dir_all(&folders).context("a runner left what cannot be removed")?;
+        std::fs::remove_dir_all(&dirs).context("a runner left what cannot be removed")?;
         Ok(Seen { runner_us: cost.tree_us - below, tellers: times.len(), wall, peak, told, cost })
     }
 
     fn pipeline(
         &self,
-        play: &Play,
+        play: &Pipeline,
         ready: impl Fn(&mut Command),
         mut look: impl FnMut(u32, &mut HashSet<String>),
     ) -> Result<(Duration, String)> {
         let mut runner = meter::command(self.peers, &pinned(&play.cpus, &play.runner), &play.input)?;
         ready(&mut runner);
         let began = Instant::now();
-        let reader = match play.reader.is_empty() {
-            true => None,
-            false => {
-                let (from, to) = std::io::pipe()?;
-                runner.stdout(to);
-                let mut cmd = command(&pinned(&play.cpus, &play.reader));
-                Some(start(cmd.stdin(from).stdout(Stdio::piped()))?)
-            }
+        let reader = if play.reader.is_empty() {
+            None
+        } else {
+            let (from, to) = std::io::pipe()?;
+            runner.stdout(to);
+            let mut cmd = command(&pinned(&play.cpus, &play.reader));
+            Some(start(cmd.stdin(from).stdout(Stdio::piped()))?)
         };
         if reader.is_none() {
             runner.stdout(Stdio::null());
         }
-        let feeder = match play.feeder.is_empty() {
-            true => None,
-            false => {
-                let (from, to) = std::io::pipe()?;
-                runner.stdin(from);
-                let mut cmd = command(&pinned(&play.cpus, &play.feeder));
-                ready(&mut cmd);
-                Some(start(cmd.stdin(Stdio::null()).stdout(to))?)
-            }
+        let feeder = if play.feeder.is_empty() {
+            None
+        } else {
+            let (from, to) = std::io::pipe()?;
+            runner.stdin(from);
+            let mut cmd = command(&pinned(&play.cpus, &play.feeder));
+            ready(&mut cmd);
+            Some(start(cmd.stdin(Stdio::null()).stdout(to))?)
         };
         let mut known = HashSet::new();
-        run::watch(&mut runner, LOOK_EVERY, |meter| look(meter, &mut known))?;
+        run::watch(&mut runner, SAMPLE_INTERVAL, |meter| look(meter, &mut known))?;
         // Our ends of the pipes: the reader waits for them to close.
         drop(runner);
         let told = reader.map(Child::wait_with_output).transpose()?;
@@ -156,13 +155,13 @@ fn start(cmd: &mut Command) -> Result<Child> {
     cmd.spawn().with_context(|| format!("cannot run `{line}`"))
 }
 
-/// The words that run `words` on these processors only.
+/// Returns the arguments that run `words` on these processors only.
 fn pinned(cpus: &str, words: &[String]) -> Vec<String> {
     let before: &[&str] = if cpus.is_empty() { &[] } else { &["taskset", "-c", cpus] };
     before.iter().map(ToString::to_string).chain(words.iter().cloned()).collect()
 }
 
-/// The most that was seen of a runner's own processes and of its files.
+/// The peaks of a runner's own processes and of its files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Peak {
     pub(super) hwm_kib: f64,
@@ -185,17 +184,17 @@ impl Peak {
     }
 }
 
-/// Looks at the processes below the meter that are not jobs, and at the files that stand in
-/// `folders` or are open in one of these processes without a name. Memory counts only of processes
-/// that the last look saw too: a child on its way to its program is still a copy of the runner.
-fn look(meter: u32, folders: &Path, known: &mut HashSet<String>) -> Peak {
+/// Samples the processes below the meter that are not jobs, and the files that are in `dirs` or are
+/// open in one of these processes without a name. Memory counts only of processes that the previous
+/// sample had too: a child before its `exec` is still a copy of the runner.
+fn look(meter: u32, dirs: &Path, known: &mut HashSet<String>) -> Peak {
     let mut seen = Peak::default();
     let mut now = HashSet::new();
     let mut files = HashMap::new();
     let mut todo = below(&meter.to_string());
     while let Some(pid) = todo.pop() {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        // The nameless file of a job may be open in the job alone.
+        // The unnamed file of a job may be open in the job alone.
         nameless(&pid, &mut files);
         if CHILDREN.contains(&read("comm").trim()) {
             continue;
@@ -211,7 +210,7 @@ fn look(meter: u32, folders: &Path, known: &mut HashSet<String>) -> Peak {
         now.insert(pid);
     }
     *known = now;
-    named(folders, &mut files);
+    named(dirs, &mut files);
     seen.files_kib = files.values().sum();
     seen
 }
@@ -224,8 +223,8 @@ fn kib(of: &std::fs::Metadata) -> f64 {
     f64::from(u32::try_from(of.len() / 1024).unwrap_or(u32::MAX))
 }
 
-fn named(folder: &Path, files: &mut Files) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+fn named(dir: &Path, files: &mut Files) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         match entry.metadata() {
             Ok(of) if of.is_dir() => named(&entry.path(), files),
             Ok(of) if of.is_file() => drop(files.insert(entry.path().display().to_string(), kib(&of))),

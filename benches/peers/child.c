@@ -1,8 +1,8 @@
-/* A child without libc that does as its one argument says:
- *   t     ends at once
+/* A child without libc; its argument says what it does:
+ *   t     exits at once
  *   sN    sleeps N seconds
  *   pN    prints a line, sleeps N seconds, prints a line
- * Build: cc -O2 -static -nostdlib -o kid kid.c */
+ * Build: cc -O2 -static -nostdlib -o child child.c */
 #include "bare.h"
 
 static int child(long argc, char **argv)
@@ -14,7 +14,7 @@ static int child(long argc, char **argv)
         rest[0] = rest[0] * 10 + (*digit - '0');
     if (*what == 'p' && call(SYS_write, 1, "begin\n", 6) != 6)
         return 1;
-    /* Interrupted sleeps go on with what is left. */
+    /* An interrupted sleep continues with the rest. */
     while (rest[0] + rest[1] > 0 && call(SYS_nanosleep, (long)rest, rest, 0) != 0)
         ;
     if (*what == 'p' && call(SYS_write, 1, "end\n", 4) != 4)

@@ -1,7 +1,7 @@
-/* Reads all that a blast wrote, 64 KiB at a time, and says how much it was:
+/* Reads everything that line_flood wrote, 64 KiB at a time, and prints how much it was:
  *   bytes wrong
- * wrong: how many blocks do not begin with their number. (A number that came in two reads is not looked at.)
- * Build: cc -O2 -static -o sink sink.c */
+ * wrong: how many blocks do not begin with their number. (A number that is split between two reads is not checked.)
+ * Build: cc -O2 -static -o reader reader.c */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ int main(void)
         if (got < 0) {
             if (errno == EINTR)
                 continue;
-            perror("sink");
+            perror("reader");
             return 2;
         }
         /* A read is no longer than a block, so at most one begins in it. */

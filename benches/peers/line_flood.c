@@ -1,6 +1,6 @@
 /* A child that writes as fast as it can, in blocks of 64 KiB, each of which begins with its number:
- *   blast BYTES[K|M|G]
- * With $SPENT it tells what it spent. Build: cc -O2 -static -o blast blast.c */
+ *   line_flood BYTES[K|M|G]
+ * With $SPENT it writes down its processor time. Build: cc -O2 -static -o line_flood line_flood.c */
 #include "block.h"
 #include "spent.h"
 
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     size_t n;
 
     if (left == 0) {
-        fprintf(stderr, "usage: blast BYTES[K|M|G]\n");
+        fprintf(stderr, "usage: line_flood BYTES[K|M|G]\n");
         return 2;
     }
     memset(block, 'b', sizeof block);
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
         n = left < BLOCK ? (size_t)left : BLOCK;
         memcpy(block, &number, sizeof number);
         if (put(block, n) != 0) {
-            perror("blast");
+            perror("line_flood");
             return 1;
         }
     }
