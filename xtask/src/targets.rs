@@ -26,7 +26,8 @@ struct Target {
 const DLLTOOL: install::Program =
     install::Program { name: "x86_64-w64-mingw32-dlltool", package: "binutils-mingw-w64-x86-64" };
 
-const PACKAGES: &[&str] = &["minder-os", "minder-template", "minder-record", "minder", "minder-cli"];
+const PACKAGES: &[&str] =
+    &["minder-os", "minder-template", "minder-record", "minder", "minder-bench", "minder-cli"];
 
 const TARGETS: [Target; 8] = [
     Target { triple: "x86_64-pc-windows-gnu", packages: PACKAGES, in_test: true, needs: &[DLLTOOL] },

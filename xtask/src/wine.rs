@@ -14,7 +14,7 @@ const PACKAGES: [&str; 3] = ["wine", "wine64", "gcc-mingw-w64-x86-64-win32"];
 
 /// Named together each time, so that all runs are built from one set of features, and nothing
 /// twice.
-const OURS: [&str; 12] = [
+const OURS: [&str; 14] = [
     "-p",
     "minder-os",
     "-p",
@@ -23,6 +23,8 @@ const OURS: [&str; 12] = [
     "minder-record",
     "-p",
     "minder",
+    "-p",
+    "minder-bench",
     "-p",
     "minder-cli",
     "-p",

@@ -20,7 +20,7 @@ const MINDER: [Layer; 6] = [
         crates: Crates::NotOfTheSystem,
     },
     Layer { modules: &["os"], crates: Crates::All },
-    Layer { modules: &["capabilities", "set", "background", "jobs", "lab"], crates: Crates::NotOfTheSystem },
+    Layer { modules: &["capabilities", "set", "background", "jobs"], crates: Crates::NotOfTheSystem },
 ];
 
 /// In the command, flags become a plan, and a plan is what a verb carries out. Pairs: who may not

@@ -4,13 +4,14 @@ use super::Finding;
 use std::path::Path;
 
 /// Which of our own packages a package may depend on; one that is not named may depend on any.
-const OURS: [(&str, &[&str]); 6] = [
+const OURS: [(&str, &[&str]); 7] = [
     ("xtask", &[]),
     ("crates/minder-os", &[]),
     ("crates/minder-template", &["minder-os"]),
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
-    ("crates/minder-cli", &["minder-os", "minder-template", "minder-record", "minder"]),
+    ("crates/minder-bench", &["minder-os", "minder"]),
+    ("crates/minder-cli", &["minder-os", "minder-template", "minder-record", "minder", "minder-bench"]),
 ];
 
 /// A line of a table of dependencies.
