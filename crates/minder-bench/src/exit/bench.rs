@@ -18,12 +18,14 @@ use crate::sys::exit::{ExitWatcher, KillMode};
 ///
 /// | name | where | how |
 /// | --- | --- | --- |
-/// | `floor` | everywhere | `waitpid` or `WaitForSingleObject` of the child that was just killed: the least possible cost; it observes no other exit |
+/// | `floor` | everywhere | `waitpid` or `WaitForSingleObject` of the child that was just killed |
 /// | `sigchld-any` | Linux | `SIGCHLD`, then `waitpid(-1)` until no more child has exited |
 /// | `sigchld-each` | Linux | `SIGCHLD`, then `waitpid` of every live child, as libuv does |
 /// | `thread-each` | everywhere | a thread for each child, in `waitpid` or `WaitForSingleObject` |
 /// | `thread-one` | Unix | one thread for all children, in `waitpid(-1)` |
 /// | `scan` | Windows | after an exit, checks every live child, 64 by each `WaitForMultipleObjects` |
+///
+/// `floor` is the least possible cost: it observes no other exit.
 ///
 /// ```
 /// assert!(minder_bench::exits().any(|name| name == "floor"));

@@ -22,12 +22,14 @@ const SET: &str = "set";
 ///
 /// | name | where | how |
 /// | --- | --- | --- |
-/// | `minder` | everywhere | [`Command::spawn`], with a new session and a pidfd; on Windows with a new job object |
+/// | `minder` | everywhere | [`Command::spawn`], with a new session and a pidfd, or a new job object |
 /// | `set` | everywhere | [`ChildSet::spawn`], the same, and watched; the set is made once |
 /// | `posix_spawn` | Unix | `std::process::Command`, without a session and a pidfd, for which it would fork |
 /// | `fork` | Unix | `std::process::Command` with `setsid` in `pre_exec`, which makes it fork; no pidfd |
 /// | `std` | Windows | `std::process::Command`, without a console; no job object |
-/// | `create-process` | Windows | `CreatePipe` twice and `CreateProcessW`, without a console; no job object, and the child inherits every inheritable handle |
+/// | `create-process` | Windows | `CreatePipe` twice and `CreateProcessW`, without a console |
+///
+/// With `create-process` the child has no job object, and inherits every inheritable handle.
 ///
 /// ```
 /// assert_eq!(minder_bench::spawns().next(), Some("minder"));
