@@ -96,12 +96,14 @@ impl Chart {
         area.fill(&WHITE)?;
         area.draw(&Text::new(self.title.clone(), (LEFT, 12), font(21).color(&BLACK)))?;
         area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), font(14).color(&GREY)))?;
-        let (sizes, costs) = (range(self.values(|point| point.0)), range(self.values(|point| point.1)));
+        let sizes = range(self.values(|point| point.0));
+        let costs = range(self.values(|point| point.1));
         // Marks keep a distance from the frame.
         let sizes = sizes.start / 1.2..sizes.end * 1.2;
         let labels = self.labels();
         for (at, panel) in (0..).zip(&self.panels) {
-            let frame = PlotArea { left: at * wide + LEFT, sizes: sizes.clone(), costs: steps(&costs) };
+            let frame =
+                PlotArea { left: at * wide + LEFT, sizes: sizes.clone(), costs: round_outwards(&costs) };
             frame.axes(&area, self)?;
             let title = font(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
             area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, HEAD + TOP - 8), title))?;
@@ -141,7 +143,7 @@ impl Chart {
 
     /// Returns the sizes that get labels, as far as there is space: those that were measured, and
     /// the last ones of published curves.
-    fn sizes(&self, place: impl Fn(f64) -> i32) -> Vec<f64> {
+    fn sizes(&self, x: impl Fn(f64) -> i32) -> Vec<f64> {
         let curves = || self.panels.iter().flat_map(|panel| &panel.curves);
         let measured = curves().filter(|curve| !curve.published).flat_map(|curve| &curve.points);
         let ends = curves().filter(|curve| curve.published).flat_map(|curve| curve.points.last());
@@ -149,7 +151,7 @@ impl Chart {
         measured.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = Vec::new();
         for size in measured.into_iter().chain(ends.map(|point| point.0)) {
-            if sizes.iter().all(|other| (place(*other) - place(size)).abs() >= LABEL_DISTANCE_MIN) {
+            if sizes.iter().all(|other| (x(*other) - x(size)).abs() >= LABEL_DISTANCE_MIN) {
                 sizes.push(size);
             }
         }
@@ -175,27 +177,28 @@ struct PlotArea {
 
 impl PlotArea {
     fn x(&self, size: f64) -> i32 {
-        self.left + (share(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
+        self.left + (fraction(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
     }
 
     fn y(&self, cost: f64) -> i32 {
-        HEAD + TOP + PLOT.1 - (share(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
+        HEAD + TOP + PLOT.1 - (fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
     }
 
-    fn place(&self, point: &(f64, f64)) -> (i32, i32) {
+    fn position(&self, point: &(f64, f64)) -> (i32, i32) {
         (self.x(point.0), self.y(point.1))
     }
 
     /// Draws the grid, the axes and their labels.
     fn axes(&self, area: &Area<'_>, chart: &Chart) -> DrawResult {
-        let (right, bottom) = (self.left + PLOT.0, HEAD + TOP + PLOT.1);
+        let right = self.left + PLOT.0;
+        let bottom = HEAD + TOP + PLOT.1;
         for (cost, whole) in ticks(&self.costs) {
             let y = self.y(cost);
             line(area, &[(self.left, y), (right, y)], if whole { GRID } else { FAINT })?;
             // A range of less than a decade would have at most one label of a whole decade.
             if whole || self.costs.end / self.costs.start < 30.0 && is_labelled(cost) {
                 let style = font(14).color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
-                area.draw(&Text::new(unit(cost), (self.left - 9, y), style))?;
+                area.draw(&Text::new(format_tick(cost), (self.left - 9, y), style))?;
             }
         }
         for size in chart.sizes(|size| self.x(size)) {
@@ -216,34 +219,40 @@ impl PlotArea {
     fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> DrawResult {
         let mut ends = Vec::new();
         for curve in &panel.curves {
-            let places: Vec<(i32, i32)> = curve.points.iter().map(|point| self.place(point)).collect();
+            let positions: Vec<(i32, i32)> = curve.points.iter().map(|point| self.position(point)).collect();
             if curve.published {
-                dashed(area, &places)?;
+                dashed(area, &positions)?;
                 continue;
             }
-            let Some((_, y)) = places.last() else { continue };
-            let look = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
-            ends.push((*y, look));
-            area.draw(&PathElement::new(places.clone(), COLOURS[look % COLOURS.len()].stroke_width(2)))?;
-            places.iter().try_for_each(|place| mark(area, *place, look))?;
+            let Some((_, y)) = positions.last() else { continue };
+            let style_index = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
+            ends.push((*y, style_index));
+            area.draw(&PathElement::new(
+                positions.clone(),
+                COLOURS[style_index % COLOURS.len()].stroke_width(2),
+            ))?;
+            for position in &positions {
+                mark(area, *position, style_index)?;
+            }
         }
         ends.sort_unstable();
-        let (top, bottom) = (HEAD + TOP, HEAD + TOP + PLOT.1);
+        let top = HEAD + TOP;
+        let bottom = top + PLOT.1;
         let wanted: Vec<i32> = ends.iter().map(|(y, _)| *y).collect();
-        for (y, (_, look)) in spread(&wanted, top..bottom).into_iter().zip(ends) {
+        for (y, (_, style_index)) in separate_labels(&wanted, top..bottom).into_iter().zip(ends) {
             let x = self.left + PLOT.0 + 14;
-            let colour = COLOURS[look % COLOURS.len()];
+            let colour = COLOURS[style_index % COLOURS.len()];
             area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2)))?;
-            mark(area, (x + 10, y), look)?;
+            mark(area, (x + 10, y), style_index)?;
             let style = font(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(labels[look].to_owned(), (x + 26, y), style))?;
+            area.draw(&Text::new(labels[style_index].to_owned(), (x + 26, y), style))?;
         }
         Ok(())
     }
 }
 
 /// Returns the position of a value on a logarithmic axis, from 0 to 1.
-fn share(range: &Range<f64>, value: f64) -> f64 {
+fn fraction(range: &Range<f64>, value: f64) -> f64 {
     (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln()
 }
 
@@ -255,7 +264,7 @@ fn range(values: Vec<f64>) -> Range<f64> {
 }
 
 /// Extends a range to 1, 2 or 5 of a decade.
-fn steps(range: &Range<f64>) -> Range<f64> {
+fn round_outwards(range: &Range<f64>) -> Range<f64> {
     let near = |value: f64| {
         let decade = 10f64.powf(value.log10().floor());
         [0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * decade)
@@ -281,7 +290,7 @@ fn is_labelled(cost: f64) -> bool {
 }
 
 /// Formats a round number of nanoseconds: `100 ns`, `10 us`, `2 ms`.
-fn unit(ns: f64) -> String {
+fn format_tick(ns: f64) -> String {
     let (value, unit) = match ns * 1.001 {
         ..1e3 => (ns, "ns"),
         ..1e6 => (ns / 1e3, "us"),
@@ -293,38 +302,40 @@ fn unit(ns: f64) -> String {
 
 /// Moves labels, which are in ascending order, so that none overlaps another. Each stays as close to
 /// its wanted position as possible.
-fn spread(wanted: &[i32], room: Range<i32>) -> Vec<i32> {
-    let mut places = wanted.to_vec();
-    for at in 1..places.len() {
-        places[at] = places[at].max(places[at - 1] + LINE);
+fn separate_labels(wanted: &[i32], area: Range<i32>) -> Vec<i32> {
+    let mut positions = wanted.to_vec();
+    for index in 1..positions.len() {
+        positions[index] = positions[index].max(positions[index - 1] + LINE);
     }
-    let mut limit = room.end;
-    for place in places.iter_mut().rev() {
-        *place = (*place).min(limit);
-        limit = *place - LINE;
+    let mut limit = area.end;
+    for position in positions.iter_mut().rev() {
+        *position = (*position).min(limit);
+        limit = *position - LINE;
     }
-    places
+    positions
 }
 
 fn font(size: i32) -> FontDesc<'static> {
     FontDesc::new(FontFamily::SansSerif, f64::from(size), FontStyle::Normal)
 }
 
-fn line(area: &Area<'_>, places: &[(i32, i32)], colour: RGBColor) -> DrawResult {
-    area.draw(&PathElement::new(places.to_vec(), colour.stroke_width(1)))
+fn line(area: &Area<'_>, positions: &[(i32, i32)], colour: RGBColor) -> DrawResult {
+    area.draw(&PathElement::new(positions.to_vec(), colour.stroke_width(1)))
 }
 
-fn dashed(area: &Area<'_>, places: &[(i32, i32)]) -> DrawResult {
-    area.draw(&DashedPathElement::new(places.iter().copied(), 7, 5, GREY.stroke_width(2)))
+fn dashed(area: &Area<'_>, positions: &[(i32, i32)]) -> DrawResult {
+    area.draw(&DashedPathElement::new(positions.iter().copied(), 7, 5, GREY.stroke_width(2)))
 }
 
 /// Draws the mark of a point; each style has its own shape.
-fn mark(area: &Area<'_>, (x, y): (i32, i32), look: usize) -> DrawResult {
-    let (full, hollow) = (COLOURS[look % COLOURS.len()].filled(), WHITE.filled());
-    let edge = COLOURS[look % COLOURS.len()].stroke_width(2);
+fn mark(area: &Area<'_>, (x, y): (i32, i32), style_index: usize) -> DrawResult {
+    let colour = COLOURS[style_index % COLOURS.len()];
+    let full = colour.filled();
+    let hollow = WHITE.filled();
+    let edge = colour.stroke_width(2);
     let square = [(x - 4, y - 4), (x + 4, y + 4)];
     let around = |points: [(i32, i32); 4]| points.map(|(right, down)| (x + right, y + down));
-    match look % COLOURS.len() {
+    match style_index % COLOURS.len() {
         0 => area.draw(&Circle::new((x, y), 5, full)),
         1 => area.draw(&Rectangle::new(square, full)),
         2 => area.draw(&TriangleMarker::new((x, y), 6, full)),
@@ -424,16 +435,19 @@ mod tests {
 
     #[test]
     fn spread_labels_do_not_overlap() {
-        assert_eq!(spread(&[100, 105, 300], 0..400), [100, 119, 300]);
-        assert_eq!(spread(&[390, 395, 400], 0..400), [362, 381, 400]);
-        assert_eq!(spread(&[], 0..400), [0; 0]);
+        assert_eq!(separate_labels(&[100, 105, 300], 0..400), [100, 119, 300]);
+        assert_eq!(separate_labels(&[390, 395, 400], 0..400), [362, 381, 400]);
+        assert_eq!(separate_labels(&[], 0..400), [0; 0]);
     }
 
     #[test]
     fn axes_end_at_round_values() {
-        assert_eq!(steps(&(310.0..7.2e6)), 200.0..1e7);
-        assert_eq!(steps(&(1000.0..2000.0)), 500.0..5000.0);
-        assert_eq!([100.0, 1000.0, 20e3, 1e6, 1e9].map(unit), ["100 ns", "1 us", "20 us", "1 ms", "1 s"]);
+        assert_eq!(round_outwards(&(310.0..7.2e6)), 200.0..1e7);
+        assert_eq!(round_outwards(&(1000.0..2000.0)), 500.0..5000.0);
+        assert_eq!(
+            [100.0, 1000.0, 20e3, 1e6, 1e9].map(format_tick),
+            ["100 ns", "1 us", "20 us", "1 ms", "1 s"]
+        );
         let whole: Vec<f64> =
             ticks(&(200.0..1e4)).into_iter().filter(|tick| tick.1).map(|tick| tick.0).collect();
         assert_eq!(whole, [1e3, 1e4]);

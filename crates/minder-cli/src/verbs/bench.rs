@@ -6,6 +6,8 @@
 //! `exit.rs` and `spawn.rs` are one subcommand each.
 
 mod spec;
+mod selection;
+mod errors;
 mod rows;
 mod results;
 mod chart_file;

@@ -6,7 +6,9 @@ use anyhow::{Context, Result};
 use minder::Command;
 use minder_bench::{Case, ExitBench, ExitSuite, exits};
 
-use super::report::{child_command, measure_and_report, select_mechanisms, to_anyhow};
+use super::errors::to_anyhow;
+use super::report::measure_and_report;
+use super::selection::{child_command, select_mechanisms};
 use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::ExitFlags;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use minder_bench::{Measurement, Results, Stopwatch};
 
-use super::report::describe;
+use super::errors::describe;
 use super::spec::BenchSpec;
 use crate::report::chart::{Chart, Curve, Panel};
 use crate::report::count;

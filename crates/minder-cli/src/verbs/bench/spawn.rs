@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use minder_bench::{Ballast, Case, SpawnBench, SpawnSuite, short_command, spawns};
 
-use super::report::{child_command, describe, measure_and_report, select_mechanisms, to_anyhow};
+use super::errors::{describe, to_anyhow};
+use super::report::measure_and_report;
+use super::selection::{child_command, select_mechanisms};
 use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::SpawnFlags;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use minder_bench::{Case, WaitObjects, WaitSuite, waits};
 
-use super::report::{measure_and_report, select_mechanisms};
+use super::report::measure_and_report;
+use super::selection::select_mechanisms;
 use super::session::BenchSession;
 use super::spec::{BenchSpec, note};
 use crate::flags::WaitFlags;
