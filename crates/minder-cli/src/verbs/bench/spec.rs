@@ -37,7 +37,7 @@ impl BenchSpec {
             sizes: "objects",
             kinds: false,
             whose: "all threads",
-            title: "What one wait costs",
+            title: "wait",
             axis: "objects",
             published: Vec::new(),
             note: None,
