@@ -26,6 +26,7 @@ const OURS: [&str; 14] = [
     "minder",
     "-p",
     "minder-runner",
+    "minder-bench",
     "-p",
     "minder-cli",
     "-p",

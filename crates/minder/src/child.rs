@@ -34,6 +34,8 @@ pub struct Child {
     stdin: Option<File>,
     stdout: Option<File>,
     stderr: Option<File>,
+    /// Whether dropping this leaves the child for the caller to reap.
+    left_unreaped: bool,
 }
 
 /// How to end a child and everything that it started.
@@ -157,12 +159,22 @@ impl Child {
             stdin: stdin.map(|end| file(end.into_fd())).transpose()?,
             stdout: stdout.map(|end| file(end.into_fd())).transpose()?,
             stderr: stderr.map(|end| file(end.into_fd())).transpose()?,
+            left_unreaped: false,
         })
     }
 
     /// The process number. It stays the child's own until the child is reaped.
     pub fn id(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// Closes everything that this process holds of the child, and returns its pid. The caller reaps
+    /// the child by waitpid(2), so that this works for a child that has already exited. For
+    /// benchmarks of other mechanisms.
+    #[doc(hidden)]
+    pub fn into_unreaped_pid(mut self) -> u32 {
+        self.left_unreaped = true;
+        self.id()
     }
 
     /// Takes our end of the standard input, if that is a pipe. Writes to it block; closing it ends
@@ -256,7 +268,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if matches!(self.process.peek(), Ok(Some(_))) {
+        if !self.left_unreaped && matches!(self.process.peek(), Ok(Some(_))) {
             self.process.reap();
         }
     }

@@ -32,7 +32,8 @@
 //!
 //! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`]
 //! is many, with one wait; [`BackgroundSet`] is a set on a thread of its own; [`jobs`] decides what
-//! runs when; [`Poller`] waits for anything else. [`lab`] holds what they are measured against.
+//! runs when; [`Poller`] waits for anything else. The crate `minder-bench` compares them with other
+//! mechanisms.
 
 mod command;
 mod backlog;
@@ -51,7 +52,6 @@ pub mod jobs;
 mod guard;
 mod capabilities;
 pub mod os;
-pub mod lab;
 
 pub use crate::{
     background::{BackgroundSet, BackgroundSetConfig},

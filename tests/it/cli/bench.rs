@@ -1,4 +1,4 @@
-//! `minder bench`: what it measures is shown in every form, also when somebody wants an end.
+//! `minder bench`: its measurements appear in every format, also after an interrupt.
 
 #[cfg(unix)]
 use rustix::process::Signal;
@@ -9,50 +9,54 @@ use super::interrupted;
 use super::minder_as;
 use super::{Live, ended, file, folder, minder, path, pipe};
 
-/// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a point
+/// Numbers of objects that every mechanism takes: on Windows one call takes 64. Under Wine a case
 /// takes half a second.
 const SIZES: &[u32] = if cfg!(windows) { &[64] } else { &[2, 70] };
 
-/// A mechanism that takes no more than so many objects, and how it says that it cannot have another
-/// one; or that there are not enough descriptors to try.
+/// A mechanism with a limit, its largest number of objects, and parts of the errors beyond that: the
+/// limit of the mechanism, or that of descriptors.
 const LIMITED: (&str, u32, &[&str]) = if cfg!(windows) {
     ("bare-wfmo", 64, &["one call takes 1 to 64 objects"])
 } else {
     ("thread-each", 4096, &["at most 4096 threads", "descriptors are needed"])
 };
 
-/// Those of this machine.
+/// Returns the mechanisms of this machine.
 fn mechanisms() -> Vec<&'static str> {
-    minder::lab::waits().filter(|name| crate::kit::has_backend(name)).collect()
+    minder_bench::waits().filter(|name| crate::kit::has_backend(name)).collect()
 }
 
-/// One of ours and a baseline, which are on every machine.
+/// Returns a backend of minder and a baseline that every machine has.
 fn two() -> [&'static str; 2] {
     [mechanisms()[0], "pool"]
 }
 
-/// These words, with each of these mechanisms asked for.
+/// Returns the arguments with `--mechanism` for each of these names.
 fn with(line: &str, mechanisms: &[&str]) -> String {
     mechanisms.iter().fold(line.to_owned(), |line, name| format!("{line} --mechanism {name}"))
 }
 
-/// The names of columns: under Wine there is one more.
+/// Returns the names of the columns: under Wine there is one more.
 pub(super) fn columns(names: &str) -> String {
-    if minder::lab::is_wine() { format!("{names},note") } else { names.to_owned() }
+    if minder_bench::is_wine() { format!("{names},note") } else { names.to_owned() }
 }
 
 #[test]
-fn the_table_has_every_mechanism() {
+fn table_has_every_mechanism() {
     let sizes: Vec<String> = SIZES.iter().map(u32::to_string).collect();
     let line = format!("bench wait --rounds 1 --objects {}", sizes.join(","));
     let text = ended(&with(&line, &mechanisms())).code(0).says("").text();
-    let head: Vec<&str> =
-        text.lines().find(|line| line.starts_with("objects ")).expect("a head").split_whitespace().collect();
+    let head: Vec<&str> = text
+        .lines()
+        .find(|line| line.starts_with("objects "))
+        .expect("find the head of the table")
+        .split_whitespace()
+        .collect();
     assert_eq!(head[1..], mechanisms(), "{text}");
     let of_size =
         |line: &&str| line.split_whitespace().next().is_some_and(|word| sizes.iter().any(|it| it == word));
     let rows: Vec<&str> = text.lines().filter(of_size).collect();
-    // Of CPU time, and of wall time.
+    // One table of CPU time, and one of wall time.
     assert_eq!(rows.len(), 2 * sizes.len(), "{text}");
     for row in rows {
         let costs = row.matches(" ns").count() + row.matches(" us").count() + row.matches(" ms").count();
@@ -68,7 +72,7 @@ fn csv_has_a_row_for_each_measurement() {
     let rows: Vec<Vec<&str>> =
         lines.filter(|line| !line.is_empty()).map(|line| line.split(',').collect()).collect();
     let heads: Vec<String> = rows.iter().map(|row| row[..3].join(" ")).collect();
-    // Rounds are interleaved: in each, every mechanism has its turn at every size.
+    // Each round measures every mechanism at every size.
     let turns = [2, 5].into_iter().flat_map(|size| two().map(|name| format!("{name} {size}")));
     let wanted: Vec<String> =
         (1..=2).flat_map(|round| turns.clone().map(move |turn| format!("{turn} {round}"))).collect();
@@ -91,7 +95,7 @@ fn json_has_an_object_for_each_measurement() {
 }
 
 #[test]
-fn the_chart_has_a_curve_for_each_mechanism() {
+fn chart_has_a_curve_for_each_mechanism() {
     let folder = folder();
     let svg = folder.path().join("wait.svg");
     let line = format!("bench wait --rounds 1 --objects 2,70 --svg {}", path(&svg));
@@ -108,7 +112,7 @@ fn the_chart_has_a_curve_for_each_mechanism() {
 }
 
 #[test]
-fn what_does_not_fit_is_named_and_the_rest_is_measured() {
+fn unsupported_sizes_are_listed_and_the_others_measured() {
     let (name, most, said) = LIMITED;
     let more = most + 1;
     let text = ended(&format!("bench wait --rounds 1 --objects 2,{more} --mechanism {name}"))
@@ -122,9 +126,9 @@ fn what_does_not_fit_is_named_and_the_rest_is_measured() {
     assert!(gap.is_some_and(|gap| said.iter().any(|said| gap.contains(said))), "{text}");
 }
 
-#[cfg(unix)] // A limit of descriptors.
+#[cfg(unix)] // Windows has no limit of descriptors.
 #[test]
-fn too_few_descriptors_are_named_with_the_cure() {
+fn too_low_descriptor_limit_is_reported_with_a_hint() {
     let poor =
         minder_as("nofile=100", "bench wait --rounds 1 --objects 2,1000 --mechanism poll --mechanism pool");
     let text = Live::start(&poor).finish().code(0).says("").text();
@@ -135,7 +139,7 @@ fn too_few_descriptors_are_named_with_the_cure() {
     }
 }
 
-/// A measurement that would take minutes, and a chart of it.
+/// Returns a directory, a chart in it, and arguments of a measurement that takes minutes.
 fn long(flags: &str) -> (tempfile::TempDir, std::path::PathBuf, String) {
     let folder = folder();
     let svg = folder.path().join("wait.svg");
@@ -146,19 +150,19 @@ fn long(flags: &str) -> (tempfile::TempDir, std::path::PathBuf, String) {
 
 const INTERRUPTED: &str = "minder: interrupted; showing what was measured\n";
 
-/// Fails unless a table and a chart of at least one measurement are there.
+/// Fails unless the table and the chart show at least one measurement.
 fn shows(table: &str, chart: &std::path::Path) {
     assert!(table.contains("CPU time of one wait") && table.contains("\n      2  "), "{table}");
     assert!(file(chart).contains("</svg>"));
 }
 
-#[cfg(unix)] // Signals; on Windows there is the next one.
+#[cfg(unix)] // The next test is that of Windows.
 #[test]
-fn an_interrupt_keeps_what_was_measured() {
+fn interrupt_shows_what_was_measured() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let (_folder, svg, line) = long("");
         let mut live = Live::start(&minder(&line));
-        // It is opened when signals are heard.
+        // The command opens it after it began to handle signals.
         live.until_true("the chart's file", || svg.exists());
         live.signal(signal);
         shows(&live.finish().code(status).says(INTERRUPTED).text(), &svg);
@@ -171,27 +175,27 @@ fn an_interrupt_keeps_what_was_measured() {
     assert!(text.lines().count() > 3 && text.ends_with("\r\n"), "{text}");
 }
 
-/// Ctrl-Break, which is what TERM is elsewhere, cannot be pressed under Wine.
+/// Wine cannot send Ctrl-Break, which stands for SIGTERM.
 #[cfg(windows)]
 #[test]
-fn ctrl_c_keeps_what_was_measured() {
+fn ctrl_c_shows_what_was_measured() {
     let (_folder, svg, line) = long("");
-    // It is opened when Ctrl-C is heard.
+    // The command opens it after it began to handle Ctrl-C.
     shows(&interrupted(0, &svg, &minder(&line), 130).says(INTERRUPTED).text(), &svg);
 }
 
-/// Whoever names a pipe that nobody reads can still end the wait for a reader. On Windows no file
-/// is a pipe, and the opening of a named one does not wait for anybody.
+/// Opening a FIFO blocks until it has a reader; a signal still ends the command. Opening a named
+/// pipe of Windows does not block.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
+fn signal_ends_command_that_opens_fifo_without_reader() {
     let folder = folder();
     let fifo = folder.path().join("chart");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("a pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("make FIFO");
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut live =
             Live::start(&minder(&format!("bench wait --rounds 1 --objects 2 --svg {}", path(&fifo))));
-        // The second thread is the one that waits; signals are held before it begins.
+        // The second thread opens the FIFO; the command handles signals since before it started.
         let threads = format!("/proc/{}/task", live.pid());
         live.until_true("the wait for a reader", || {
             std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2)
@@ -202,10 +206,10 @@ fn a_chart_that_nobody_reads_does_not_keep_it_from_ending() {
 }
 
 #[test]
-fn a_chart_stays_when_nothing_was_measured() {
+fn chart_is_not_overwritten_when_nothing_was_measured() {
     let folder = folder();
     let svg = folder.path().join("wait.svg");
-    std::fs::write(&svg, "the chart of yesterday").expect("a file");
+    std::fs::write(&svg, "the chart of yesterday").expect("write old chart");
     let (name, most, said) = LIMITED;
     let line =
         format!("bench wait --rounds 1 --objects {} --mechanism {name} --svg {}", most + 1, path(&svg));
@@ -216,7 +220,7 @@ fn a_chart_stays_when_nothing_was_measured() {
 }
 
 #[test]
-fn it_ends_quietly_when_nobody_reads() {
+fn closed_stdout_ends_command_quietly() {
     for form in ["", "--csv", "--json"] {
         let (reader, writer) = pipe();
         drop(reader);
@@ -225,19 +229,19 @@ fn it_ends_quietly_when_nobody_reads() {
     }
 }
 
-/// A pipe that is full, and that nobody reads: whoever asks for an end gets it. On Windows nothing
-/// tells when the write has begun.
+/// Writing to a full pipe blocks; a signal still ends the command. On Windows a test cannot see that
+/// the write has begun.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_stdout_that_takes_nothing_does_not_outlast_ctrl_c() {
+fn interrupt_ends_command_that_blocks_on_stdout() {
     for options in ["", "--csv"] {
         let (_reader, mut writer) = pipe();
-        rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
+        rustix::io::ioctl_fionbio(&writer, true).expect("make pipe non-blocking");
         while std::io::Write::write(&mut writer, &[b'x'; 4096]).is_ok() {}
-        rustix::io::ioctl_fionbio(&writer, false).expect("a pipe");
+        rustix::io::ioctl_fionbio(&writer, false).expect("make pipe blocking");
         let mut command = minder(&format!("bench wait --rounds 1 --objects 2 --mechanism poll {options}"));
         let mut live = Live::start(command.stdout(writer));
-        // The second thread is the one that writes.
+        // The second thread writes.
         let threads = format!("/proc/{}/task", live.pid());
         live.until_true("the write", || std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.count() == 2));
         live.signal(Signal::INT);

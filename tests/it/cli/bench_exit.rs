@@ -1,10 +1,9 @@
-//! `minder bench exit` and `minder bench spawn`: every mechanism, and nobody left behind.
+//! `minder bench exit` and `minder bench spawn`: every mechanism works, and no child is left.
 #![cfg(any(target_os = "linux", windows))]
 
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use minder::lab;
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -14,7 +13,7 @@ use super::{Command, Live, ended, file, minder, path};
 #[cfg(target_os = "linux")]
 use crate::kit::lives;
 
-/// Children that nobody else starts: they sleep for so many seconds, which name this test.
+/// Children of one test: the number of seconds that they sleep identifies them.
 #[cfg(target_os = "linux")]
 struct Sleep(String);
 
@@ -25,15 +24,15 @@ impl Sleep {
         Self(format!("1{:07}.{:03}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// What each of them runs.
+    /// Returns the command that each of them runs.
     fn line(&self) -> String {
         format!("sleep {}", self.0)
     }
 
-    /// Those of them that live.
+    /// Returns the pids of live children.
     fn pids(&self) -> Vec<u32> {
         let wanted = format!("sleep\0{}\0", self.0);
-        let all = std::fs::read_dir("/proc").expect("the list of processes").flatten();
+        let all = std::fs::read_dir("/proc").expect("list processes").flatten();
         let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         pids.filter(|pid| file(format!("/proc/{pid}/cmdline").as_ref()) == wanted && lives(*pid)).collect()
     }
@@ -43,7 +42,7 @@ impl Sleep {
     }
 }
 
-/// Children that nobody else starts: each has a file while it lives.
+/// Children of one test: each has a file while it lives.
 #[cfg(windows)]
 struct Sleep(tempfile::TempDir);
 
@@ -57,20 +56,20 @@ impl Sleep {
         self.0.path().join("marker")
     }
 
-    /// What each of them runs.
+    /// Returns the command that each of them runs.
     fn line(&self) -> String {
         format!("{} sleep {}", super::CONSOLEKID, path(&self.marker()))
     }
 
-    /// How many of them live.
+    /// Returns the number of live children.
     fn count(&self) -> usize {
-        let files = self.0.path().read_dir().expect("a folder").flatten();
+        let files = self.0.path().read_dir().expect("list markers").flatten();
         files.filter(|item| item.path() != self.marker()).count()
     }
 }
 
 impl Sleep {
-    /// `minder` with these words and this child.
+    /// Returns `minder` with these arguments and this child.
     fn minder(&self, line: &str) -> Command {
         let mut command = minder(line);
         command.arg("--child").arg(self.line());
@@ -78,7 +77,7 @@ impl Sleep {
     }
 }
 
-/// The rows of CSV, without its names of columns, which are as given.
+/// Returns the rows of CSV after the names of the columns, which it checks.
 fn rows(csv: &str, columns: &str) -> Vec<Vec<String>> {
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some(&*super::bench::columns(columns)), "{csv}");
@@ -87,33 +86,33 @@ fn rows(csv: &str, columns: &str) -> Vec<Vec<String>> {
 
 #[cfg(target_os = "linux")]
 fn signal(pid: u32, signal: Signal) {
-    kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), signal).expect("a process to signal");
+    kill_process(Pid::from_raw(pid.cast_signed()).expect("convert pid"), signal).expect("send signal");
 }
 
-/// CPU time goes on in steps on Windows, so that there it may be nothing.
+/// Returns whether CPU time was counted. Its resolution on Windows is coarse, so there it may be 0.
 fn is_cost(cpu: &str) -> bool {
     if cfg!(windows) { number(cpu) >= 0.0 } else { number(cpu) > 0.0 }
 }
 
 fn number(cell: &str) -> f64 {
-    cell.parse().unwrap_or_else(|_| panic!("{cell} is no number"))
+    cell.parse().unwrap_or_else(|_| panic!("`{cell}` is not a number"))
 }
 
-/// The mechanisms of this machine.
+/// Returns the mechanisms of this machine.
 fn exits() -> Vec<&'static str> {
-    lab::exits().filter(|name| crate::kit::has_backend(name)).collect()
+    minder_bench::exits().filter(|name| crate::kit::has_backend(name)).collect()
 }
 
 const EXIT: &str = "mechanism,kind,live,round,exits,cpu_ns,wall_ns";
 const SPAWN: &str = "mechanism,parent_mib,round,spawns,cpu_ns,wall_ns";
 
-/// Numbers of children, and rounds. A start takes longer under Wine, and those of two children need
-/// 22.
+/// Numbers of children, and rounds. A start takes longer under Wine, and two children need 22
+/// starts.
 const LIVE: &[&str] = if cfg!(windows) { &["2"] } else { &["3", "12"] };
 const ROUNDS: &[&str] = if cfg!(windows) { &["1"] } else { &["1", "2"] };
 
 #[test]
-fn every_mechanism_hears_every_exit() {
+fn every_mechanism_observes_every_exit() {
     let sleep = Sleep::new();
     let line = format!("bench exit --live {} --rounds {} --csv", LIVE.join(","), ROUNDS.len());
     let line = exits().iter().fold(line, |line, name| format!("{line} --mechanism {name}"));
@@ -134,20 +133,20 @@ fn every_mechanism_hears_every_exit() {
 }
 
 #[test]
-fn what_comes_with_the_system_or_with_us_is_child_enough() {
+fn default_child_can_be_measured() {
     let ended = ended("bench exit --live 1 --rounds 1 --csv --mechanism floor").code(0).says("");
     assert_eq!(rows(&ended.text(), EXIT).len(), 2);
 }
 
 #[test]
 fn every_mechanism_starts_children() {
-    // A point takes a second on Windows.
+    // A case takes a second on Windows.
     let sizes: &[&str] = if cfg!(windows) { &["8"] } else { &["1", "8"] };
     let line = format!("bench spawn --parent-mib {} --rounds 1 --csv", sizes.join(","));
     let ended = ended(&line).code(0).says("");
     let rows = rows(&ended.text(), SPAWN);
     let heads: Vec<&[String]> = rows.iter().map(|row| &row[..3]).collect();
-    let wanted = sizes.iter().flat_map(|size| lab::spawns().map(move |name| [name, size, "1"]));
+    let wanted = sizes.iter().flat_map(|size| minder_bench::spawns().map(move |name| [name, size, "1"]));
     assert!(wanted.eq(heads.iter().map(|head| [&*head[0], &*head[1], &*head[2]])), "{heads:?}");
     for row in &rows {
         assert!(number(&row[3]) > 0.0 && is_cost(&row[4]) && number(&row[5]) > 0.0, "{row:?}");
@@ -170,7 +169,7 @@ fn tables_have_a_row_for_each_kind_and_a_chart_has_curves() {
     for part in ["Hearing that a child has ended", "children that live", "floor", "</svg>"] {
         assert!(chart.contains(part), "{part} is not in the chart");
     }
-    let last = lab::spawns().last().expect("a mechanism");
+    let last = minder_bench::spawns().last().expect("find last mechanism");
     let line = format!("bench spawn --parent-mib 1,2 --rounds 1 --mechanism {last} --svg");
     Live::start(minder(&line).arg(path(&svg))).finish().code(0).says("");
     let chart = file(&svg);
@@ -181,9 +180,9 @@ fn tables_have_a_row_for_each_kind_and_a_chart_has_curves() {
 
 const INTERRUPTED: &str = "minder: interrupted; showing what was measured\n";
 
-#[cfg(target_os = "linux")] // A signal; on Windows there is the next one.
+#[cfg(target_os = "linux")] // The next test is that of Windows.
 #[test]
-fn an_interrupt_shows_what_was_measured_and_leaves_nobody() {
+fn interrupt_shows_what_was_measured_and_leaves_no_child() {
     let sleep = Sleep::new();
     let mut live = Live::start(&sleep.minder("bench exit --live 150 --rounds 1000 --csv"));
     live.until("row", |record| text(&record.outs[0]).lines().count() > 1);
@@ -195,10 +194,10 @@ fn an_interrupt_shows_what_was_measured_and_leaves_nobody() {
 
 #[cfg(windows)]
 #[test]
-fn ctrl_c_shows_what_was_measured_and_leaves_nobody() {
+fn ctrl_c_shows_what_was_measured_and_leaves_no_child() {
     let sleep = Sleep::new();
     let command = sleep.minder("bench exit --live 2 --rounds 1000 --csv --mechanism floor");
-    // More than are started for the first row.
+    // More children than the first row needs.
     let ended = super::interrupted(30, &sleep.marker(), &command, 130).says(INTERRUPTED);
     assert!(!rows(&ended.text(), EXIT).is_empty());
     assert_eq!(sleep.count(), 0);
@@ -206,7 +205,7 @@ fn ctrl_c_shows_what_was_measured_and_leaves_nobody() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn children_die_with_a_minder_that_is_killed() {
+fn children_are_killed_when_minder_is_killed() {
     for mechanism in [exits()[0], "floor", "thread-each"] {
         let sleep = Sleep::new();
         let line = format!("bench exit --live 150 --rounds 1000 --csv --mechanism {mechanism}");
@@ -218,17 +217,17 @@ fn children_die_with_a_minder_that_is_killed() {
     }
 }
 
-/// The same, but for the moment: a child that is just being started when its parent is ended by
-/// force stays for ever under Wine, without a word to its server. So nobody takes the first row,
-/// and no child is started meanwhile.
+/// Under Wine a child whose start is interrupted by the kill of its parent never exits. The test
+/// therefore blocks the write of the first row by a full pipe, so that no child is being started
+/// when it kills minder.
 #[cfg(windows)]
 #[test]
-fn children_die_with_a_minder_that_is_killed() {
+fn children_are_killed_when_minder_is_killed() {
     for mechanism in [exits()[0], "floor", "thread-each"] {
         let sleep = Sleep::new();
         let (_reader, mut writer) = super::pipe();
-        // So much fits into an anonymous pipe of which nothing was said.
-        std::io::Write::write_all(&mut writer, &[b'x'; 4096]).expect("room");
+        // The default size of an anonymous pipe.
+        std::io::Write::write_all(&mut writer, &[b'x'; 4096]).expect("fill pipe");
         let mut command =
             sleep.minder(&format!("bench exit --live 2 --rounds 1 --csv --mechanism {mechanism}"));
         let mut live = Live::start(command.stdout(writer));
@@ -244,8 +243,8 @@ fn children_die_with_a_minder_that_is_killed() {
 }
 
 #[test]
-fn a_child_that_is_of_no_use_is_named() {
-    // The words of a child are separated by blanks, which its path may have: it is found in PATH.
+fn unfit_child_is_reported() {
+    // `--child` is split at spaces, and the path of testkid may have some: it is found in PATH.
     let folder = crate::kit::testkid_folder();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
@@ -255,7 +254,7 @@ fn a_child_that_is_of_no_use_is_named() {
         with(line, "no-such-program").complains(&["failed to start `no-such-program`: not found in PATH"]);
         with(line, " \t").complains(&["--child", "no program"]);
     }
-    // At once, and a while after the first were measured.
+    // Children that exit at once, and some that exit after the first measurements.
     let (many, life_ms) = if cfg!(windows) { (10, 1000) } else { (250, 300) };
     let children = [(5, "testkid exit 0".to_owned()), (many, format!("testkid sleep-ms {life_ms}"))];
     for (live, child) in children {
@@ -265,26 +264,28 @@ fn a_child_that_is_of_no_use_is_named() {
 }
 
 #[test]
-fn a_parent_that_is_too_large_is_left_out() {
+fn parent_beyond_free_memory_is_skipped() {
     ended("bench spawn --parent-mib 1048576").code(255).complains(&["`1048576 MiB`", "free memory"]);
     let ended = ended("bench spawn --parent-mib 1,1048576 --rounds 1 --csv --mechanism minder").code(0);
     assert_eq!(rows(&ended.text(), SPAWN).len(), 1);
     ended.complains(&["`1048576 MiB`", "free memory"]);
 }
 
-#[cfg(target_os = "linux")] // On Windows nobody takes the end of a child from somebody else.
+#[cfg(target_os = "linux")] // On Windows no mechanism reaps the children of others.
 #[test]
-fn whoever_takes_every_exit_leaves_those_of_others_alone() {
+fn mechanisms_that_reap_every_child_refuse_a_process_with_other_children() {
     let sleep = Sleep::new();
     let mut shell = Command::new("sh");
     let minder = env!("CARGO_BIN_EXE_minder-dup");
     shell.args(["-c", "sleep \"$1\" >/dev/null 2>&1 & exec \"$0\" bench exit --live 2 --rounds 1 --csv"]);
     shell.args([minder, &sleep.0]).stdout(minder::Stdio::Piped).stderr(minder::Stdio::Piped);
     let ended = Live::start(&shell).finish().code(0);
-    // It is not ours to take; it lived on.
-    let stranger = sleep.pids();
-    assert_eq!(stranger.len(), 1);
-    stranger.iter().for_each(|pid| signal(*pid, Signal::KILL));
+    // The other child was not reaped and is still alive.
+    let other = sleep.pids();
+    assert_eq!(other.len(), 1);
+    for pid in &other {
+        signal(*pid, Signal::KILL);
+    }
     for mechanism in exits() {
         let measured = rows(&ended.text(), EXIT).iter().any(|row| row[0] == mechanism);
         let refused =

@@ -11,7 +11,11 @@ const OURS: [(&str, &[&str]); 7] = [
     ("crates/minder-record", &["minder-os"]),
     ("crates/minder", &["minder-os"]),
     ("crates/minder-runner", &["minder-os", "minder-template", "minder-record", "minder"]),
-    ("crates/minder-cli", &["minder-os", "minder-template", "minder-record", "minder", "minder-runner"]),
+    ("crates/minder-bench", &["minder-os", "minder"]),
+    (
+        "crates/minder-cli",
+        &["minder-os", "minder-template", "minder-record", "minder", "minder-runner", "minder-bench"],
+    ),
 ];
 
 /// A line of a table of dependencies.

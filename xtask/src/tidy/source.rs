@@ -10,11 +10,18 @@ const LINES_MAX: usize = 800;
 const COMMENT_COLUMNS_MAX: usize = 110;
 
 /// The directories that may contain `unsafe`.
-const UNSAFE: [&str; 3] = ["crates/minder/src/sys/", "crates/minder-os/src/", "tests/"];
+const UNSAFE: [&str; 4] =
+    ["crates/minder/src/sys/", "crates/minder-bench/src/sys/", "crates/minder-os/src/", "tests/"];
 
 /// The directories that may contain `cfg` of a system. The other code is the same everywhere.
-const SYSTEMS: [&str; 5] =
-    ["crates/minder/src/sys/", "crates/minder/src/os/", "crates/minder-os/src/", "tests/", "xtask/"];
+const SYSTEMS: [&str; 6] = [
+    "crates/minder/src/sys/",
+    "crates/minder/src/os/",
+    "crates/minder-bench/src/sys/",
+    "crates/minder-os/src/",
+    "tests/",
+    "xtask/",
+];
 
 /// What may sleep: the programs of the tests, and the sleep of `minder-os`.
 const SLEEPERS: [&str; 2] = ["tests/bin/", "crates/minder-os/src/time.rs"];

@@ -1,4 +1,4 @@
-//! A chart of costs over sizes, as SVG: both axes logarithmic, curves that differ in colour and in
+//! A chart of costs over sizes, as SVG. Both axes are logarithmic; curves differ in colour and in
 //! the shape of their marks.
 
 use std::ops::Range;
@@ -10,51 +10,52 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// What is drawn.
+/// A chart of costs over sizes.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
     pub(crate) title: String,
-    /// The circumstances.
+    /// The version, the machine and the number of rounds.
     pub(crate) subtitle: String,
-    /// What the axes show.
-    pub(crate) across: String,
-    pub(crate) up: String,
-    /// Side by side, with the same vertical axis.
+    /// The label of the horizontal axis.
+    pub(crate) x_label: String,
+    /// The label of the vertical axis.
+    pub(crate) y_label: String,
+    /// Panels side by side, with the same axes.
     pub(crate) panels: Vec<Panel>,
 }
 
-/// One pair of axes.
+/// One pair of axes with its curves.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
-    /// Empty for the only one.
+    /// Empty if it is the only panel.
     pub(crate) title: String,
     pub(crate) curves: Vec<Curve>,
 }
 
-/// One line: sizes and nanoseconds, in rising order of sizes.
+/// One curve: sizes and nanoseconds, in ascending order of sizes.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) label: String,
     pub(crate) points: Vec<(f64, f64)>,
-    /// For context only: dashed, without marks, and named below the axes.
+    /// Whether it is a published curve: dashed, without marks, and named below the axes.
     pub(crate) published: bool,
 }
 
-/// What the form of the page is made of, in pixels.
+// The layout of the page, in pixels.
 const HEAD: i32 = 62;
 const LEFT: i32 = 84;
 const RIGHT: i32 = 144;
 const BOTTOM: i32 = 62;
-/// Room above the axes: for a panel's title.
+/// The space above the axes, for the title of a panel.
 const TOP: i32 = 24;
 const PLOT: (i32, i32) = (640, 430);
 /// The height of a line of text.
 const LINE: i32 = 19;
-/// Labels of sizes are so far apart at least.
-const APART: i32 = 46;
+/// The least distance between labels of sizes.
+const LABEL_DISTANCE_MIN: i32 = 46;
 
-/// The palette of Okabe and Ito, which the colour-blind can tell apart, without its yellow, which
-/// white swallows; and a brown.
+/// The palette of Okabe and Ito, which is safe for colour-blind readers, with brown in place of
+/// yellow, which is hard to see on white.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -74,10 +75,10 @@ type DrawResult =
     std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'static> as DrawingBackend>::ErrorType>>;
 
 impl Chart {
-    /// Draws it.
+    /// Returns the chart as SVG.
     ///
     /// # Errors
-    /// There should be none: it is drawn in memory.
+    /// Those of plotters, which has none for text in memory.
     pub(crate) fn svg(&self) -> Result<String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| anyhow!("cannot draw the chart: {error}"))?;
@@ -93,29 +94,31 @@ impl Chart {
         let area = SVGBackend::with_string(text, ((wide * panels).cast_unsigned(), height.cast_unsigned()));
         let area = area.into_drawing_area();
         area.fill(&WHITE)?;
-        area.draw(&Text::new(self.title.clone(), (LEFT, 12), words(21).color(&BLACK)))?;
-        area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), words(14).color(&GREY)))?;
-        let (sizes, costs) = (range(self.values(|point| point.0)), range(self.values(|point| point.1)));
-        // Marks do not stand on the frame.
+        area.draw(&Text::new(self.title.clone(), (LEFT, 12), font(21).color(&BLACK)))?;
+        area.draw(&Text::new(self.subtitle.clone(), (LEFT, 40), font(14).color(&GREY)))?;
+        let sizes = range(self.values(|point| point.0));
+        let costs = range(self.values(|point| point.1));
+        // Marks keep a distance from the frame.
         let sizes = sizes.start / 1.2..sizes.end * 1.2;
         let labels = self.labels();
         for (at, panel) in (0..).zip(&self.panels) {
-            let frame = PlotArea { left: at * wide + LEFT, sizes: sizes.clone(), costs: steps(&costs) };
+            let frame =
+                PlotArea { left: at * wide + LEFT, sizes: sizes.clone(), costs: round_outwards(&costs) };
             frame.axes(&area, self)?;
-            let title = words(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
+            let title = font(16).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
             area.draw(&Text::new(panel.title.clone(), (frame.left + PLOT.0 / 2, HEAD + TOP - 8), title))?;
             frame.curves(&area, panel, &labels)?;
         }
         for (at, label) in (0..).zip(published) {
             let y = below + at * LINE + LINE / 2 - 4;
             dashed(&area, &[(LEFT, y), (LEFT + 36, y)])?;
-            let style = words(14).color(&GREY).pos(Pos::new(HPos::Left, VPos::Center));
+            let style = font(14).color(&GREY).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(label.to_owned(), (LEFT + 46, y), style))?;
         }
         area.present()
     }
 
-    /// The labels of curves with a colour of their own, the same in every panel.
+    /// Returns the labels of measured curves; their order gives each its colour in every panel.
     fn labels(&self) -> Vec<&str> {
         let curves = self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| !curve.published);
         let mut labels: Vec<&str> = Vec::new();
@@ -127,6 +130,7 @@ impl Chart {
         labels
     }
 
+    /// Returns the labels of published curves.
     fn published(&self) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for curve in self.panels.iter().flat_map(|panel| &panel.curves).filter(|curve| curve.published) {
@@ -137,9 +141,9 @@ impl Chart {
         labels
     }
 
-    /// The sizes that have labels: what was measured, and where others' curves end, as far as there
-    /// is room.
-    fn sizes(&self, place: impl Fn(f64) -> i32) -> Vec<f64> {
+    /// Returns the sizes that get labels, as far as there is space: those that were measured, and
+    /// the last ones of published curves.
+    fn sizes(&self, x: impl Fn(f64) -> i32) -> Vec<f64> {
         let curves = || self.panels.iter().flat_map(|panel| &panel.curves);
         let measured = curves().filter(|curve| !curve.published).flat_map(|curve| &curve.points);
         let ends = curves().filter(|curve| curve.published).flat_map(|curve| curve.points.last());
@@ -147,7 +151,7 @@ impl Chart {
         measured.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = Vec::new();
         for size in measured.into_iter().chain(ends.map(|point| point.0)) {
-            if sizes.iter().all(|other| (place(*other) - place(size)).abs() >= APART) {
+            if sizes.iter().all(|other| (x(*other) - x(size)).abs() >= LABEL_DISTANCE_MIN) {
                 sizes.push(size);
             }
         }
@@ -160,12 +164,12 @@ impl Chart {
     }
 }
 
-/// What a logarithmic axis begins with: a nanosecond, or one object. What is less is drawn there.
+/// The start of a logarithmic axis: a nanosecond, or one object. Smaller values are drawn there.
 const LEAST: f64 = 1.0;
 
-/// One pair of axes on the page.
+/// The position and the ranges of one pair of axes.
 struct PlotArea {
-    /// Where the vertical axis is.
+    /// The x coordinate of the vertical axis.
     left: i32,
     sizes: Range<f64>,
     costs: Range<f64>,
@@ -173,87 +177,94 @@ struct PlotArea {
 
 impl PlotArea {
     fn x(&self, size: f64) -> i32 {
-        self.left + (share(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
+        self.left + (fraction(&self.sizes, size) * f64::from(PLOT.0)).round() as i32
     }
 
     fn y(&self, cost: f64) -> i32 {
-        HEAD + TOP + PLOT.1 - (share(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
+        HEAD + TOP + PLOT.1 - (fraction(&self.costs, cost) * f64::from(PLOT.1)).round() as i32
     }
 
-    fn place(&self, point: &(f64, f64)) -> (i32, i32) {
+    fn position(&self, point: &(f64, f64)) -> (i32, i32) {
         (self.x(point.0), self.y(point.1))
     }
 
-    /// Lines to read values by, the axes, and what they say.
+    /// Draws the grid, the axes and their labels.
     fn axes(&self, area: &Area<'_>, chart: &Chart) -> DrawResult {
-        let (right, bottom) = (self.left + PLOT.0, HEAD + TOP + PLOT.1);
+        let right = self.left + PLOT.0;
+        let bottom = HEAD + TOP + PLOT.1;
         for (cost, whole) in ticks(&self.costs) {
             let y = self.y(cost);
             line(area, &[(self.left, y), (right, y)], if whole { GRID } else { FAINT })?;
-            // A range of less than a decade would have one label, or none.
+            // A range of less than a decade would have at most one label of a whole decade.
             if whole || self.costs.end / self.costs.start < 30.0 && is_labelled(cost) {
-                let style = words(14).color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
-                area.draw(&Text::new(unit(cost), (self.left - 9, y), style))?;
+                let style = font(14).color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
+                area.draw(&Text::new(format_tick(cost), (self.left - 9, y), style))?;
             }
         }
         for size in chart.sizes(|size| self.x(size)) {
             let x = self.x(size);
             line(area, &[(x, HEAD + TOP), (x, bottom)], GRID)?;
             line(area, &[(x, bottom), (x, bottom + 5)], BLACK)?;
-            let style = words(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
+            let style = font(14).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
             area.draw(&Text::new(format!("{size}"), (x, bottom + 9), style))?;
         }
         line(area, &[(self.left, HEAD + TOP), (self.left, bottom), (right, bottom)], BLACK)?;
-        let style = words(15).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
-        area.draw(&Text::new(chart.across.clone(), (self.left + PLOT.0 / 2, bottom + 32), style))?;
-        let style = words(15).transform(FontTransform::Rotate270).color(&BLACK);
+        let style = font(15).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
+        area.draw(&Text::new(chart.x_label.clone(), (self.left + PLOT.0 / 2, bottom + 32), style))?;
+        let style = font(15).transform(FontTransform::Rotate270).color(&BLACK);
         let style = style.pos(Pos::new(HPos::Center, VPos::Top));
-        area.draw(&Text::new(chart.up.clone(), (self.left - LEFT + 8, HEAD + TOP + PLOT.1 / 2), style))
+        area.draw(&Text::new(chart.y_label.clone(), (self.left - LEFT + 8, HEAD + TOP + PLOT.1 / 2), style))
     }
 
     fn curves(&self, area: &Area<'_>, panel: &Panel, labels: &[&str]) -> DrawResult {
         let mut ends = Vec::new();
         for curve in &panel.curves {
-            let places: Vec<(i32, i32)> = curve.points.iter().map(|point| self.place(point)).collect();
+            let positions: Vec<(i32, i32)> = curve.points.iter().map(|point| self.position(point)).collect();
             if curve.published {
-                dashed(area, &places)?;
+                dashed(area, &positions)?;
                 continue;
             }
-            let Some((_, y)) = places.last() else { continue };
-            let look = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
-            ends.push((*y, look));
-            area.draw(&PathElement::new(places.clone(), COLOURS[look % COLOURS.len()].stroke_width(2)))?;
-            places.iter().try_for_each(|place| mark(area, *place, look))?;
+            let Some((_, y)) = positions.last() else { continue };
+            let style_index = labels.iter().position(|label| *label == curve.label).unwrap_or(0);
+            ends.push((*y, style_index));
+            area.draw(&PathElement::new(
+                positions.clone(),
+                COLOURS[style_index % COLOURS.len()].stroke_width(2),
+            ))?;
+            for position in &positions {
+                mark(area, *position, style_index)?;
+            }
         }
         ends.sort_unstable();
-        let (top, bottom) = (HEAD + TOP, HEAD + TOP + PLOT.1);
+        let top = HEAD + TOP;
+        let bottom = top + PLOT.1;
         let wanted: Vec<i32> = ends.iter().map(|(y, _)| *y).collect();
-        for (y, (_, look)) in spread(&wanted, top..bottom).into_iter().zip(ends) {
+        for (y, (_, style_index)) in separate_labels(&wanted, top..bottom).into_iter().zip(ends) {
             let x = self.left + PLOT.0 + 14;
-            let colour = COLOURS[look % COLOURS.len()];
+            let colour = COLOURS[style_index % COLOURS.len()];
             area.draw(&PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2)))?;
-            mark(area, (x + 10, y), look)?;
-            let style = words(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(labels[look].to_owned(), (x + 26, y), style))?;
+            mark(area, (x + 10, y), style_index)?;
+            let style = font(15).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+            area.draw(&Text::new(labels[style_index].to_owned(), (x + 26, y), style))?;
         }
         Ok(())
     }
 }
 
-/// Where a value is between the ends of a logarithmic axis.
-fn share(range: &Range<f64>, value: f64) -> f64 {
+/// Returns the position of a value on a logarithmic axis, from 0 to 1.
+fn fraction(range: &Range<f64>, value: f64) -> f64 {
     (value.max(LEAST) / range.start).ln() / (range.end / range.start).ln()
 }
 
-/// From the least to the largest; with room around where there is one only.
+/// Returns the range of the values; a single value gets a margin on both sides.
 fn range(values: Vec<f64>) -> Range<f64> {
     let least = values.iter().copied().reduce(f64::min).unwrap_or(LEAST);
     let most = values.iter().copied().reduce(f64::max).unwrap_or(LEAST);
     if most > least { least..most } else { least / 2.0..most * 2.0 }
 }
 
-/// The next wider range that ends at 1, 2 or 5 of some decade.
-fn steps(range: &Range<f64>) -> Range<f64> {
+/// Extends a range to 1, 2 or 5 of a decade.
+fn round_outwards(range: &Range<f64>) -> Range<f64> {
     let near = |value: f64| {
         let decade = 10f64.powf(value.log10().floor());
         [0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|step| step * decade)
@@ -263,13 +274,13 @@ fn steps(range: &Range<f64>) -> Range<f64> {
     low.unwrap_or(range.start)..high.unwrap_or(range.end)
 }
 
-/// Values of a logarithmic axis, and whether each is a whole decade.
+/// Returns the grid values of a logarithmic axis, and whether each is a whole decade.
 fn ticks(range: &Range<f64>) -> Vec<(f64, bool)> {
     let first = range.start.log10().floor() as i32;
     let last = range.end.log10().ceil() as i32;
     let all = (first..=last)
         .flat_map(|decade| (1..10).map(move |step| (f64::from(step) * 10f64.powi(decade), step == 1)));
-    // A hair of room: powers are not exact.
+    // Powers are not exact, so the bounds have a small tolerance.
     all.filter(|(value, _)| *value >= range.start * 0.999 && *value <= range.end * 1.001).collect()
 }
 
@@ -278,8 +289,8 @@ fn is_labelled(cost: f64) -> bool {
     (step - 2.0).abs() < 0.1 || (step - 5.0).abs() < 0.1
 }
 
-/// `100 ns`, `10 us`, `2 ms`.
-fn unit(ns: f64) -> String {
+/// Formats a round number of nanoseconds: `100 ns`, `10 us`, `2 ms`.
+fn format_tick(ns: f64) -> String {
     let (value, unit) = match ns * 1.001 {
         ..1e3 => (ns, "ns"),
         ..1e6 => (ns / 1e3, "us"),
@@ -289,40 +300,42 @@ fn unit(ns: f64) -> String {
     format!("{} {unit}", (value * 10.0).round() / 10.0)
 }
 
-/// Moves labels so that none lies on another, as near to where they want to be as that allows; they
-/// come in order.
-fn spread(wanted: &[i32], room: Range<i32>) -> Vec<i32> {
-    let mut places = wanted.to_vec();
-    for at in 1..places.len() {
-        places[at] = places[at].max(places[at - 1] + LINE);
+/// Moves labels, which are in ascending order, so that none overlaps another. Each stays as close to
+/// its wanted position as possible.
+fn separate_labels(wanted: &[i32], area: Range<i32>) -> Vec<i32> {
+    let mut positions = wanted.to_vec();
+    for index in 1..positions.len() {
+        positions[index] = positions[index].max(positions[index - 1] + LINE);
     }
-    let mut limit = room.end;
-    for place in places.iter_mut().rev() {
-        *place = (*place).min(limit);
-        limit = *place - LINE;
+    let mut limit = area.end;
+    for position in positions.iter_mut().rev() {
+        *position = (*position).min(limit);
+        limit = *position - LINE;
     }
-    places
+    positions
 }
 
-fn words(size: i32) -> FontDesc<'static> {
+fn font(size: i32) -> FontDesc<'static> {
     FontDesc::new(FontFamily::SansSerif, f64::from(size), FontStyle::Normal)
 }
 
-fn line(area: &Area<'_>, places: &[(i32, i32)], colour: RGBColor) -> DrawResult {
-    area.draw(&PathElement::new(places.to_vec(), colour.stroke_width(1)))
+fn line(area: &Area<'_>, positions: &[(i32, i32)], colour: RGBColor) -> DrawResult {
+    area.draw(&PathElement::new(positions.to_vec(), colour.stroke_width(1)))
 }
 
-fn dashed(area: &Area<'_>, places: &[(i32, i32)]) -> DrawResult {
-    area.draw(&DashedPathElement::new(places.iter().copied(), 7, 5, GREY.stroke_width(2)))
+fn dashed(area: &Area<'_>, positions: &[(i32, i32)]) -> DrawResult {
+    area.draw(&DashedPathElement::new(positions.iter().copied(), 7, 5, GREY.stroke_width(2)))
 }
 
-/// One point of a curve, or of its label: a shape for each look.
-fn mark(area: &Area<'_>, (x, y): (i32, i32), look: usize) -> DrawResult {
-    let (full, hollow) = (COLOURS[look % COLOURS.len()].filled(), WHITE.filled());
-    let edge = COLOURS[look % COLOURS.len()].stroke_width(2);
+/// Draws the mark of a point; each style has its own shape.
+fn mark(area: &Area<'_>, (x, y): (i32, i32), style_index: usize) -> DrawResult {
+    let colour = COLOURS[style_index % COLOURS.len()];
+    let full = colour.filled();
+    let hollow = WHITE.filled();
+    let edge = colour.stroke_width(2);
     let square = [(x - 4, y - 4), (x + 4, y + 4)];
     let around = |points: [(i32, i32); 4]| points.map(|(right, down)| (x + right, y + down));
-    match look % COLOURS.len() {
+    match style_index % COLOURS.len() {
         0 => area.draw(&Circle::new((x, y), 5, full)),
         1 => area.draw(&Rectangle::new(square, full)),
         2 => area.draw(&TriangleMarker::new((x, y), 6, full)),
@@ -355,14 +368,14 @@ mod tests {
         Chart {
             title: "What one wait costs".to_owned(),
             subtitle: "minder on linux".to_owned(),
-            across: "objects & more".to_owned(),
-            up: "CPU time of one wait".to_owned(),
+            x_label: "objects & more".to_owned(),
+            y_label: "CPU time of one wait".to_owned(),
             panels: vec![Panel { title: String::new(), curves }],
         }
     }
 
-    /// Fails unless every element is closed in order, and no text has an unquoted `<` or `&`.
-    fn well_formed(svg: &str) {
+    /// Fails unless every element is closed in order, and no text has an unescaped `<` or `&`.
+    fn assert_well_formed(svg: &str) {
         let mut open = Vec::new();
         for piece in svg.split('<').skip(1) {
             let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("no end of a tag: {piece}"));
@@ -380,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_svg_with_all_labels() {
+    fn svg_contains_all_labels() {
         let names = ["epoll", "poll", "select", "bare-poll", "bare-epoll", "thread-each", "pool", "io_uring"];
         let mut curves: Vec<Curve> = (1..)
             .zip(names)
@@ -388,8 +401,8 @@ mod tests {
             .collect();
         curves.push(Curve { published: true, ..curve("published: a pool", &[(2.0, 1e3), (2048.0, 130e3)]) });
         let mut chart = chart(curves);
-        let svg = chart.svg().expect("a chart");
-        well_formed(&svg);
+        let svg = chart.svg().expect("draw chart");
+        assert_well_formed(&svg);
         for word in names.into_iter().chain([
             "published: a pool",
             "16384",
@@ -401,37 +414,40 @@ mod tests {
             assert!(svg.lines().any(|line| line == word), "{word} is missing:\n{svg}");
         }
         assert!(svg.contains("objects &amp; more") && svg.contains("CPU time of one wait"), "{svg}");
-        // Two panels beside each other.
+        // Two panels side by side.
         let second = Panel { title: "burst".to_owned(), ..chart.panels[0].clone() };
         chart.panels.push(second);
-        let svg = chart.svg().expect("a chart");
-        well_formed(&svg);
+        let svg = chart.svg().expect("draw chart");
+        assert_well_formed(&svg);
         assert_eq!(svg.lines().filter(|line| *line == "epoll").count(), 2);
     }
 
     #[test]
-    fn little_is_drawn_as_well() {
+    fn chart_with_few_or_no_points_is_drawn() {
         for curves in [
             vec![],
             vec![curve("one", &[(64.0, 500.0)])],
             vec![curve("none", &[]), curve("zero", &[(2.0, 0.0), (64.0, 0.0)])],
         ] {
-            well_formed(&chart(curves).svg().expect("a chart"));
+            assert_well_formed(&chart(curves).svg().expect("draw chart"));
         }
     }
 
     #[test]
-    fn labels_keep_apart() {
-        assert_eq!(spread(&[100, 105, 300], 0..400), [100, 119, 300]);
-        assert_eq!(spread(&[390, 395, 400], 0..400), [362, 381, 400]);
-        assert_eq!(spread(&[], 0..400), [0; 0]);
+    fn spread_labels_do_not_overlap() {
+        assert_eq!(separate_labels(&[100, 105, 300], 0..400), [100, 119, 300]);
+        assert_eq!(separate_labels(&[390, 395, 400], 0..400), [362, 381, 400]);
+        assert_eq!(separate_labels(&[], 0..400), [0; 0]);
     }
 
     #[test]
     fn axes_end_at_round_values() {
-        assert_eq!(steps(&(310.0..7.2e6)), 200.0..1e7);
-        assert_eq!(steps(&(1000.0..2000.0)), 500.0..5000.0);
-        assert_eq!([100.0, 1000.0, 20e3, 1e6, 1e9].map(unit), ["100 ns", "1 us", "20 us", "1 ms", "1 s"]);
+        assert_eq!(round_outwards(&(310.0..7.2e6)), 200.0..1e7);
+        assert_eq!(round_outwards(&(1000.0..2000.0)), 500.0..5000.0);
+        assert_eq!(
+            [100.0, 1000.0, 20e3, 1e6, 1e9].map(format_tick),
+            ["100 ns", "1 us", "20 us", "1 ms", "1 s"]
+        );
         let whole: Vec<f64> =
             ticks(&(200.0..1e4)).into_iter().filter(|tick| tick.1).map(|tick| tick.0).collect();
         assert_eq!(whole, [1e3, 1e4]);

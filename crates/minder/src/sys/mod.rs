@@ -10,7 +10,6 @@
 //! | `reap` | [`Process`](reap::Process): an endpoint that reports an exit | pidfd; sweep | `EVFILT_PROC`; sweep | its handle, by the port's backend |
 //! | `spawn` | [`Spawner`](spawn::Spawner): `Command` → process and endpoints | `clone3`; `posix_spawn` | `posix_spawn` | `CreateProcessW` |
 //! | `tree` | signals to a process, its group, its descendants | groups, `/proc` | groups | job objects |
-//! | `lab` | baselines to measure against; the clock of our CPU | eventfds | pipes | events |
 //!
 //! An *endpoint* owns whatever the kernel needs for one stream or process. It is armed on a port
 //! with a token; the port then hands out [`Report`](wait::Report)s, and a report is given back to
@@ -35,7 +34,6 @@ mod event;
 #[cfg(windows)]
 mod dynlib;
 pub(crate) mod guard;
-pub(crate) mod lab;
 
 use std::io;
 

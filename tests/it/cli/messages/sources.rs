@@ -55,7 +55,7 @@ const WITHOUT_A_CASE: &[(&str, &str)] = &[
     ("no job runs whose end could free some", "see cli/bad_days.rs: too many open files"),
     ("of the input is not what it was: nothing is run", "see cli/record.rs: not what it was"),
     ("--tee runs {jobs} jobs at once", "see cli/input.rs: jobs at once"),
-    ("nobody reads what is shown", "nobody reads it: the exit status says so"),
+    ("stdout was closed by its reader", "stdout is closed: the exit status reports it"),
     ("the best of the others is used", "see refused.rs: the best of the others is used"),
     ("interrupted; showing what was measured", "see cli/bench.rs: showing what was measured"),
     ("Waiting for one of many objects", "see cli/bench.rs: Waiting for one of many objects"),

@@ -1,24 +1,21 @@
-//! `minder bench exit`: the end of one of many children.
+//! `minder bench exit`: the exit of one of many children.
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use minder::lab::{self, Exits};
+use anyhow::{Context, Result};
+use minder::Command;
+use minder_bench::{Case, ExitBench, ExitSuite, exits};
 
-use super::{BenchSession, BenchSpec, Case, Measurement, chosen, command, conduct, judge, note, points};
+use super::errors::to_anyhow;
+use super::report::measure_and_report;
+use super::selection::{child_command, select_mechanisms};
+use super::session::BenchSession;
+use super::spec::{BenchSpec, note};
 use crate::flags::ExitFlags;
 
-/// How many ends one measurement of `one` counts: ten for each child, within bounds. Few children
-/// have to be replaced often.
-const EXITS_MIN: usize = 20;
-const EXITS_MAX: usize = 200;
-/// How many children are started between two looks for Ctrl-C.
-const START: usize = 250;
-const ONE: &str = "one";
-const BURST: &str = "burst";
-
+/// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
-    let subject = BenchSpec {
+    let spec = BenchSpec {
         operation: "exit",
         size: "live",
         sizes: "live children",
@@ -29,55 +26,27 @@ pub(super) fn run(flags: &ExitFlags) -> Result<ExitCode> {
         published: Vec::new(),
         note: note(),
     };
-    let mechanisms = chosen(&lab::exits().collect::<Vec<_>>(), &flags.measure)?;
-    let sizes = flags.live.as_ref().map_or(Exits::SIZES, |sizes| &sizes.0);
-    let both = |point| [ONE, BURST].map(|kind| Case { kind: Some(kind), ..point });
-    let points: Vec<Case> = points(sizes, &mechanisms).into_iter().flat_map(both).collect();
-    let desk = BenchSession::enter()?;
+    let mechanisms = select_mechanisms(&exits().collect::<Vec<_>>(), &flags.measure)?;
+    let sizes = flags.live.as_ref().map_or(ExitBench::SIZES, |sizes| &sizes.0);
+    let cases = ExitSuite::with_kinds(&Case::grid(sizes, &mechanisms));
+    let session = BenchSession::start()?;
     let child = match &flags.child {
-        Some(line) => command(line),
-        None => idle()?,
+        Some(line) => child_command(line),
+        None => idle_command()?,
     };
-    Exits::check(&child)?;
-    // The burst follows on the same children.
-    let mut crowd: Option<(&'static str, Exits)> = None;
-    conduct(&subject, &flags.measure, desk, &points, |point, desk| {
-        let size = usize::try_from(point.size)?;
-        // One mechanism ends before the next begins: some of them take the ends of every child.
-        let same = crowd.take().filter(|(name, exits)| *name == point.mechanism && exits.live() == size);
-        let mut exits = match same {
-            Some((_, exits)) => exits,
-            None => gather(point.mechanism, &child, size, desk)?,
-        };
-        if point.kind == Some(BURST) {
-            return Ok(Measurement::of(point.size, exits.burst().map_err(judge)?));
-        }
-        let ends = size.saturating_mul(10).clamp(EXITS_MIN, EXITS_MAX);
-        let spent = exits.one_by_one(ends).map_err(judge)?;
-        crowd = Some((point.mechanism, exits));
-        Ok(Measurement::of(ends as u64, spent))
-    })
+    ExitBench::check(&child).map_err(to_anyhow)?;
+    let mut suite = ExitSuite::new(child);
+    measure_and_report(&spec, &flags.measure, session, &cases, &mut suite)
 }
 
-/// A command that does nothing until it is killed: the system's, or this program.
-fn idle() -> Result<minder::Command> {
-    if let Some(command) = lab::idle() {
+/// Returns a command that does nothing until it is killed: one of the operating system, or this
+/// program.
+fn idle_command() -> Result<Command> {
+    if let Some(command) = minder_bench::idle_command() {
         return Ok(command);
     }
     let program = std::env::current_exe().context("cannot find this program, which is to be started")?;
-    let mut command = minder::Command::new(program);
+    let mut command = Command::new(program);
     command.args(["bench", "idle"]);
     Ok(command)
-}
-
-/// A mechanism with so many children.
-fn gather(mechanism: &str, child: &minder::Command, size: usize, desk: &mut BenchSession) -> Result<Exits> {
-    let mut exits = Exits::new(mechanism, child)?;
-    while exits.live() < size {
-        if desk.is_over() {
-            bail!("interrupted");
-        }
-        exits.fill((exits.live() + START).min(size))?;
-    }
-    Ok(exits)
 }

@@ -1,23 +1,21 @@
 //! `minder bench spawn`: one start of a child.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
-use minder::lab::{self, Ballast, Spawns, Spent};
+use anyhow::Result;
+use minder_bench::{Ballast, Case, SpawnBench, SpawnSuite, short_command, spawns};
 
-use super::{BenchSession, BenchSpec, Measurement, at_least, chosen, command, conduct, judge, note, points};
+use super::errors::{describe, to_anyhow};
+use super::report::measure_and_report;
+use super::selection::{child_command, select_mechanisms};
+use super::session::BenchSession;
+use super::spec::{BenchSpec, note};
 use crate::flags::SpawnFlags;
-use crate::report::{format_error, message};
+use crate::report::message;
 
-/// How many starts one measurement counts: no more than that, fewer when the time is over, but
-/// some.
-const SPAWNS_MAX: u64 = 100;
-const SPAWNS_MIN: u64 = 5;
-const TIME: Duration = at_least(64, Duration::from_millis(500));
-
+/// Measures what the flags ask for, and shows it.
 pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
-    let subject = BenchSpec {
+    let spec = BenchSpec {
         operation: "spawn",
         size: "parent_mib",
         sizes: "MiB of the parent",
@@ -28,62 +26,44 @@ pub(super) fn run(flags: &SpawnFlags) -> Result<ExitCode> {
         published: Vec::new(),
         note: note(),
     };
-    let mechanisms = chosen(&lab::spawns().collect::<Vec<_>>(), &flags.measure)?;
-    let mut desk = BenchSession::enter()?;
-    let child = flags.child.as_ref().map_or_else(lab::brief, command);
-    // Ours says best what is wrong with a command.
-    if let Some(mechanism) = lab::spawns().next() {
+    let mechanisms = select_mechanisms(&spawns().collect::<Vec<_>>(), &flags.measure)?;
+    let mut session = BenchSession::start()?;
+    let child = flags.child.as_ref().map_or_else(short_command, child_command);
+    // The first mechanism is the library's own, whose errors describe best what is wrong with a
+    // command.
+    if let Some(mechanism) = spawns().next() {
         let trial = child.clone();
-        match desk.patiently(move || Spawns::new(mechanism, &trial)?.spawn()) {
-            Some(started) => drop(started?),
-            None => return Ok(desk.status()),
+        match session.run_interruptibly(move || SpawnBench::new(mechanism, &trial)?.spawn()) {
+            Some(started) => drop(started.map_err(to_anyhow)?),
+            None => return Ok(session.exit_code()),
         }
     }
-    let points = points(&sizes(flags)?, &mechanisms);
-    let mut parent: Option<(u64, Ballast)> = None;
-    conduct(&subject, &flags.measure, desk, &points, |point, desk| {
-        if parent.as_ref().is_none_or(|(size, _)| *size != point.size) {
-            // The old size goes before the new one comes.
-            parent = None;
-            parent = Some((point.size, Ballast::new(point.size)?));
-        }
-        measure(Spawns::new(point.mechanism, &child)?, desk)
-    })
+    let cases = Case::grid(&fitting_sizes(flags)?, &mechanisms);
+    let mut suite = SpawnSuite::new(child);
+    measure_and_report(&spec, &flags.measure, session, &cases, &mut suite)
 }
 
-/// The sizes that this machine has the memory for; it is said which it has not.
+/// Returns the sizes for which this machine has enough memory, and prints a message for each other
+/// size.
 ///
 /// # Errors
-/// When it has none of them.
-fn sizes(flags: &SpawnFlags) -> Result<Vec<u64>> {
+/// If there is none.
+fn fitting_sizes(flags: &SpawnFlags) -> Result<Vec<u64>> {
     let mut fitting = Vec::new();
     let mut refused = Vec::new();
     for &mib in &flags.parent_mib.0 {
-        match Ballast::fits(mib) {
-            Ok(_) => fitting.push(mib),
-            Err(error) => refused.push(anyhow::Error::new(error)),
+        match Ballast::check(mib) {
+            Ok(()) => fitting.push(mib),
+            Err(error) => refused.push(error),
         }
     }
-    match refused.pop() {
-        Some(last) if fitting.is_empty() => Err(last),
-        last => {
-            refused.into_iter().chain(last).for_each(|error| message(&format_error(&error)));
-            Ok(fitting)
-        }
+    if fitting.is_empty()
+        && let Some(last) = refused.pop()
+    {
+        return Err(to_anyhow(last));
     }
-}
-
-fn measure(mut spawns: Spawns, desk: &mut BenchSession) -> Result<Measurement> {
-    let begun = Instant::now();
-    let (mut count, mut total) = (0, Spent::default());
-    while count < SPAWNS_MIN || (count < SPAWNS_MAX && begun.elapsed() < TIME) {
-        let spent = spawns.spawn().map_err(judge)?;
-        total.cpu += spent.cpu;
-        total.wall += spent.wall;
-        count += 1;
-        if desk.is_over() {
-            bail!("interrupted");
-        }
+    for error in &refused {
+        message(&describe(error));
     }
-    Ok(Measurement::of(count, total))
+    Ok(fitting)
 }

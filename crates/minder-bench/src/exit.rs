@@ -1,0 +1,8 @@
+//! Observing the exit of one of many children, by sets of `minder` and by baselines.
+
+mod bench;
+mod set_under_test;
+mod suite;
+
+pub use self::bench::{ExitBench, exits, idle_command};
+pub use self::suite::ExitSuite;

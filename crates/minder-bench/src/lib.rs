@@ -1,0 +1,53 @@
+//! Benchmarks of process mechanisms beside published baselines; the measuring part of
+//! `minder bench`.
+//!
+//! Three subjects, each with a type that applies one mechanism and a [`Suite`] that measures it at
+//! many sizes:
+//!
+//! | subject | mechanisms | one mechanism | suite |
+//! | --- | --- | --- | --- |
+//! | a wait for one of many objects | [`waits`] | [`WaitBench`] | [`WaitSuite`] |
+//! | the exit of one of many children | [`exits`] | [`ExitBench`] | [`ExitSuite`] |
+//! | a start of a child | [`spawns`] | [`SpawnBench`] | [`SpawnSuite`] |
+//!
+//! [`run_rounds`] measures every [`Case`] of a suite once in each round and collects [`Results`].
+//!
+//! The baselines change process state, as their users do: some block `SIGCHLD` or reap every child
+//! of the process. Programs that start children use [`minder::ChildSet`], and programs that wait
+//! for anything else use [`minder::Poller`].
+//!
+//! ```
+//! use minder_bench::{Case, NoObserver, Results, WaitSuite, run_rounds};
+//!
+//! let cases = Case::grid(&[2, 64], &["pool"]);
+//! let mut results = Results::new(&cases);
+//! run_rounds(&mut WaitSuite::new(1024), &mut results, 1, &mut NoObserver)?;
+//! let median = results.median(0, |measurement| measurement.cpu_ns);
+//! println!("one wait among 2 objects: {:?} ns of CPU time", median);
+//! # assert!(median.is_some());
+//! # Ok::<(), minder_bench::Error>(())
+//! ```
+
+mod sys;
+mod error;
+mod random;
+mod median;
+mod stopwatch;
+mod case;
+mod results;
+mod rounds;
+mod wait;
+mod exit;
+mod spawn;
+
+pub use crate::{
+    case::{Case, Measurement},
+    error::{Error, Result},
+    exit::{ExitBench, ExitSuite, exits, idle_command},
+    median::median,
+    results::{Results, Unmeasured},
+    rounds::{NoObserver, Observer, Suite, run_rounds},
+    spawn::{Ballast, SpawnBench, SpawnSuite, short_command, spawns},
+    stopwatch::{CpuAndWall, Stopwatch, is_wine},
+    wait::{WaitBench, WaitObjects, WaitSuite, waits},
+};

@@ -1,0 +1,30 @@
+//! The baselines and all other code that calls the operating system: the only code with `unsafe`
+//! and `cfg` in it.
+//!
+//! | directory | contents | Unix | Windows |
+//! | --- | --- | --- | --- |
+//! | `cpu_clock` | CPU time of this process | `clock_gettime`, `getrusage` | `GetProcessTimes` |
+//! | `handoff` | blocks one thread until another releases it | mutex and condition variable | an event |
+//! | `thread` | small threads that take no signals | signal mask | as in `std` |
+//! | `wait` | objects to wait for, and baselines that wait | eventfds, pipes | events |
+//! | `exit` | baselines that observe exits | `waitpid`, `SIGCHLD` | handles of processes |
+//! | `spawn` | baselines that start a child; a large parent | `std`, `mmap` | `std`, `CreateProcessW` |
+//!
+//! Everything here returns `io::Result`; the modules above add the operation and its subject.
+
+mod cpu_clock;
+mod handoff;
+mod thread;
+#[cfg(windows)]
+mod last_error;
+#[cfg(windows)]
+mod event;
+mod wine;
+mod exhausted;
+pub(crate) mod wait;
+pub(crate) mod exit;
+pub(crate) mod spawn;
+
+pub(crate) use self::cpu_clock::{CPU_RESOLUTION, cpu_time};
+pub(crate) use self::exhausted::is_exhausted;
+pub(crate) use self::wine::is_wine;

@@ -1,0 +1,61 @@
+//! The file of `--svg`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// A chart's file that is opened before anything is measured, so that an error comes at once. It
+/// keeps its contents until the chart is written.
+#[derive(Debug)]
+pub(super) struct ChartFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ChartFile {
+    /// Opens or creates the file. Opening a named pipe blocks until it has a reader.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| describe(path))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Replaces the contents of the file.
+    pub(super) fn write(mut self, svg: &str) -> Result<()> {
+        self.replace(svg).with_context(|| describe(&self.path))
+    }
+
+    fn replace(&mut self, svg: &str) -> std::io::Result<()> {
+        self.file.write_all(svg.as_bytes())?;
+        // A pipe or a device has no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(svg.len() as u64)?;
+        }
+        Ok(())
+    }
+}
+
+fn describe(path: &Path) -> String {
+    format!("cannot write the chart `{}`", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::format_error;
+
+    #[test]
+    fn chart_replaces_contents_of_file_when_it_is_written() {
+        let dir = tempfile::tempdir().expect("create directory");
+        let path = dir.path().join("chart.svg");
+        std::fs::write(&path, "something longer").expect("write old chart");
+        let file = ChartFile::open(&path).expect("open chart");
+        assert_eq!(std::fs::read(&path).expect("read old chart"), b"something longer");
+        file.write("<svg/>").expect("write chart");
+        assert_eq!(std::fs::read(&path).expect("read chart"), b"<svg/>");
+        let error = ChartFile::open(&dir.path().join("no/chart.svg")).expect_err("open in missing directory");
+        assert!(format_error(&error).starts_with("cannot write the chart `"), "{error}");
+    }
+}

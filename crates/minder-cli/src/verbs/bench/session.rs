@@ -1,0 +1,179 @@
+//! Signals, the descriptor limit and the progress line of a measurement.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use minder::{GuardOptions, ProcessGuard, Signal};
+use minder_os::terminal::terminal_size;
+
+use crate::exit;
+use crate::report::table::shorten;
+
+/// The interval at which signals are handled while another thread blocks.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Handles the signals of the process while something is measured.
+#[derive(Debug)]
+pub(super) struct BenchSession {
+    guard: ProcessGuard,
+    /// The first signal that cancelled the measurement, and the number of such signals.
+    cancelled_by: Option<Signal>,
+    cancellations: usize,
+    fd_limit: u64,
+    /// Whether stderr is a terminal, which then shows the progress.
+    shows_progress: bool,
+    estimate: TimeEstimate,
+    /// The index of the case that is measured now, and its start.
+    current: Option<(usize, Instant)>,
+}
+
+impl BenchSession {
+    /// Installs the guard and raises the limit of descriptors. Call this before any thread starts.
+    ///
+    /// # Errors
+    /// As [`ProcessGuard::install`].
+    pub(super) fn start() -> Result<Self> {
+        // Guardians are not needed: only the mechanisms start children, and they end them.
+        let guard = ProcessGuard::install(&GuardOptions::new().guardians(false))?;
+        let (_, fd_limit) = guard.raise_fd_limit()?;
+        Ok(Self {
+            guard,
+            cancelled_by: None,
+            cancellations: 0,
+            fd_limit,
+            shows_progress: stderr().is_terminal(),
+            estimate: TimeEstimate::default(),
+            current: None,
+        })
+    }
+
+    /// Returns the number of descriptors that this process may have.
+    pub(super) fn fd_limit(&self) -> u64 {
+        self.fd_limit
+    }
+
+    /// Handles pending signals, and returns whether one has cancelled the measurement.
+    pub(super) fn is_cancelled(&mut self) -> bool {
+        while let Some(signal) = self.guard.next_signal() {
+            match signal {
+                Signal::Interrupt | Signal::Terminate | Signal::Hangup | Signal::Quit => {
+                    self.cancelled_by.get_or_insert(signal);
+                    self.cancellations += 1;
+                }
+                Signal::Stop => self.guard.suspend_self(),
+                _ => {}
+            }
+        }
+        self.cancelled_by.is_some()
+    }
+
+    /// Runs an operation that may block for long on another thread, and handles signals meanwhile.
+    /// Returns `None` if another signal asks to end before the operation is done; its thread then
+    /// exits with the process.
+    pub(super) fn run_interruptibly<T: Send + 'static>(
+        &mut self,
+        operation: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = channel();
+        let before = self.cancellations;
+        let thread = thread::spawn(move || sender.send(operation()));
+        loop {
+            match receiver.recv_timeout(SIGNAL_INTERVAL) {
+                Ok(done) => {
+                    // Nothing else runs during the next measurement.
+                    let _ = thread.join();
+                    return Some(done);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.is_cancelled();
+                    if self.cancellations > before {
+                        return None;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// Returns the exit status of a measurement without errors.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        match self.cancelled_by {
+            None => ExitCode::SUCCESS,
+            Some(Signal::Terminate) => ExitCode::from(exit::TERMINATED),
+            Some(_) => ExitCode::from(exit::INTERRUPTED),
+        }
+    }
+
+    /// Sets the number of cases and rounds, for the estimate of the remaining time.
+    pub(super) fn set_work(&mut self, cases: usize, rounds: u32) {
+        self.estimate = TimeEstimate { durations: vec![None; cases], rounds };
+    }
+
+    /// Shows which case is measured now, if stderr is a terminal.
+    pub(super) fn show_progress(&mut self, index: usize, round: u32, what: &str) {
+        let now = Instant::now();
+        if let Some((previous, started)) = self.current.replace((index, now)) {
+            self.estimate.durations[previous] = Some(now - started);
+        }
+        if !self.shows_progress {
+            return;
+        }
+        let left = match self.estimate.left(index, round) {
+            Some(left) => format!(", about {} s left", left.as_secs() + 1),
+            None => String::new(),
+        };
+        let line = format!("{what}, round {round} of {}{left}", self.estimate.rounds);
+        let width = terminal_size().map_or(80, |size| usize::from(size.columns));
+        let line = format!("\r{}\x1b[K", shorten(&line, width.saturating_sub(1)));
+        let _ = stderr().write_all(line.as_bytes());
+    }
+
+    /// Removes the progress line.
+    pub(super) fn clear_progress(&mut self) {
+        if self.shows_progress {
+            let _ = stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+/// Estimates the remaining time by the last duration of each case.
+#[derive(Debug, Default)]
+struct TimeEstimate {
+    durations: Vec<Option<Duration>>,
+    rounds: u32,
+}
+
+impl TimeEstimate {
+    /// Returns the time that is left from this case on; `None` before the first case is done. Cases
+    /// that were not measured yet count with the mean of the others.
+    fn left(&self, index: usize, round: u32) -> Option<Duration> {
+        let known: Vec<Duration> = self.durations.iter().copied().flatten().collect();
+        let mean = known.iter().sum::<Duration>().checked_div(u32::try_from(known.len()).ok()?)?;
+        let total = |durations: &[Option<Duration>]| {
+            durations.iter().map(|duration| duration.unwrap_or(mean)).sum::<Duration>()
+        };
+        let this_round = total(self.durations.get(index..)?);
+        Some(this_round + total(&self.durations) * self.rounds.saturating_sub(round))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remaining_time_is_estimated_by_last_durations() {
+        let second = Duration::from_secs(1);
+        let mut estimate = TimeEstimate { durations: vec![None; 4], rounds: 2 };
+        assert_eq!(estimate.left(0, 1), None);
+        estimate.durations[0] = Some(second);
+        assert_eq!(estimate.left(1, 1), Some(7 * second));
+        estimate.durations = vec![Some(second), Some(second), Some(second), Some(5 * second)];
+        assert_eq!(estimate.left(0, 2), Some(8 * second));
+        assert_eq!(estimate.left(3, 2), Some(5 * second));
+    }
+}
