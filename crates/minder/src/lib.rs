@@ -60,7 +60,7 @@ pub use crate::{
     child::{Child, Termination},
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Operation, Result},
     event::{Event, ExitInfo, ExitStatus, Interest, Outcome, ResourceUsage, SpillFile, Stream, Token},
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
     poller::{Events, Poller, Readiness, Source, Waker, backends},
