@@ -191,8 +191,8 @@ pub struct Outcome {
 pub struct SpillFile {
     /// The file, open for reading and writing.
     pub file: File,
-    /// Its path, if it has a name: whoever takes it removes it. Without a name it goes with the
-    /// last handle.
+    /// The path of the file, if it has a name; the caller removes it. Without a name the file disappears
+    /// with its last handle.
     pub path: Option<PathBuf>,
     /// The offset of the first byte.
     pub start: u64,

@@ -7,7 +7,7 @@
 //! threads that only spawn.
 //!
 //! # Locks
-//! `state` comes first: a thread that holds `workers` never locks `state`. No lock is held while a
+//! `state` comes first: a thread that has locked `workers` never locks `state`. No lock is kept while a
 //! loop waits, spawns or calls the handler, except in [`JobHandler::next_job`] and
 //! [`JobHandler::admit`].
 
@@ -105,7 +105,7 @@ pub trait JobHandler {
         control: &mut ChildControl<'_>,
     ) -> Option<Termination>;
 
-    /// Returns the result of a job whose child is done. [`JobPool::is_last_attempt`] tells here
+    /// Returns the result of a job whose child is done. [`JobPool::is_last_attempt`] returns here
     /// whether a failure would be final.
     fn finished(&mut self, attempt: Attempt, job: &Self::Job, outcome: Outcome) -> JobResult;
 

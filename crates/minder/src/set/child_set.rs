@@ -88,7 +88,7 @@ impl ChildSet {
             .map_err(|error| Error::new("open a wait backend", error).during(Operation::Watch))?;
         reactor.fault_room(config.fault_capacity);
         let waker = reactor.waker();
-        // A wake-up fails only if so many are pending that the counter is full.
+        // A wake-up fails only if the counter of pending wake-ups is full.
         let on_room = move || drop(waker.wake());
         let budget =
             MemoryBudget::new(config.max_buffered_bytes, config.read_buffer_bytes, Box::new(on_room));

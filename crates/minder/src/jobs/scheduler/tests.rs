@@ -247,7 +247,10 @@ proptest! {
         results in prop::collection::vec(0u8..4, 1..200),
     ) {
         let retry = RetryPolicy { max_attempts, ..RetryPolicy::default() };
-        let mut scheduler = Scheduler::new(config(|config| (config.max_running, config.retry) = (max_running, retry)));
+        let mut scheduler = Scheduler::new(config(|config| {
+            config.max_running = max_running;
+            config.retry = retry;
+        }));
         let now = Instant::now();
         for job in 1..=jobs {
             let on: Vec<u64> = after.iter().filter(|(_, to)| *to == job).map(|(from, _)| *from).collect();
