@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::child::ChildState;
 use super::config::{ChildSetConfig, SpawnOptions};
-use super::deferred_reads::DeferredRead;
 use super::event::QueuedEvent;
 use super::read_turns::ReadTurns;
 use super::slab::{Endpoint, Slab};
 use super::stream::StreamIo;
 use super::termination::TerminationState;
-use super::timers::{TimerKind, Timers};
+use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
 use crate::child::Termination;
 use crate::chunk::{MemoryBudget, MemoryQuota};
 use crate::command::Command;
@@ -26,8 +25,6 @@ use crate::{Error, ErrorKind, Operation, Result};
 
 /// The least size of a read.
 const READ_BUFFER_MIN: usize = 64;
-/// The shortest interval of a repeated timer.
-pub(super) const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// How long `spawn` waits for a child that it had to kill.
 const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
 

@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::child_set::{ChildSet, INTERVAL_MIN};
+use super::child_set::ChildSet;
+use super::timers::{DeferredRead, INTERVAL_MIN};
 use crate::event::{Stream, Token};
 use crate::sys::pipe::ReadOutcome;
 use crate::sys::wait::is_full;
@@ -14,15 +15,6 @@ use crate::{Error, Operation, Result};
 
 /// From this interval on, a silent child is registered instead of being polled again.
 const INTERVAL_MAX: Duration = Duration::from_millis(16);
-
-/// A child whose outputs are polled.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeferredRead {
-    token: Token,
-    due: Instant,
-    /// The time between the last poll and the next.
-    interval: Duration,
-}
 
 impl ChildSet {
     /// Polls the outputs of a child after `interval`, unless a poll is due already.

@@ -6,13 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::child_set::{ChildSet, INTERVAL_MIN};
+use super::child_set::ChildSet;
 use super::deferred_reads::watch_failed;
 use super::event::QueuedEvent;
 use super::exit::{DrainStep, LeakCheck, ProcessStep, TerminationStep};
 use super::output::Effect;
 use super::slab::Endpoint;
-use super::timers::TimerKind;
+use super::timers::{INTERVAL_MIN, TimerKind};
 use crate::event::{Event, Stream, Token};
 use crate::sys::pipe::ReadOutcome;
 use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot};

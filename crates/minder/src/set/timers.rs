@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::event::Token;
 
+/// The shortest interval of a repeated timer.
+pub(super) const INTERVAL_MIN: Duration = Duration::from_millis(1);
+
 /// Below this number of entries, stale ones are not removed.
 const ENTRIES_MIN: usize = 1024;
 
@@ -33,6 +36,15 @@ impl Armed {
     pub(super) fn take(&mut self, kind: TimerKind, now: Instant) -> bool {
         self.0[kind as usize].take_if(|at| *at <= now).is_some()
     }
+}
+
+/// A child whose outputs are polled instead of being registered: see `deferred_reads.rs`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeferredRead {
+    pub(super) token: Token,
+    pub(super) due: Instant,
+    /// The time between the last poll and the next.
+    pub(super) interval: Duration,
 }
 
 /// The timers of all children, and those that the set has once.

@@ -6,9 +6,10 @@
 use std::time::{Duration, Instant};
 
 use super::child::ChildState;
-use super::child_set::{ChildSet, INTERVAL_MIN};
+use super::child_set::ChildSet;
 use super::output::pause_failed;
 use super::read_turns::{ALLOWANCE, ALLOWANCE_INTERVAL, ReadTurn, SINGLE_READ, SLICE};
+use super::timers::INTERVAL_MIN;
 use crate::event::{Stream, Token};
 use crate::{Error, Operation, Result};
 
