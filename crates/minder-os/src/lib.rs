@@ -1,5 +1,5 @@
-//! Operating system helpers for the crates of minder: files, terminals, standard streams, names and
-//! host statistics.
+//! Operating system helpers for the crates of minder: files, terminals, standard streams, names,
+//! host statistics, error texts and locks.
 //!
 //! Each module has one interface for all systems and one file for each system. Its documentation
 //! lists the differences. Nothing here starts, waits for or signals a process; the crate `minder`
@@ -9,10 +9,14 @@
 //! interface may change with every release.
 
 pub mod encoding;
+mod error_text;
 pub mod files;
 pub mod host_stats;
 pub mod limits;
 pub mod stdio;
+pub mod sync;
 pub mod system_paths;
 pub mod terminal;
 pub mod time;
+
+pub use self::error_text::error_text;

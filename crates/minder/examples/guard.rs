@@ -1,16 +1,15 @@
-//! A command that takes its tree with it: after `kill -9` of this process nothing of what it
-//! started lives on.
+//! A command whose process tree dies with it: after `kill -9` of this process, nothing that it
+//! started keeps running.
 
-#![expect(clippy::print_stdout, reason = "an example says what it saw")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use minder::{Command, GuardOptions, ProcessGuard, Stdio};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    if std::env::args().nth(1).as_deref() == Some("kid") {
+    if std::env::args().nth(1).as_deref() == Some("child") {
         return Ok(());
     }
-    // First thing, before any thread: on Linux this returns in another process than the one that
-    // called.
+    // Before any thread exists. On Linux this returns in another process than the caller.
     let guard = ProcessGuard::install(&GuardOptions::new())?;
     let guardians = match guard.guardians() {
         Ok(guardians) => format!("guarded by {} and {}", guardians.outer, guardians.inner),
@@ -21,11 +20,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Before the first child.
     guard.wait_ready()?;
-    let mut child = Command::new(std::env::current_exe()?).arg("kid").stdin(Stdio::Null).spawn()?;
+    let mut child = Command::new(std::env::current_exe()?).arg("child").stdin(Stdio::Null).spawn()?;
     let exit = child.wait()?;
     let status = u8::from(!exit.status.success());
 
-    println!("guard: {guardians}; the child says {}", exit.status);
-    // The end of an orderly run: daemons that jobs left behind may stay.
+    println!("guard: {guardians}; the child exited with {}", exit.status);
+    // Daemons that jobs left behind keep running.
     guard.exit(status)
 }

@@ -1,5 +1,5 @@
-//! `hundred [COUNT]`: a hundred copies of itself and one wait, in which every byte, end and exit
-//! code is checked.
+//! `hundred [COUNT]`: starts a hundred copies of itself, waits for all of them in one loop, and checks
+//! every byte, end of file and exit code.
 
 use std::{collections::HashMap, io::Write, process::ExitCode};
 
@@ -10,13 +10,13 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<ExitCode, Failure> {
     let args = std::env::args().skip(1).collect::<Vec<_>>();
     match &args[..] {
-        [verb, number] if verb == "child" => child(number.parse()?),
+        [role, number] if role == "child" => child(number.parse()?),
         [count] => parent(count.parse()?),
         _ => parent(100),
     }
 }
 
-/// What child `number` writes to a stream: up to 20,000 bytes.
+/// Returns what child `number` writes to a stream: up to 20,000 bytes.
 fn text(number: u32, stream: Stream) -> Vec<u8> {
     format!("{number} {stream:?}\n").repeat(number as usize % 1000 + 1).into_bytes()
 }
@@ -28,7 +28,8 @@ fn child(number: u32) -> Result<ExitCode, Failure> {
 }
 
 fn parent(count: u32) -> Result<ExitCode, Failure> {
-    let (mut numbers, mut heard) = (HashMap::new(), HashMap::new());
+    let mut numbers = HashMap::new();
+    let mut outputs = HashMap::new();
     let mut set = ChildSet::new(ChildSetConfig::default())?;
     for number in 0..count {
         let mut command = Command::new(std::env::current_exe()?);
@@ -36,24 +37,29 @@ fn parent(count: u32) -> Result<ExitCode, Failure> {
         command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
         numbers.insert(set.spawn(&command, SpawnOptions::default())?, number);
     }
-    let (mut bytes, mut ends, mut exits) = (0, 0, 0);
+    let mut bytes = 0;
+    let mut right_outputs = 0;
+    let mut right_exits = 0;
     while let Some(event) = set.next(None)? {
         match event {
             Event::Output(token, stream, chunk) => {
-                heard.entry((token, stream)).or_insert_with(Vec::new).extend_from_slice(&chunk);
+                outputs.entry((token, stream)).or_insert_with(Vec::new).extend_from_slice(&chunk);
             }
             Event::Eof(token, stream) => {
-                let all: Vec<u8> = heard.remove(&(token, stream)).unwrap_or_default();
-                (bytes, ends) = (bytes + all.len(), ends + u32::from(all == text(numbers[&token], stream)));
+                let output: Vec<u8> = outputs.remove(&(token, stream)).unwrap_or_default();
+                bytes += output.len();
+                right_outputs += u32::from(output == text(numbers[&token], stream));
             }
             Event::Done(token, outcome) => {
-                exits += u32::from(outcome.exit.status.code() == Some((numbers[&token] % 256) as i32));
+                right_exits += u32::from(outcome.exit.status.code() == Some((numbers[&token] % 256) as i32));
             }
             _ => (),
         }
     }
-    if ends != 2 * count || exits != count {
-        return Err(format!("of {count} children {ends} ends and {exits} exits are right").into());
+    if right_outputs != 2 * count || right_exits != count {
+        return Err(
+            format!("of {count} children {right_outputs} outputs and {right_exits} exits are right").into()
+        );
     }
     writeln!(std::io::stdout(), "{count} children, {bytes} bytes, every exit right")?;
     Ok(ExitCode::SUCCESS)

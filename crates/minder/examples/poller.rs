@@ -1,7 +1,6 @@
-//! Waits for descriptors that are no children: readiness, by the best mechanism of the machine or
-//! one of choice.
+//! Waits until descriptors are ready, with each wait backend of this machine.
 
-#![expect(clippy::print_stdout, reason = "an example says what it saw")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in minder::backends() {
         let poller = match Poller::with_backend(name) {
             Ok(poller) => poller,
-            // Containers often forbid one of them.
+            // Containers often forbid some of them.
             Err(error) => {
                 println!("poller: {error}");
                 continue;
@@ -22,19 +21,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut reader, mut writer) = std::io::pipe()?;
         match poller.add(&reader, Token(7), Interest::READABLE) {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
-                println!("poller: `{name}` watches no pipes of others; this example needs Unix");
+                println!("poller: `{name}` cannot watch a pipe; this example needs Unix");
                 return Ok(());
             }
             added => added?,
         }
-        // Nothing is there: the wait lasts until its deadline, and no shorter.
+        // The pipe is empty: the wait lasts until its deadline, and not less.
         let mut events = Events::new();
         let deadline = Instant::now() + Duration::from_millis(10);
         assert_eq!(poller.wait(&mut events, Some(deadline))?, 0);
         assert!(Instant::now() >= deadline);
 
-        // Something is there, and it stays news until it is read.
-        writer.write_all(b"news")?;
+        // The pipe has bytes. It is reported by every wait until they are read.
+        writer.write_all(b"data")?;
         for _ in 0..2 {
             assert_eq!(poller.wait(&mut events, None)?, 1);
             assert!(events.iter().all(|ready| ready.token == Token(7) && ready.readable));

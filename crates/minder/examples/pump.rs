@@ -1,7 +1,7 @@
-//! A host that is busy with other things: a pump listens on a thread of its own, and the host takes
-//! what has come.
+//! A host with its own event loop: a background set reads the child on a separate thread, and the host
+//! takes the events.
 
-#![expect(clippy::print_stdout, reason = "an example says what it saw")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::io::{BufRead, Write};
 
@@ -10,30 +10,32 @@ use minder::{
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    if std::env::args().nth(1).as_deref() == Some("kid") {
+    if std::env::args().nth(1).as_deref() == Some("child") {
         for line in std::io::stdin().lock().lines() {
             writeln!(std::io::stdout(), "{}", line?.to_uppercase())?;
         }
         return Ok(());
     }
-    let pump = BackgroundSet::start(ChildSetConfig::default())?;
+    let set = BackgroundSet::start(ChildSetConfig::default())?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("kid").stdin(Stdio::Piped).stdout(Stdio::Piped);
-    let child = pump.spawn(&command, SpawnOptions::default())?;
+    command.arg("child").stdin(Stdio::Piped).stdout(Stdio::Piped);
+    let child = set.spawn(&command, SpawnOptions::default())?;
 
-    // Writing queues and never blocks; what does not fit is tried again after `Event::Writable`.
-    assert_eq!(pump.write(child, b"loud\nand clear\n")?, 15);
-    pump.close_stdin(child)?;
+    // A write queues bytes and never blocks. The rest can be written after `Event::Writable`.
+    assert_eq!(set.write(child, b"loud\nand clear\n")?, 15);
+    set.close_stdin(child)?;
 
-    // A host has a loop of its own, and watches the pump's descriptor there. This poller stands for it.
-    let (host, mut events, mut text) = (Poller::new()?, Vec::new(), Vec::new());
-    if host.add(&pump.poll_handle(), Token(0), Interest::READABLE).is_err() {
-        println!("pump: the poller watches no handles of others here; this example needs Unix");
+    // The host watches the set's descriptor in its own event loop. Here that is this poller.
+    let host = Poller::new()?;
+    let mut events = Vec::new();
+    let mut text = Vec::new();
+    if host.add(&set.poll_handle(), Token(0), Interest::READABLE).is_err() {
+        println!("pump: the poller cannot watch this handle; this example needs Unix");
         return Ok(());
     }
-    while pump.children() > 0 {
+    while set.children() > 0 {
         host.wait(&mut Events::new(), None)?;
-        pump.drain_events(&mut events, 1 << 20);
+        set.drain_events(&mut events, 1 << 20);
         for event in events.drain(..) {
             match event {
                 Event::Output(_, _, bytes) => text.extend_from_slice(&bytes),
@@ -42,8 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    host.delete(&pump.poll_handle())?;
-    pump.stop(std::time::Duration::ZERO)?;
+    host.delete(&set.poll_handle())?;
+    set.stop(std::time::Duration::ZERO)?;
     assert_eq!(text, b"LOUD\nAND CLEAR\n");
 
     println!("pump: the child answered {:?}", String::from_utf8_lossy(&text));

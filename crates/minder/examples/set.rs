@@ -1,6 +1,6 @@
-//! Hears many children through one wait, on one thread.
+//! Reads many children with one wait, on one thread.
 
-#![expect(clippy::print_stdout, reason = "an example says what it saw")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::collections::HashMap;
 
@@ -21,22 +21,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         texts.insert(set.spawn(&command, SpawnOptions::default())?, Vec::new());
     }
     let mut done = 0;
-    // Without a deadline the wait ends when no child is left.
+    // Without a deadline the wait ends when all children are done.
     while let Some(event) = set.next(None)? {
         match event {
             Event::Output(token, _stream, bytes) => texts.entry(token).or_default().extend_from_slice(&bytes),
             Event::Done(_token, outcome) => {
-                assert!(outcome.exit.status.success(), "a child says {}", outcome.exit.status);
+                assert!(outcome.exit.status.success(), "a child exited with {}", outcome.exit.status);
                 done += 1;
             }
             _ => (),
         }
     }
-    let mut heard: Vec<_> = texts.into_values().map(String::from_utf8).collect::<Result<_, _>>()?;
-    heard.sort();
-    assert_eq!((done, heard.len()), (CHILDREN, CHILDREN));
-    assert!(heard.iter().all(|text| text.starts_with("I am number ")));
+    let mut lines: Vec<_> = texts.into_values().map(String::from_utf8).collect::<Result<_, _>>()?;
+    lines.sort();
+    assert_eq!(done, CHILDREN);
+    assert_eq!(lines.len(), CHILDREN);
+    assert!(lines.iter().all(|text| text.starts_with("I am number ")));
 
-    println!("set: {done} children heard, the first of them: {}", heard[0].trim_end());
+    println!("set: read {done} children, the first line is: {}", lines[0].trim_end());
     Ok(())
 }

@@ -1,57 +1,64 @@
-//! The account of output that waits in files, which several sets may share.
+//! The output that waits in files. Several sets may share it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many times the bound for even reading is so much that only what is seen at once is read.
-const CROWDED: u64 = 4;
+/// Above this many times the bound, only streaming children are read.
+const CROWDED_FACTOR: u64 = 4;
 
-/// Output that waits in files, and the bound that makes a [`ChildSet`](crate::ChildSet) read some
-/// children before others.
+/// Counts the output that waits in files, and holds the bound above which a
+/// [`ChildSet`](crate::ChildSet) reads some children before others.
 ///
-/// A child's output that is kept until its end and does not fit into memory goes to a file. If all
-/// children were read evenly, all of their output would be in files at the same time. Above the
-/// bound a set reads few children at a time, those of the lowest
-/// [`SpawnOptions::rank`](crate::SpawnOptions::rank), until they end. The others block when their
-/// pipes are full. So no more waits in files than has to:
+/// The output of a child that is kept until its exit and does not fit into memory goes to a file. If
+/// all children were read evenly, the output of all of them would be in files at the same time. Above
+/// the bound a set therefore reads few children at a time, those with the lowest
+/// [`SpawnOptions::rank`](crate::SpawnOptions::rank), until they exit. The others block when their
+/// pipes are full.
 ///
-/// - How many are read is at least
-///   [`ChildSetConfig::min_readers`](crate::ChildSetConfig::min_readers), and more where that
-///   brings more bytes. While one is silent for 50 ms, the next is read as well.
-/// - A child whose output fits into memory is never held. Nor is one that writes less than 64 KiB a
-///   second, that exited, that is being killed, or whose output is handed over as it comes.
-/// - Children that are held are read a little all the time, each in turn, so that none waits for
-///   ever: a sixteenth of what the others are, and a piece of 64 KiB every 50 ms.
-/// - Above four times the bound, while output of a live child
-///   ([`OutputMode::Stream`](crate::OutputMode::Stream)) moves, no other child is read more than
-///   this.
+/// - At least [`ChildSetConfig::min_readers`](crate::ChildSetConfig::min_readers) children are read,
+///   and more if that brings more bytes. While one of them is silent for 50 ms, the next is read,
+///   too.
+/// - These children are never paused: one whose output fits into memory, one that writes less than
+///   64 KiB a second, one that exited or is being killed, and one whose output is handed over as it
+///   arrives.
+/// - Paused children are read a little, each in turn, so that none waits for ever: one byte for every
+///   16 of the others, and 64 KiB every 50 ms.
+/// - Above four times the bound, and while output of a streaming child
+///   ([`OutputMode::Stream`](crate::OutputMode::Stream)) arrives, all other children are read only
+///   this much.
 ///
-/// Sets whose output goes to one place share one backlog. Bytes count from when they are written to
-/// a file until the file, or the [`Spilled`](crate::SpillFile) that the caller was given, is
-/// dropped.
+/// Sets whose output goes to the same place share one backlog. Bytes count from when they are written
+/// to a file until the file, or the [`SpillFile`](crate::SpillFile) that the caller took, is dropped.
 #[derive(Debug)]
 pub struct Backlog {
+    /// Up to this many bytes, all children are read evenly.
     even_max: u64,
     bytes: AtomicU64,
-    /// When output of a live child moved last, in milliseconds since `begun`, plus one.
+    /// When output of a streaming child arrived last, in milliseconds since `created`, plus one. Zero
+    /// before the first time.
     shown_at: AtomicU64,
-    begun: Instant,
+    created: Instant,
 }
 
+// `bytes` and `shown_at` guide a heuristic and guard no other memory, so relaxed ordering is enough.
 impl Backlog {
-    /// Makes an empty account. Up to `even_max` bytes in files all children are read.
+    /// Creates an empty backlog. Up to `even_max` bytes in files, all children are read.
     pub fn new(even_max: u64) -> Arc<Self> {
-        let (bytes, shown_at) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { even_max, bytes, shown_at, begun: Instant::now() })
+        Arc::new(Self {
+            even_max,
+            bytes: AtomicU64::new(0),
+            shown_at: AtomicU64::new(0),
+            created: Instant::now(),
+        })
     }
 
-    /// How many bytes wait in files.
+    /// Returns how many bytes wait in files.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many bytes more all children may write.
+    /// Returns how many bytes more may be written while all children are read.
     pub(crate) fn room(&self) -> u64 {
         self.even_max.saturating_sub(self.bytes())
     }
@@ -61,27 +68,28 @@ impl Backlog {
         self.bytes() > self.even_max
     }
 
-    /// Whether so much waits that only what is seen at once is worth reading, and that is not
-    /// silent: it moved less than `within` ago.
+    /// Whether the backlog is so long that only streaming children should be read, and output of one
+    /// arrived less than `within` ago.
     pub(crate) fn is_crowded(&self, within: Duration) -> bool {
         let shown_at = self.shown_at.load(Ordering::Relaxed);
         let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-        self.bytes() / CROWDED > self.even_max
+        self.bytes() / CROWDED_FACTOR > self.even_max
             && shown_at > 0
             && self.now().saturating_sub(shown_at) <= within
     }
 
-    /// Notes that output of a live child moved, or would have if its reader read.
+    /// Notes that output of a streaming child arrived, or would have if the file that it is forwarded
+    /// to were not full.
     pub(crate) fn note_shown(&self) {
         self.shown_at.store(self.now(), Ordering::Relaxed);
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
+        u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 }
 
-/// Bytes in a file, which count in a backlog until this is dropped.
+/// Bytes in a file. They count in a backlog until this is dropped.
 #[derive(Debug, Default)]
 pub struct Charge {
     backlog: Option<Arc<Backlog>>,
@@ -93,9 +101,10 @@ impl Charge {
         Self { backlog, bytes: 0 }
     }
 
+    /// Sets the number of bytes.
     pub(crate) fn set(&mut self, bytes: u64) {
         if let Some(backlog) = &self.backlog {
-            // It wraps around: what is added is less than nothing where bytes were taken back.
+            // A decrease is the addition of a difference that wraps around, as `fetch_add` does.
             backlog.bytes.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
         }
         self.bytes = bytes;
@@ -113,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_count_until_their_charges_are_dropped() {
+    fn charges_count_until_they_are_dropped() {
         let backlog = Backlog::new(10);
         let [mut first, mut second] = [(); 2].map(|()| Charge::new(Some(Arc::clone(&backlog))));
         first.set(7);
@@ -127,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_crowded_only_while_something_is_shown() {
+    fn backlog_is_crowded_only_after_output_was_shown() {
         let backlog = Backlog::new(10);
         let mut charge = Charge::new(Some(Arc::clone(&backlog)));
         charge.set(50);

@@ -1,24 +1,24 @@
-//! Which mechanisms this machine has, which it refuses, and how far its limits reach.
+//! Which mechanisms this machine has, which it refuses, and its limits.
 
 use crate::poller::{Poller, backends};
 use crate::sys::capabilities;
 
 pub use crate::sys::capabilities::{Availability, Capability};
 
-/// Tries every mechanism that this library may use, without a side effect, and reads the limits
-/// that bound it.
+/// Tries every mechanism that this library may use, without side effects, and reads the limits that
+/// apply to it.
 ///
-/// The areas come in this order: `waiting`, `children`, `limits`. A wait backend is opened for
-/// real; of the rest the system is asked in a way that changes nothing. No child is started.
+/// The areas come in this order: `waiting`, `children`, `limits`. Each wait backend is opened. The
+/// other mechanisms are queried by system calls that change nothing. No child is started.
 ///
 /// ```
-/// let chosen = minder::mechanisms().into_iter().find(|it| it.area == "waiting" && it.chosen);
-/// assert_eq!(chosen.map(|it| it.name), minder::backends().next());
+/// let chosen = minder::capabilities().into_iter().find(|found| found.area == "waiting" && found.chosen);
+/// assert_eq!(chosen.map(|found| found.name), minder::backends().next());
 /// ```
 #[must_use]
 pub fn capabilities() -> Vec<Capability> {
     let mut found: Vec<Capability> = backends().map(backend).collect();
-    if let Some(first) = found.iter_mut().find(|it| it.state == Availability::Available) {
+    if let Some(first) = found.iter_mut().find(|found| found.state == Availability::Available) {
         first.chosen = true;
     }
     found.extend(capabilities::children());
@@ -26,11 +26,12 @@ pub fn capabilities() -> Vec<Capability> {
     found
 }
 
+/// Opens a wait backend and reports whether that succeeded.
 fn backend(name: &'static str) -> Capability {
-    let mechanism = Capability::there("waiting", name).note(capabilities::remark(name));
+    let capability = Capability::there("waiting", name).note(capabilities::remark(name));
     match Poller::with_backend(name) {
-        Ok(_) => mechanism,
-        Err(error) => mechanism.refused(capabilities::refusal(name, error.io_error())),
+        Ok(_) => capability,
+        Err(error) => capability.refused(capabilities::refusal(name, error.io_error())),
     }
 }
 
@@ -39,21 +40,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn areas_come_in_order_and_names_once() {
+    fn areas_come_in_order_and_names_are_unique() {
         let found = capabilities();
-        let mut areas: Vec<&str> = found.iter().map(|it| it.area).collect();
+        let mut areas: Vec<&str> = found.iter().map(|found| found.area).collect();
         areas.dedup();
         assert_eq!(areas, ["waiting", "children", "limits"]);
         for area in areas {
-            let mut names: Vec<&str> = found.iter().filter(|it| it.area == area).map(|it| it.name).collect();
-            let all = names.len();
+            let mut names: Vec<&str> =
+                found.iter().filter(|found| found.area == area).map(|found| found.name).collect();
+            let count = names.len();
             names.sort_unstable();
             names.dedup();
-            assert_eq!(names.len(), all, "{area}: {names:?}");
+            assert_eq!(names.len(), count, "{area}: {names:?}");
         }
-        assert_eq!(found.iter().filter(|it| it.area == "waiting" && it.chosen).count(), 1);
+        assert_eq!(found.iter().filter(|found| found.area == "waiting" && found.chosen).count(), 1);
         assert!(
-            found.iter().any(|it| it.area == "children" && it.chosen && it.state == Availability::Available)
+            found.iter().any(|found| found.area == "children"
+                && found.chosen
+                && found.state == Availability::Available)
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One child: its number, its end, and how to kill it.
+//! One child process: its pid, its exit, and how to kill it.
 
 use std::fmt;
 use std::fs::File;
@@ -9,20 +9,20 @@ use crate::poller::Source;
 use crate::sys::process_tree::{SIGNAL_MAX, Tree, TreeSignal};
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Operation, Result};
 
 /// A child process that was started by [`Command::spawn`](crate::Command::spawn).
 ///
-/// Dropping it neither kills the child nor forgets to reap it: a child that ended is reaped then;
-/// one that still runs is handed to nobody, and stays a zombie after its end until this process
-/// ends. Keep it, or use a [`ChildSet`](crate::ChildSet).
+/// Dropping it does not kill the child. A child that has exited is reaped. A child that is still
+/// running becomes a zombie when it exits, until this process ends. To avoid that, wait for it, or use
+/// a [`ChildSet`](crate::ChildSet).
 ///
 /// ```
 /// # #[cfg(unix)] {
 /// use std::time::Duration;
 /// let mut child = minder::Command::new("sleep").arg("60").spawn()?;
 /// assert!(child.wait_timeout(Duration::from_millis(10))?.is_none(), "it sleeps");
-/// child.kill(minder::Kill::NOW)?;
+/// child.kill(minder::Termination::IMMEDIATE)?;
 /// assert!(!child.wait()?.status.success());
 /// # }
 /// # Ok::<(), minder::Error>(())
@@ -38,56 +38,57 @@ pub struct Child {
     left_unreaped: bool,
 }
 
-/// How to end a child and everything that it started.
+/// How to kill a child with everything that it started.
 ///
-/// A tree is the child's own process group (or job object) and those descendants outside it that
-/// can be found. On Unix a child that was started with [`Group::Inherit`](crate::Group::Inherit)
-/// has no group of its own: it is killed with those of its descendants that can be found. On
-/// Windows that makes no difference.
+/// The process tree of a child is its process group (on Windows its job object), and those of its
+/// descendants outside the group that can be found. On Unix, a child with
+/// [`Group::Inherit`](crate::Group::Inherit) shares the group of this process. The group is not
+/// signalled then; the child and the descendants that can be found are. On Windows the group makes no
+/// difference.
 ///
 /// ```
-/// use minder::Kill;
+/// use minder::Termination;
 /// use std::time::Duration;
-/// // SIGINT, then SIGTERM after a second, and after one more the end.
+/// // SIGINT; SIGTERM after a second; SIGKILL after another second.
 /// let second = Duration::from_secs(1);
-/// let how = Kill::sequence(&[(2, second), (15, second)])?;
+/// let how = Termination::signals(&[(2, second), (15, second)])?;
 /// # let _ = how;
 /// # Ok::<(), minder::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Termination {
-    /// The first `len` of them are to be taken; the others are alike.
+    /// The first `len` are valid. The others are equal, so that `PartialEq` can be derived.
     steps: [Step; Termination::STEPS_MAX],
     len: usize,
 }
 
-/// A signal, and how long to wait behind it.
+/// A signal, and the pause after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) signal: i32,
     pub(crate) pause: Duration,
 }
 
-/// The number of `SIGTERM`, on every system.
+/// The number of `SIGTERM` on every system.
 const TERM: i32 = 15;
-/// No step.
+/// The value of an unused step.
 const NONE: Step = Step { signal: 0, pause: Duration::ZERO };
 
 impl Termination {
-    /// At once: `SIGSTOP`, then `SIGKILL`; on Windows the end of the job object, with code 1.
+    /// Kills at once: by `SIGSTOP` and then `SIGKILL`; on Windows by terminating the job object with
+    /// exit code 1.
     pub const IMMEDIATE: Self = Self { steps: [NONE; Self::STEPS_MAX], len: 0 };
 
-    /// The most signals of a [`sequence`](Self::signals).
+    /// The most signals that [`signals`](Self::signals) accepts.
     pub const STEPS_MAX: usize = 8;
 
-    /// Asks first (`SIGTERM`, then `SIGCONT` for those that are stopped) and insists after `grace`.
+    /// Asks with `SIGTERM`, followed by `SIGCONT` for stopped processes, and kills after `grace`.
     ///
-    /// With a [`ChildSet`](crate::ChildSet) the set insists by itself, also when the child has
-    /// ended and others of its group have not. A lone [`Child`] has nobody to do so: it is only
-    /// asked, and the caller insists.
+    /// A [`ChildSet`](crate::ChildSet) kills by itself, even if the child has exited and other
+    /// processes of its group have not. A lone [`Child`] is only asked; its owner kills it later.
     ///
-    /// - Windows: there is nothing to ask a process with; it is killed at once.
+    /// - Windows: there is no signal to ask with; the child is killed at once.
     pub const fn graceful(grace: Duration) -> Self {
         let mut how = Self::IMMEDIATE;
         how.steps[0] = Step { signal: TERM, pause: grace };
@@ -95,21 +96,23 @@ impl Termination {
         how
     }
 
-    /// Sends each of these signals, by its number, and waits so long for the tree to end; then
-    /// insists as [`NOW`](Self::IMMEDIATE) does, whatever the last signal was. Without signals it
-    /// is `NOW`.
+    /// Sends these signals, with a pause after each for the tree to exit, and then kills as
+    /// [`IMMEDIATE`](Self::IMMEDIATE) does. Without signals it is `IMMEDIATE`.
     ///
-    /// `SIGCONT` follows each signal, so that those that are stopped take it, but for a signal that
-    /// stops. A pause may last some milliseconds longer, and is never shorter. A lone [`Child`]
-    /// is sent the first signal only.
+    /// `SIGCONT` follows each signal, so that stopped processes handle it, unless the signal is one
+    /// that stops. A pause may last some milliseconds longer, and is never shorter. A lone [`Child`]
+    /// receives only the first signal.
     ///
-    /// - Windows: as [`after`](Self::graceful), killed at once.
+    /// - Windows: the child is killed at once.
     ///
     /// # Errors
-    /// `InvalidInput` for more than [`STEPS_MAX`](Self::STEPS_MAX) signals, and for a number that
-    /// is no signal here.
+    /// - `InvalidInput`: there are more than [`STEPS_MAX`](Self::STEPS_MAX) signals, or a number is
+    ///   not a signal of this operating system.
     pub fn signals(signals: &[(i32, Duration)]) -> Result<Self> {
-        let invalid = |why| Err(Error::of_kind(ErrorKind::InvalidInput, "make a sequence of signals", why));
+        let invalid = |reason| {
+            let error = Error::of_kind(ErrorKind::InvalidInput, "make a sequence of signals", reason);
+            Err(error.during(Operation::Kill))
+        };
         if signals.len() > Self::STEPS_MAX {
             return invalid("it has more than 8");
         }
@@ -124,12 +127,12 @@ impl Termination {
         Ok(how)
     }
 
-    /// What comes before the end.
+    /// Returns the signals before the kill.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps[..self.len]
     }
 
-    /// What comes first.
+    /// Returns what is sent first.
     pub(crate) fn first(&self) -> TreeSignal {
         self.steps().first().map_or(TreeSignal::Kill, |step| TreeSignal::Signal(step.signal))
     }
@@ -137,7 +140,7 @@ impl Termination {
 
 impl fmt::Debug for Termination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kill").field("steps", &self.steps()).finish()
+        f.debug_struct("Termination").field("steps", &self.steps()).finish()
     }
 }
 
@@ -151,7 +154,9 @@ impl Child {
     pub(crate) fn new(spawned: Spawned) -> Result<Self> {
         let Spawned { process, tree, stdin, stdout, stderr } = spawned;
         let file = |result: std::io::Result<_>| {
-            result.map(File::from).map_err(|error| Error::new("open the pipe of", error))
+            result
+                .map(File::from)
+                .map_err(|error| Error::new("open the pipe of", error).during(Operation::Spawn))
         };
         Ok(Self {
             process,
@@ -163,7 +168,7 @@ impl Child {
         })
     }
 
-    /// The process number. It stays the child's own until the child is reaped.
+    /// Returns the pid. No other process gets it before the child is reaped.
     pub fn id(&self) -> u32 {
         self.process.pid()
     }
@@ -177,52 +182,55 @@ impl Child {
         self.id()
     }
 
-    /// Takes our end of the standard input, if that is a pipe. Writes to it block; closing it ends
-    /// the child's input.
+    /// Takes our end of the pipe to the child's standard input, if there is one. Writes to it block.
+    /// Closing it ends the child's input.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.stdin.take()
     }
 
-    /// Takes our end of the standard output, if that is a pipe. Reads from it block.
+    /// Takes our end of the pipe from the child's standard output, if there is one. Reads from it
+    /// block.
     pub fn take_stdout(&mut self) -> Option<File> {
         self.stdout.take()
     }
 
-    /// Takes our end of the standard error, if that is a pipe. Reads from it block.
+    /// Takes our end of the pipe from the child's standard error, if there is one. Reads from it
+    /// block.
     pub fn take_stderr(&mut self) -> Option<File> {
         self.stderr.take()
     }
 
-    /// The end of the child, if it has come. Never waits.
+    /// Returns how the child exited, if it has. Never waits.
     ///
     /// # Errors
-    /// Only those of a system call that should not fail.
+    /// A system call fails that should not.
     pub fn try_wait(&mut self) -> Result<Option<ExitInfo>> {
-        let exit = self
-            .process
-            .peek()
-            .map_err(|error| Error::new("wait for", error).with_subject(self.id().to_string()))?;
+        let exit = self.process.peek().map_err(|error| self.wait_error(error))?;
         if exit.is_some() {
             self.process.reap();
         }
         Ok(exit)
     }
 
-    /// Waits for the end of the child, however long that takes. Our end of its input is closed
-    /// first, since a child that reads to the end of it would wait for us.
+    /// Waits until the child exits, without a time limit. Closes our end of its input first;
+    /// otherwise a child that reads to the end of its input would wait for us.
     ///
     /// # Errors
-    /// Only those of a system call that should not fail. A child that somebody else reaped has
-    /// [`Status::Unknown`](crate::ExitStatus::Unknown), where the system did not keep its status.
+    /// A system call fails that should not. If other code of this process reaped the child, and the
+    /// kernel did not keep its status, that is not an error: the status is
+    /// [`ExitStatus::Unknown`](crate::ExitStatus::Unknown).
     pub fn wait(&mut self) -> Result<ExitInfo> {
         drop(self.stdin.take());
         match self.wait_until(None)? {
             Some(exit) => Ok(exit),
-            None => Err(Error::of_kind(ErrorKind::Other, "wait for", "the wait ended without a deadline")),
+            None => {
+                let reason = "the wait ended without a deadline";
+                Err(Error::of_kind(ErrorKind::Other, "wait for", reason).during(Operation::Wait))
+            }
         }
     }
 
-    /// Waits for the end of the child for at most `timeout`; never ends early without it.
+    /// Waits until the child exits, for at most `timeout`. Returns `None` only after that time.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -230,7 +238,7 @@ impl Child {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
-    /// Waits for the end of the child until `deadline`; never ends early without it.
+    /// Waits until the child exits, until `deadline` at the latest. Returns `None` only after that time.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -238,22 +246,23 @@ impl Child {
         self.wait_until(Some(deadline))
     }
 
+    fn wait_error(&self, error: std::io::Error) -> Error {
+        Error::new("wait for", error).during(Operation::Wait).with_subject(self.id().to_string())
+    }
+
     fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Option<ExitInfo>> {
-        let exit = self
-            .process
-            .wait(deadline)
-            .map_err(|error| Error::new("wait for", error).with_subject(self.id().to_string()))?;
+        let exit = self.process.wait(deadline).map_err(|error| self.wait_error(error))?;
         if exit.is_some() {
             self.process.reap();
         }
         Ok(exit)
     }
 
-    /// Kills the child and what it started, or asks it to end: see [`Termination`]. Without effect
-    /// once it was reaped.
+    /// Kills the child and what it started, or asks it to exit: see [`Termination`]. Without effect
+    /// after it was reaped.
     ///
     /// # Errors
-    /// `PermissionDenied` for a child that became another user's.
+    /// - `PermissionDenied`: the child runs as another user.
     pub fn kill(&mut self, how: Termination) -> Result<()> {
         self.process.check();
         if self.process.reaped() {
@@ -262,7 +271,7 @@ impl Child {
         let id = self.id();
         self.tree
             .signal_all(&self.process, how.first())
-            .map_err(|error| Error::new("kill", error).with_subject(id.to_string()))
+            .map_err(|error| Error::new("kill", error).during(Operation::Kill).with_subject(id.to_string()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What to run: plain data, without a word to the operating system.
+//! What to start: plain data, without system calls.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A program, its arguments, and what it finds when it starts.
+/// A program, its arguments, and the environment in which it starts.
 ///
-/// Plain data: cloning is cheap beside a spawn, and one command can be started many times from any
-/// thread. Nothing is inherited by accident: a child has the three standard streams that are named
-/// here and no other descriptor or handle (unless [`descriptors`](Self::descriptors) adds some), no
-/// blocked signal, and the soft descriptor limit that its user had.
+/// Cloning a command is cheap compared with a spawn. One command can be started many times, from any
+/// thread. A child inherits nothing by accident: it gets the three standard streams that are set here,
+/// no other descriptor or handle (unless [`descriptors`](Self::descriptors) adds some), no blocked
+/// signal, and the soft limit on descriptors that this process was started with.
 ///
-/// The program is looked up once a start: a name with a slash is used as it is; any other name is
-/// searched for in the `PATH` of this process, whatever the child's will be (never in the current
-/// folder, unless `PATH` names it).
+/// The program is looked up at each start. A name with a slash is used as it is. Any other name is
+/// searched for in the `PATH` of this process, whatever the `PATH` of the child is. The current
+/// directory is searched only if `PATH` names it.
 ///
 /// On Windows:
 ///
-/// - A backslash or a colon counts as a slash. Parts of `PATH` that are not absolute are passed
-///   over, so that the current folder is never searched. A name may lack an extension of `PATHEXT`,
-///   of which `.COM`, `.EXE`, `.BAT` and `.CMD` count: files with the others are documents, and are
+/// - A backslash or a colon counts as a slash. Entries of `PATH` that are not absolute are skipped, so
+///   the current directory is never searched. A name may lack its extension if that is one of `.COM`,
+///   `.EXE`, `.BAT` and `.CMD` and in `PATHEXT`. Files with other extensions are documents, and are
 ///   not started.
-/// - A program gets one line of at most 32,766 characters and takes it apart by itself. It is
-///   quoted by the rules of the C runtime, which nearly all programs follow.
-/// - A batch file is run by the `cmd.exe` of the system's folder, which cannot be told everything.
-///   A start fails with `InvalidInput`, and names the argument, when one holds `%`, `"`, a line end
-///   or another control character, or has to be quoted and ends with a backslash; with `TooLong`
-///   when the line has more than 8,191 characters.
+/// - A program gets one command line of at most 32,766 characters and splits it by itself. Arguments
+///   are quoted by the rules of the C runtime, which nearly all programs follow.
+/// - A batch file is run by the `cmd.exe` of the system directory, to which some arguments cannot be
+///   passed. A start fails with `InvalidInput`, and names the argument, if one contains `%`, `"`, a
+///   line end or another control character, or has to be quoted and ends with a backslash. It fails
+///   with `TooLong` if the command line has more than 8,191 characters.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -41,7 +41,7 @@ use std::time::Duration;
 pub struct Command {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
-    /// What stands behind the arguments on the command line as it is; see
+    /// Text that follows the arguments on the command line, unquoted; see
     /// [`raw_tail`](Self::raw_tail).
     pub(crate) tail: Option<OsString>,
     pub(crate) env: Env,
@@ -54,32 +54,32 @@ pub struct Command {
     pub(crate) die_with_parent: bool,
     pub(crate) nice: i32,
     /// How long the child waits before it joins its group; see [`fault_late`](Self::fault_late).
-    #[allow(dead_code, reason = "only `clone3` has steps that a test can delay")]
+    #[allow(dead_code, reason = "only clone3 has steps that a test can delay")]
     pub(crate) late: Duration,
 }
 
 /// Changes to the environment that the child inherits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Env {
-    /// Whether it starts from nothing instead of from ours.
+    /// Whether it starts empty instead of as a copy of ours.
     pub(crate) clear: bool,
-    /// In order; `None` removes.
+    /// The changes in order. `None` removes the variable.
     pub(crate) changes: Vec<(OsString, Option<OsString>)>,
 }
 
-/// Where one of a child's standard streams comes from or goes to.
+/// What one of a child's standard streams is connected to.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Stdio {
-    /// An empty input; an output that vanishes (`/dev/null`, `NUL`).
+    /// The null device (`/dev/null`, `NUL`): an empty input, an output that is discarded.
     Null,
-    /// Ours.
+    /// The stream of this process.
     #[default]
     Inherit,
-    /// A pipe, whose other end a [`ChildSet`](crate::ChildSet), [`Pump`](crate::BackgroundSet) or
-    /// [`Child`](crate::Child) holds.
+    /// A pipe to the [`ChildSet`](crate::ChildSet), [`BackgroundSet`](crate::BackgroundSet) or
+    /// [`Child`](crate::Child).
     Piped,
-    /// An open file. It is used as it is, with its position; it stays open here.
+    /// An open file, at its present position. It stays open here.
     File(Arc<File>),
 }
 
@@ -89,15 +89,15 @@ impl From<File> for Stdio {
     }
 }
 
-/// Open descriptors that a child gets beside its three streams, under the numbers that they have in
+/// Open descriptors that a child gets in addition to its three streams, with the same numbers as in
 /// this process.
 ///
-/// A clone shares its files. The methods are those of a system: see [`inherited`](Self::inherited)
-/// and [`with`](Self::with).
+/// A clone shares the files. The methods depend on the operating system: see
+/// [`inherited`](Self::inherited) and [`with`](Self::with).
 #[derive(Clone, Debug, Default)]
 pub struct Descriptors {
-    /// Sorted by number, each from 3 upwards and there once; `None` is the same as an empty list
-    /// and costs nothing.
+    /// Sorted by number; each number is at least 3 and occurs once. `None` is an empty list, without
+    /// an allocation.
     pub(crate) list: Option<Arc<Vec<Kept>>>,
 }
 
@@ -111,47 +111,46 @@ impl Descriptors {
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) number: i32,
-    /// What holds it open; `None` for one that this process inherited and that belongs to no
-    /// object.
+    /// The file that keeps it open. `None` for a descriptor that this process inherited and that no
+    /// object owns.
     #[allow(dead_code, reason = "handles of Windows have no numbers that a child could know")]
     pub(crate) file: Option<Arc<File>>,
 }
 
 /// Which process group, session or terminal a child starts in.
 ///
-/// A child that is to be killed with everything that it started needs a group of its own.
+/// A child that is to be killed with everything that it started needs a separate group.
 ///
-/// - Windows has no process groups. Every child has a job object of its own, in which all that it
-///   starts remains; `New` and `Session` both mean a new console process group, too, so that
-///   Ctrl-Break can be sent to it. `Terminal` is not supported yet. Where the job that we are in
-///   ourselves allows none inside it (before Windows 8), a start fails with `Unsupported`, but for
-///   `Inherit`: then the child is killed alone.
-/// - NetBSD and OpenBSD: `Terminal` is not supported. Unix other than Linux and macOS: neither is
-///   `Session`.
+/// - Windows has no process groups. Every child has a separate job object, which its descendants
+///   cannot leave. `New` and `Session` also create a console process group, so that Ctrl-Break can be
+///   sent to it. `Terminal` is not supported yet. If the job of this process allows no nested jobs
+///   (before Windows 8), a start fails with `Unsupported`, except with `Inherit`: then only the child
+///   itself is killed.
+/// - NetBSD and OpenBSD: `Terminal` is not supported. Unix other than Linux and macOS: `Session` is not
+///   supported either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Group {
-    /// The parent's: Ctrl-C at the terminal reaches the child directly; its tree cannot be killed
-    /// as a whole.
+    /// The group of the parent. Ctrl-C at the terminal reaches the child directly. Its tree cannot be
+    /// killed as a whole.
     Inherit,
-    /// A process group of its own, in the parent's session.
+    /// A new process group, in the session of the parent.
     #[default]
     New,
-    /// A session of its own, without a controlling terminal.
+    /// A new session, without a controlling terminal.
     Session,
-    /// A session of its own on a new pseudo-terminal of this size. The three streams are that
-    /// terminal, whatever the command says of them, but for an input that is [`Stdio::Null`];
-    /// what the child writes is one merged stream and arrives as
-    /// [`Stream::Stdout`](crate::Stream::Stdout).
+    /// A new session on a new pseudo-terminal of this size. The three streams are that terminal,
+    /// whatever the command sets, except an input that is [`Stdio::Null`]. The output of the child is
+    /// one merged stream, [`Stream::Stdout`](crate::Stream::Stdout).
     Terminal(Size),
 }
 
 /// The size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Lines.
+    /// The number of lines.
     pub rows: u16,
-    /// Characters a line.
+    /// The number of characters in a line.
     pub columns: u16,
 }
 
@@ -162,8 +161,8 @@ impl Default for Size {
 }
 
 impl Command {
-    /// Makes a command that runs `program` without arguments, in our folder, with our environment
-    /// and streams, in a process group of its own.
+    /// Creates a command that runs `program` without arguments, with the working directory, environment
+    /// and streams of this process, in a new process group.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -182,7 +181,7 @@ impl Command {
         }
     }
 
-    /// Adds one argument. It reaches the program as it is: no shell, no splitting.
+    /// Adds one argument. The program receives it unchanged: no shell, no splitting.
     pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
         self.args.push(arg.as_ref().to_owned());
         self
@@ -206,16 +205,15 @@ impl Command {
         self
     }
 
-    /// Starts the child's environment from nothing; variables set before are forgotten.
+    /// Clears the child's environment, including the variables that were set before.
     pub fn env_clear(&mut self) -> &mut Self {
         self.env = Env { clear: true, changes: Vec::new() };
         self
     }
 
-    /// Sets the folder that the child starts in. A relative program path is resolved in that
-    /// folder.
+    /// Sets the working directory of the child. A relative program path is resolved in that directory.
     ///
-    /// - Windows: the system takes no folder of more than 258 characters.
+    /// - Windows: the path can have at most 258 characters.
     pub fn current_dir(&mut self, dir: impl AsRef<Path>) -> &mut Self {
         self.current_dir = Some(dir.as_ref().to_owned());
         self
@@ -239,7 +237,7 @@ impl Command {
         self
     }
 
-    /// Sets the descriptors that the child gets beside its three streams; none by default.
+    /// Sets the descriptors that the child gets in addition to its three streams. Default: none.
     pub fn descriptors(&mut self, descriptors: &Descriptors) -> &mut Self {
         self.descriptors = descriptors.clone();
         self
@@ -251,29 +249,30 @@ impl Command {
         self
     }
 
-    /// Asks the system to kill the child when the *thread* that started it ends.
+    /// Asks the kernel to kill the child when the *thread* that started it ends.
     ///
-    /// A second line of defence for programs whose spawning thread lives as long as they do. It
-    /// covers the child alone, not what it starts, and a set-user-id program takes it off
+    /// This is a second line of defence for programs whose spawning thread lives as long as they do.
+    /// It applies to the child alone, not to its descendants, and a set-user-id program removes it
     /// (prctl(2), `PR_SET_PDEATHSIG`).
     ///
-    /// - Linux: `PR_SET_PDEATHSIG` with `SIGKILL`. Other Unix: no effect. Windows: always so,
-    ///   through the job object.
+    /// - Linux: `PR_SET_PDEATHSIG` with `SIGKILL`.
+    /// - Other Unix: no effect.
+    /// - Windows: always, by the job object.
     pub fn die_with_parent(&mut self, yes: bool) -> &mut Self {
         self.die_with_parent = yes;
         self
     }
 
-    /// Adds this to our niceness for the child and what it starts: the higher, the less it is in
-    /// the way of others. The sum stays between -20 and 19. Zero, the default, changes nothing.
+    /// Adds `nice` to the niceness of the child and its descendants. A higher niceness gives other
+    /// processes precedence. The sum is limited to -20 to 19. Zero, the default, changes nothing.
     ///
-    /// A start fails with `PermissionDenied` for a sum that is lower than our niceness and lower
-    /// than the limit for it (`RLIMIT_NICE`), unless we have the privilege (`CAP_SYS_NICE`).
+    /// A start fails with `PermissionDenied` if the sum is lower than the niceness of this process and
+    /// than its limit (`RLIMIT_NICE`), unless the process has the privilege (`CAP_SYS_NICE`).
     ///
-    /// - Linux by `clone3`: the niceness of the thread that starts the child counts as ours. Linux
-    ///   without it, and other Unix: a start with a niceness fails with `Unsupported`.
-    /// - Windows: a priority class, whatever ours is: idle from 10 on, below normal from 1 on,
-    ///   above normal from -1 down, high from -10 down.
+    /// - Linux with `clone3`: the niceness of the thread that starts the child is the base.
+    /// - Linux without `clone3`, and other Unix: a start with a niceness fails with `Unsupported`.
+    /// - Windows: a priority class, whatever that of this process is: idle from 10 on, below normal from
+    ///   1 on, above normal from -1 down, high from -10 down.
     pub fn nice(&mut self, nice: i32) -> &mut Self {
         self.nice = nice;
         self
@@ -287,12 +286,12 @@ impl Command {
         self
     }
 
-    /// The program, as it was given.
+    /// Returns the program, as it was passed to [`new`](Self::new).
     pub fn get_program(&self) -> &OsStr {
         &self.program
     }
 
-    /// The arguments, without the program.
+    /// Returns the arguments, without the program.
     pub fn get_args(&self) -> impl ExactSizeIterator<Item = &OsStr> {
         self.args.iter().map(OsString::as_os_str)
     }

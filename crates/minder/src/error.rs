@@ -1,20 +1,26 @@
-//! The library's one error: what was tried, on what, and why it failed.
+//! The error type of the library: what failed, on which subject, and why.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 
+use minder_os::error_text;
+
 /// A result of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, with the operation and the thing it was tried on.
+/// An error: the operation that failed, its subject and the reason.
 ///
-/// A child that fails is no error: its [`Status`](crate::ExitStatus) says so. Printed, an error is
-/// one line in lower case that names the thing, followed by the cure where one is known.
+/// A child that exits with a failure is not an error: its [`ExitStatus`](crate::ExitStatus) reports
+/// that. [`Display`](fmt::Display) writes one line in lower case that names the subject, and a hint
+/// where one is known. Programs read [`kind`](Self::kind) and [`operation`](Self::operation)
+/// instead of the text.
 ///
 /// ```
 /// let error = minder::Command::new("no-such-program-anywhere").spawn().unwrap_err();
+/// assert_eq!(error.operation(), minder::Operation::Spawn);
 /// assert_eq!(error.kind(), minder::ErrorKind::NotFound);
+/// assert_eq!(error.subject(), Some("no-such-program-anywhere"));
 /// assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
 /// ```
 pub struct Error {
@@ -23,31 +29,67 @@ pub struct Error {
 
 struct Inner {
     kind: ErrorKind,
-    operation: &'static str,
+    operation: Operation,
+    /// The operation as `Display` writes it, after "failed to".
+    phrase: &'static str,
     subject: Option<String>,
-    cause: Option<&'static str>,
+    /// The reason where we know a better one than the operating system.
+    reason: Option<&'static str>,
     source: io::Error,
 }
 
-/// The classes of errors that a caller may want to tell apart.
+/// What the library tried when an [`Error`] occurred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Starting a child, or preparing for that.
+    Spawn,
+    /// Changing to the working directory of a child that is being started.
+    EnterDirectory,
+    /// Opening or changing what a wait needs: a backend, a registration, a waker.
+    Watch,
+    /// Waiting for events or for the exit of a child.
+    Wait,
+    /// Reading the output of a child, and pausing or resuming that.
+    Read,
+    /// Writing to the standard input of a child, or closing it.
+    Write,
+    /// Making, writing or reading a spill file.
+    Spill,
+    /// Forwarding the output of a child to a file.
+    Forward,
+    /// Killing a child, or describing how to.
+    Kill,
+    /// Suspending a child.
+    Suspend,
+    /// Resuming a suspended child.
+    Resume,
+    /// Looking up a child by its token.
+    Lookup,
+    /// Stopping a [`BackgroundSet`](crate::BackgroundSet).
+    Stop,
+    /// Anything else.
+    Other,
+}
+
+/// The class of an [`Error`], for callers that treat some classes differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The program does not exist, or is not in `PATH`.
     NotFound,
-    /// The program, a folder or a process is there, but we may not use it.
+    /// The program, directory or process exists, but this process may not use it.
     PermissionDenied,
-    /// No descriptor, process, or memory is free **now**: end a child of yours and try again.
+    /// No descriptor, process or memory is free **now**. It may succeed after a child has exited.
     Exhausted,
     /// The arguments and the environment together, or one argument alone, are longer than the
-    /// system takes.
+    /// operating system allows.
     TooLong,
-    /// The caller's request makes no sense: a NUL in an argument, a source that is registered
-    /// twice.
+    /// The request is invalid: a NUL byte in an argument, a source that is registered twice.
     InvalidInput,
-    /// The token, descriptor or process is not, or no longer, known.
+    /// The token, descriptor or process is not known, or no longer.
     Unknown,
-    /// This system, or this machine's policy, has no such mechanism.
+    /// The operating system lacks the mechanism, or a policy of this machine forbids it.
     Unsupported,
     /// A limit that the caller set is reached, such as
     /// [`ChildSetConfig::max_children`](crate::ChildSetConfig::max_children).
@@ -57,53 +99,79 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Wraps what the system said with what was being done.
-    pub(crate) fn new(operation: &'static str, source: io::Error) -> Self {
-        let kind = classify(&source);
-        Self { inner: Box::new(Inner { kind, operation, subject: None, cause: None, source }) }
+    /// Wraps an error of the operating system. `phrase` names the operation, as in "failed to
+    /// *phrase*".
+    pub(crate) fn new(phrase: &'static str, source: io::Error) -> Self {
+        Self::from_parts(classify(&source), phrase, None, source)
     }
 
-    /// Makes an error of our own, without the system's word.
-    pub(crate) fn of_kind(kind: ErrorKind, operation: &'static str, cause: &'static str) -> Self {
-        let source = io::Error::from(io_kind(kind));
-        Self { inner: Box::new(Inner { kind, operation, subject: None, cause: Some(cause), source }) }
+    /// Makes an error that the operating system did not report.
+    pub(crate) fn of_kind(kind: ErrorKind, phrase: &'static str, reason: &'static str) -> Self {
+        Self::from_parts(kind, phrase, Some(reason), io::Error::from(io_kind(kind)))
     }
 
-    /// Names the thing that the operation was tried on.
+    fn from_parts(
+        kind: ErrorKind,
+        phrase: &'static str,
+        reason: Option<&'static str>,
+        source: io::Error,
+    ) -> Self {
+        let operation = Operation::Other;
+        Self { inner: Box::new(Inner { kind, operation, phrase, subject: None, reason, source }) }
+    }
+
+    /// Sets the operation that failed; it is [`Operation::Other`] otherwise.
+    pub(crate) fn during(mut self, operation: Operation) -> Self {
+        self.inner.operation = operation;
+        self
+    }
+
+    /// Names the subject of the operation.
     pub(crate) fn with_subject(mut self, subject: impl AsRef<OsStr>) -> Self {
-        self.inner.subject = Some(shown(&subject.as_ref().to_string_lossy()));
+        self.inner.subject = Some(escape(&subject.as_ref().to_string_lossy()));
         self
     }
 
-    /// Replaces the system's words by better ones, and the class with them.
-    pub(crate) fn with_kind(mut self, kind: ErrorKind, cause: &'static str) -> Self {
+    /// Replaces the class, and the reason that the operating system gave.
+    pub(crate) fn with_kind(mut self, kind: ErrorKind, reason: &'static str) -> Self {
         self.inner.kind = kind;
-        self.inner.cause = Some(cause);
+        self.inner.reason = Some(reason);
         self
     }
 
-    /// The class of this error.
+    /// Returns the class of this error.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// What the system said.
+    /// Returns the operation that failed.
+    pub fn operation(&self) -> Operation {
+        self.inner.operation
+    }
+
+    /// Returns the program, directory or pid on which the operation failed, on one line: control
+    /// characters are escaped.
+    pub fn subject(&self) -> Option<&str> {
+        self.inner.subject.as_deref()
+    }
+
+    /// Returns the error of the operating system.
     pub fn io_error(&self) -> &io::Error {
         &self.inner.source
     }
 
-    /// The part after the subject: why it failed, without what was tried.
+    /// Returns why the operation failed, without operation and subject.
     pub fn reason(&self) -> String {
-        match self.inner.cause {
-            Some(cause) => cause.to_owned(),
-            None => plain(&self.inner.source),
+        match self.inner.reason {
+            Some(reason) => reason.to_owned(),
+            None => error_text(&self.inner.source),
         }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "failed to {}", self.inner.operation)?;
+        write!(f, "failed to {}", self.inner.phrase)?;
         if let Some(subject) = &self.inner.subject {
             write!(f, " `{subject}`")?;
         }
@@ -116,6 +184,7 @@ impl fmt::Debug for Error {
         f.debug_struct("Error")
             .field("kind", &self.inner.kind)
             .field("operation", &self.inner.operation)
+            .field("phrase", &self.inner.phrase)
             .field("subject", &self.inner.subject)
             .field("source", &self.inner.source)
             .finish()
@@ -124,7 +193,8 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // The text says what the system said; whoever prints the chain reads on behind that.
+        // `Display` already includes the text of the operating system. Its source comes next, so
+        // that a printed chain does not repeat the text.
         std::error::Error::source(&self.inner.source)
     }
 }
@@ -135,30 +205,18 @@ impl From<Error> for io::Error {
     }
 }
 
-/// A name as a line of text can hold it. Backslashes stay as they are: paths have them.
-fn shown(name: &str) -> String {
-    let plain = |c| matches!(c, '\\' | '\'' | '"');
-    name.chars().fold(String::new(), |mut all, c| {
-        if plain(c) {
-            all.push(c)
+/// Escapes control characters, so that a name fits on one line. Backslashes and quotes stay as they
+/// are: paths contain them.
+fn escape(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        if matches!(c, '\\' | '\'' | '"') {
+            escaped.push(c);
         } else {
-            all.extend(c.escape_debug())
+            escaped.extend(c.escape_debug());
         }
-        all
-    })
-}
-
-/// The system's text as a fragment: `Too many open files (os error 24)` → `too many open files`.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.');
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) if chars.clone().next().is_some_and(char::is_lowercase) => {
-            first.to_lowercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
     }
+    escaped
 }
 
 fn classify(error: &io::Error) -> ErrorKind {
@@ -195,10 +253,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_one_lower_case_line_that_names_the_thing() {
+    fn display_is_one_lower_case_line_that_names_the_subject() {
         let error =
             Error::new("start", io::Error::from(io::ErrorKind::PermissionDenied)).with_subject("a\nb");
         assert_eq!(error.to_string(), "failed to start `a\\nb`: permission denied");
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert_eq!((error.operation(), error.subject()), (Operation::Other, Some("a\\nb")));
+        assert_eq!(error.during(Operation::Spawn).operation(), Operation::Spawn);
     }
 }

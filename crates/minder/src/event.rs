@@ -1,4 +1,4 @@
-//! What can happen: tokens, interests, ends of children, pieces of output.
+//! Plain data of events: tokens, interests, exit statuses, output.
 
 use std::fmt;
 use std::fs::File;
@@ -11,21 +11,22 @@ use crate::chunk::Chunk;
 /// Names a child of a [`ChildSet`](crate::ChildSet), or a source that is registered with a
 /// [`Poller`](crate::Poller).
 ///
-/// A set hands out tokens and never uses one twice. With a poller the caller chooses them.
+/// A set chooses its tokens, and does not reuse one before 2³¹ other children had the same index. With
+/// a poller the caller chooses the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
 impl Token {
-    /// A small number, free to index a table with: no two *live* children of one set share it.
+    /// Returns a small number for use as an index: no two *live* children of one set share it.
     pub fn index(self) -> usize {
         (self.0 & 0xffff_ffff) as usize
     }
 }
 
-/// What to be told of a source, and how often.
+/// Which readiness of a source is reported, and how often.
 ///
-/// Level-triggered unless said otherwise: what is ready and was not served is told again by every
-/// wait.
+/// It is level-triggered unless requested otherwise: a source that stays ready is reported again by
+/// every wait.
 ///
 /// ```
 /// use minder::Interest;
@@ -37,9 +38,9 @@ impl Token {
 pub struct Interest(u8);
 
 impl Interest {
-    /// A read would not block: there are bytes, the end of file, or an error.
+    /// A read does not block: there are bytes, the end of the file, or an error.
     pub const READABLE: Self = Self(1);
-    /// A write would not block: there is room, or an error.
+    /// A write does not block: there is room, or an error.
     pub const WRITABLE: Self = Self(2);
     /// Both.
     pub const BOTH: Self = Self(3);
@@ -47,34 +48,34 @@ impl Interest {
     const ONESHOT: u8 = 4;
     const EDGE: u8 = 8;
 
-    /// The same, told once: the source stays registered and silent until
-    /// [`Poller::modify`](crate::Poller::modify).
+    /// Returns this interest, reported once. The source stays registered, and is not reported again
+    /// until [`Poller::modify`](crate::Poller::modify).
     pub const fn oneshot(self) -> Self {
         Self(self.0 & !Self::EDGE | Self::ONESHOT)
     }
 
-    /// The same, edge-triggered: told when it becomes ready, and not again while it stays so. It
-    /// may be told more often than that, when more bytes come. Whoever asks for this reads, or
-    /// writes, until that would block.
+    /// Returns this interest, edge-triggered: the source is reported when it becomes ready, and not
+    /// again while it stays ready. It may be reported more often, when more bytes arrive. The caller
+    /// must read or write until that would block.
     ///
-    /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` have it.
-    /// - The backend `poll` refuses it (`Unsupported`), as do `io_uring` before, and those of
-    ///   Windows but for processes.
+    /// - The backends `epoll`, `io_uring` (from Linux 5.13) and `kqueue` support it.
+    /// - It is `Unsupported` with the backend `poll`, with `io_uring` on older kernels, and on Windows
+    ///   except for processes.
     pub const fn edge(self) -> Self {
         Self(self.0 & !Self::ONESHOT | Self::EDGE)
     }
 
-    /// Whether reading is asked for.
+    /// Whether it includes reading.
     pub const fn is_readable(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Whether writing is asked for.
+    /// Whether it includes writing.
     pub const fn is_writable(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Whether it is told once only.
+    /// Whether it is reported once only.
     pub const fn is_oneshot(self) -> bool {
         self.0 & Self::ONESHOT != 0
     }
@@ -85,7 +86,7 @@ impl Interest {
     }
 }
 
-/// One of a child's outputs.
+/// One of the outputs of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
     /// Standard output, or all output of a child on a pseudo-terminal.
@@ -94,31 +95,31 @@ pub enum Stream {
     Stderr,
 }
 
-/// How a child ended.
+/// How a child exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExitStatus {
-    /// It ended by itself with this code: 0 to 255 on Unix; the 32 bits of the code on Windows.
+    /// It exited with this code: 0 to 255 on Unix; 32 bits on Windows.
     Exited(i32),
-    /// A signal ended it (Unix).
+    /// A signal killed it (Unix).
     Signaled {
         /// The signal's number.
         signal: i32,
-        /// Whether it left a core file.
+        /// Whether it wrote a core file.
         core_dumped: bool,
     },
-    /// It ended, but somebody else in this process took its status first, or the system keeps none
-    /// (`SIGCHLD` ignored).
+    /// It exited, but other code of this process took its status first, or the kernel keeps none
+    /// (`SIGCHLD` is ignored).
     Unknown,
 }
 
 impl ExitStatus {
-    /// Whether the child said that all went well: it exited, with code 0.
+    /// Whether the child exited with code 0.
     pub fn success(self) -> bool {
         self == Self::Exited(0)
     }
 
-    /// The exit code, where there is one.
+    /// Returns the exit code, if it exited with one.
     pub fn code(self) -> Option<i32> {
         match self {
             Self::Exited(code) => Some(code),
@@ -139,101 +140,101 @@ impl fmt::Display for ExitStatus {
     }
 }
 
-/// What a child used, with the descendants that it waited for.
+/// The resources that a child used, including descendants that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceUsage {
-    /// Processor time in user mode.
+    /// The processor time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
+    /// The processor time in the kernel.
     pub system: Duration,
     /// The largest resident set, in bytes.
     ///
-    /// - Unix: at least that of the process that started the child (measured: `/bin/echo` started
-    ///   by a host of 300 MB reports 309 MB), since the child begins in its parent's memory. Not a
-    ///   child's figure in a big host.
+    /// - Unix: at least that of the process that started the child, because the child begins in the
+    ///   memory of its parent (measured: `/bin/echo` started by a host of 300 MB reports 309 MB). In a
+    ///   big host it is therefore not a measurement of the child.
     pub max_rss: Option<u64>,
 }
 
-/// The end of a child.
+/// The exit of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitInfo {
-    /// How it ended.
+    /// How it exited.
     pub status: ExitStatus,
-    /// What it used; `None` where somebody else reaped it.
+    /// What it used. `None` if other code reaped it.
     pub usage: Option<ResourceUsage>,
 }
 
-/// Everything that is known of a child when all of it is over.
+/// The result of a child that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Its end.
+    /// How it exited.
     pub exit: ExitInfo,
-    /// Whether its pipes were closed by us, since something that it left behind still held them,
-    /// silently.
+    /// Whether the set closed its pipes, because a process that it left behind kept them open and
+    /// wrote nothing.
     pub leaked: bool,
-    /// Whether members of its process group live on (a daemon, a background job).
+    /// Whether members of its process group are still running (a daemon, a background job).
     pub left_running: bool,
-    /// Bytes of output that were dropped, by the caller's choice, when memory was full.
+    /// How many bytes of output were dropped because memory was full
+    /// ([`OverflowPolicy::DropOldest`](crate::OverflowPolicy::DropOldest)).
     pub dropped: u64,
-    /// Whether an order to kill it was given while its process ran, by the caller or by its
-    /// deadline.
+    /// Whether a kill was requested while its process ran, by the caller or by its deadline.
     pub killed: bool,
-    /// Whether its deadline came while its process ran: then that order was the deadline's.
+    /// Whether its deadline came while its process ran.
     pub timed_out: bool,
-    /// How long it stood still, by [`ChildSet::suspend`](crate::ChildSet::suspend).
+    /// How long it was suspended by [`ChildSet::suspend`](crate::ChildSet::suspend).
     pub suspended: Duration,
 }
 
-/// Output that found no room in memory: a part of a file, which is the caller's from here on.
+/// Output for which there was no room in memory: a part of a file that the caller owns from now on.
 #[derive(Debug)]
 pub struct SpillFile {
     /// The file, open for reading and writing.
     pub file: File,
-    /// Its path, if it has a name: whoever takes it removes it. Without a name it goes with the
-    /// last handle.
+    /// The path of the file, if it has a name; the caller removes it. Without a name the file disappears
+    /// with its last handle.
     pub path: Option<PathBuf>,
-    /// Where the bytes begin.
+    /// The offset of the first byte.
     pub start: u64,
-    /// How many there are.
+    /// How many bytes there are.
     pub len: u64,
-    /// They count in the set's [`Backlog`](crate::Backlog) until this is dropped.
+    /// Counts the bytes in the set's [`Backlog`](crate::Backlog) until it is dropped.
     pub charge: Charge,
 }
 
-/// News of a [`ChildSet`](crate::ChildSet) or a [`Pump`](crate::BackgroundSet).
+/// An event of a [`ChildSet`](crate::ChildSet) or a [`BackgroundSet`](crate::BackgroundSet).
 ///
-/// For one child they come in this order: `Output` and `Eof` of each stream, in the order of the
-/// bytes; `Exited` whenever it exits, be it before its last bytes were read; `Done` last, after
+/// For one child the events come in this order: `Output` and `Eof` of each stream in the order of the
+/// bytes; `Exited` when it exits, which may be before its last bytes were read; `Done` after
 /// everything else.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Bytes that a child wrote.
+    /// The child wrote these bytes.
     Output(Token, Stream, Chunk),
-    /// The file that holds the bytes of a stream that come next, for a child with
-    /// [`SpawnOptions::spill_as_file`](crate::SpawnOptions::spill_as_file). Nothing more is written
-    /// to it.
+    /// The next bytes of this stream are in a file, to which no more bytes are written. For a child
+    /// with [`SpawnOptions::spill_as_file`](crate::SpawnOptions::spill_as_file).
     Spilled(Token, Stream, SpillFile),
-    /// So many bytes went to the file that [`ChildSet::forward`](crate::ChildSet::forward) named.
+    /// This many bytes went to the file of [`ChildSet::forward`](crate::ChildSet::forward).
     Forwarded(Token, Stream, u64),
-    /// The child's standard input takes bytes again.
+    /// There is room again in the pipe of the child's standard input.
     Writable(Token),
-    /// Nothing more comes from this stream.
+    /// The stream is at its end.
     Eof(Token, Stream),
-    /// The child stopped, by this signal (job control). `SIGTTIN` and `SIGTTOU` mean that it wants
+    /// This signal stopped the child (job control). `SIGTTIN` and `SIGTTOU` mean that it tried to use
     /// the terminal.
     Stopped(Token, i32),
-    /// The child's process ended. What it started may live on, and its output may not be over.
+    /// The child's process exited. Its descendants may still run, and its output may not have ended.
     Exited(Token, ExitInfo),
-    /// The child is over: it exited, and its outputs ended or were given up. The token is void now.
+    /// The child is done: it exited, and its outputs ended or were closed. Its token is no longer
+    /// valid.
     Done(Token, Outcome),
     /// A [`Waker`](crate::Waker) was used.
     Woken,
 }
 
 impl Event {
-    /// The child that this is about; `None` for a wake.
+    /// Returns the child that the event concerns; `None` for [`Woken`](Self::Woken).
     pub fn token(&self) -> Option<Token> {
         match self {
             Self::Output(token, ..)

@@ -1,9 +1,9 @@
-//! Bounded concurrency: what runs when, and how many at once.
+//! Bounded concurrency: which job runs when, and how many at once.
 //!
-//! One state machine, [`Scheduler`], decides: degree, order, dependencies, retries, when to halt.
-//! There is no thread, no clock and no child in it, so that it can be tested step by step. A driver
-//! carries its decisions out: [`JobPool`] with children, one [`ChildSet`](crate::ChildSet) a thread
-//! and no thread a job.
+//! One state machine, [`Scheduler`], decides: the number of running jobs, their order, dependencies,
+//! retries, and when to stop starting jobs. It contains no thread, no clock and no child, so that it
+//! can be tested step by step. [`JobPool`] carries its decisions out with children: one
+//! [`ChildSet`](crate::ChildSet) for each thread, and no thread for each job.
 
 mod scheduler;
 mod pool;

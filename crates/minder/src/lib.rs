@@ -1,39 +1,45 @@
-//! Start, wait for, hear, time and schedule thousands of child processes.
+//! Start, watch, time and schedule thousands of child processes.
 //!
-//! A program that lives with many children starts each by one cheap call that copies no memory and
-//! leaks no descriptor, waits for all of them in one loop whose cost does not grow with their
-//! number, hears what they write within a bound of memory, and kills a child with everything that
-//! it started.
+//! A program with many children starts each of them by one cheap call that copies no memory and leaks
+//! no descriptor. It waits for all of them in one loop, whose cost does not grow with their number. It
+//! reads their output within a memory limit, and kills a child with everything that it started.
 //!
 //! ```
 //! # #[cfg(unix)] {
-//! use minder::{ChildSet, Command, Event, Limits, SpawnOptions, Stdio};
+//! use minder::{ChildSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
 //!
-//! let mut set = ChildSet::new(Limits::default())?;
-//! for word in ["one", "two"] {
+//! let mut set = ChildSet::new(ChildSetConfig::default())?;
+//! for text in ["one", "two"] {
 //!     let mut command = Command::new("echo");
-//!     command.arg(word).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+//!     command.arg(text).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
 //!     set.spawn(&command, SpawnOptions::default())?;
 //! }
-//! let mut heard = 0;
+//! let mut bytes_read = 0;
 //! while let Some(event) = set.next(None)? {
 //!     if let Event::Output(_child, _stream, bytes) = event {
-//!         heard += bytes.len();
+//!         bytes_read += bytes.len();
 //!     }
 //! }
-//! assert_eq!(heard, "one\ntwo\n".len());
+//! assert_eq!(bytes_read, "one\ntwo\n".len());
 //! # }
 //! # Ok::<(), minder::Error>(())
 //! ```
 //!
-//! The library changes nothing that belongs to the whole process (signals, limits, who adopts
-//! orphans, the tick of the clock), but for [`ProcessGuard`] and [`TimerResolution`], which a
-//! program takes on purpose.
+//! In reading order:
 //!
-//! In reading order: [`Command`] and [`Event`] are plain data; [`Child`] is one child; [`ChildSet`]
-//! is many, with one wait; [`BackgroundSet`] is a set on a thread of its own; [`jobs`] decides what
-//! runs when; [`Poller`] waits for anything else. The crate `minder-bench` compares them with other
-//! mechanisms.
+//! - [`Command`] describes what to start; [`Event`] is what happens to it. Both are plain data.
+//! - [`Child`] is one child process.
+//! - [`ChildSet`] is many children with one wait, on one thread.
+//! - [`BackgroundSet`] is a set on a separate thread, for programs with their own event loop.
+//! - [`jobs`] decides which job runs when, and how many at once.
+//! - [`Poller`] waits for other descriptors and handles.
+//! - [`Error`] names the operation, its subject and the reason.
+//!
+//! The crate `minder-bench` compares them with other mechanisms.
+//!
+//! The library changes nothing that belongs to the whole process: no signal handler, no limit, no
+//! subreaper, no timer resolution. The exceptions are [`ProcessGuard`] and [`TimerResolution`], which
+//! a program creates explicitly.
 
 mod command;
 mod backlog;
@@ -60,7 +66,7 @@ pub use crate::{
     child::{Child, Termination},
     chunk::Chunk,
     command::{Command, Descriptors, Group, Size, Stdio},
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Operation, Result},
     event::{Event, ExitInfo, ExitStatus, Interest, Outcome, ResourceUsage, SpillFile, Stream, Token},
     guard::{ExitMode, GuardOptions, GuardianPids, ProcessGuard, Signal, SignalSource},
     poller::{Events, Poller, Readiness, Source, Waker, backends},

@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same for the same seed.
+//! Pseudo-random numbers: the same seed gives the same numbers.
 
-/// The generator SplitMix64 (Steele, Lea, Flood 2014), of which every seed is a good one.
+/// The generator SplitMix64 (Steele, Lea, Flood 2014). Every seed is a good one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
 
@@ -9,6 +9,7 @@ impl Random {
         Self(seed)
     }
 
+    /// Returns the next 64 bits.
     pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -17,7 +18,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number from 0 to 1: the 53 bits that a float holds.
+    /// Returns a number from 0 to 1, with the 53 bits of a float's significand.
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.draw() >> 11) as f64 / (1u64 << 53) as f64
     }

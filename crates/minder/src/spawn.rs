@@ -1,35 +1,43 @@
-//! `Command` → `Child`, and the words for what can go wrong on the way.
+//! `Command::spawn`, and the errors of a failed start.
 
 use std::io;
 
 use crate::command::Command;
 use crate::sys::spawn::{NO_FILE, NO_PROGRAM, SpawnError, SpawnStep, Spawner, is_no_program};
-use crate::{Child, Error, ErrorKind, Result};
+use crate::{Child, Error, ErrorKind, Operation, Result};
 
 impl Command {
-    /// Starts the command on the calling thread, and starts no other thread.
+    /// Starts the command on the calling thread. Starts no other thread.
+    ///
+    /// A call that fails leaves no child behind.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) and `PermissionDenied` for the program
-    /// or the folder, `PermissionDenied` and `Unsupported` for a [niceness](Command::nice),
-    /// `InvalidInput` for a NUL byte, `TooLong` for too large arguments, `Exhausted` when no
-    /// descriptor, process or memory is free. No child is left behind by a call that fails.
+    /// - [`NotFound`](ErrorKind::NotFound): the program or the working directory does not exist.
+    /// - `PermissionDenied`: the program, the working directory or a [niceness](Command::nice) is not
+    ///   allowed.
+    /// - `Unsupported`: the operating system lacks a requested feature, such as a niceness.
+    /// - `InvalidInput`: an argument or variable contains a NUL byte.
+    /// - `TooLong`: the arguments are too long.
+    /// - `Exhausted`: no descriptor, process or memory is free.
+    ///
+    /// [`Error::operation`] is [`Operation::EnterDirectory`] if the working directory is the cause,
+    /// and [`Operation::Spawn`] otherwise.
     pub fn spawn(&self) -> Result<Child> {
         let spawned = Spawner::new().spawn(self).map_err(|failure| explain(self, failure))?;
         Child::new(spawned)
     }
 }
 
-/// Says what failed, on which thing, and what can be done.
+/// Returns the error for a failed start, with a hint where one is known.
 pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
     let SpawnError { step, error } = failure;
     let kind = error.kind();
-    let general = |error| Error::new("start", error).with_subject(&command.program);
+    let general = |error| Error::new("start", error).during(Operation::Spawn).with_subject(&command.program);
     match (step, kind) {
         (SpawnStep::Lookup, io::ErrorKind::NotFound) => {
             general(error).with_kind(ErrorKind::NotFound, "not found in PATH")
         }
-        // The system's half has words of its own for it.
+        // The error has its own text: the platform code describes the cause.
         (SpawnStep::Exec | SpawnStep::Process, _) if error.get_ref().is_some() => general(error),
         (SpawnStep::Exec, io::ErrorKind::NotFound) => general(error).with_kind(ErrorKind::NotFound, NO_FILE),
         (SpawnStep::Exec, io::ErrorKind::ArgumentListTooLong) => {
@@ -50,8 +58,8 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
             general(error).with_kind(ErrorKind::InvalidInput, "the name of a variable is empty or holds `=`")
         }
         (SpawnStep::Directory, _) => {
-            let folder = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
-            Error::new("enter the folder", error).with_subject(folder)
+            let dir = command.current_dir.as_deref().unwrap_or_else(|| std::path::Path::new(""));
+            Error::new("enter the folder", error).during(Operation::EnterDirectory).with_subject(dir)
         }
         (SpawnStep::Niceness, io::ErrorKind::PermissionDenied) => general(error).with_kind(
             ErrorKind::PermissionDenied,
@@ -61,18 +69,19 @@ pub(crate) fn explain(command: &Command, failure: SpawnError) -> Error {
             ErrorKind::Unsupported,
             "no niceness can be set without clone3, which is not to be had here",
         ),
-        (SpawnStep::Streams | SpawnStep::Process, _) if crate::sys::is_exhausted(&error) => general(error),
         _ => general(error),
     }
 }
 
-/// Which limit of execve(2) the arguments went over. One string may have 32 pages with its end mark
-/// on Linux.
+/// Returns which limit of execve(2) the arguments exceed. On Linux one string may have 32 pages,
+/// including its terminating NUL.
 fn too_long(command: &Command) -> &'static str {
     const ONE_MAX: usize = 128 << 10;
     if command.args.iter().any(|arg| arg.len() >= ONE_MAX) {
-        "one argument is longer than the 131,071 bytes that Linux takes: pass it through a file or standard input"
+        "one argument is longer than the 131,071 bytes that Linux takes: \
+         pass it through a file or standard input"
     } else {
-        "arguments and environment together are longer than the system takes: pass them through a file or standard input"
+        "arguments and environment together are longer than the system takes: \
+         pass them through a file or standard input"
     }
 }

@@ -1,30 +1,29 @@
-//! `TimerResolution`: a faster tick of the system, for those who need it.
+//! `TimerResolution`: a faster timer tick on Windows.
 
 use std::time::Duration;
 
 use crate::sys::timer_resolution;
 use crate::{Error, ErrorKind, Result};
 
-/// A faster tick of the system's clock, for as long as this lives.
+/// A request for a faster timer tick of Windows. It ends when this is dropped.
 ///
-/// Windows lets threads that wait for a time go on at a tick: every 15.6 ms by default, so that a
-/// time-out of 1 ms may last
-/// 16. Waits of this library do not need a faster one where there are high-resolution timers
-///     (Windows 10, version 1803, and
-/// later); nothing of this library asks for one by itself. It is for the rest of a program: sleeps,
-/// time-outs of other libraries.
+/// Windows ends timed waits at a tick, every 15.6 ms by default: a time-out of 1 ms may last 16 ms.
+/// Waits of this library do not depend on the tick where the operating system has high-resolution
+/// timers (Windows 10, version 1803, and later), and this library never requests a faster one by
+/// itself. It is for the rest of a program: sleeps, and time-outs of other libraries.
 ///
-/// It costs power, since the processor wakes at each tick. Before Windows 10, version 2004, the
-/// fastest tick that any process asks for is everybody's; since then each has its own
-/// (learn.microsoft.com, `timeBeginPeriod`). Several may live at the same time; the fastest counts.
+/// A faster tick costs power, because the processor wakes at each tick. Before Windows 10, version
+/// 2004, the fastest tick that any process requests applies to all processes; since then each process
+/// has its own (learn.microsoft.com, `timeBeginPeriod`). Several requests may exist at the same time;
+/// the fastest applies.
 ///
-/// - Other systems: `Unsupported`; their timers know no tick.
+/// - Other systems: `Unsupported`; their timers have no tick.
 ///
 /// ```
-/// use minder::{ErrorKind, TickPeriod};
+/// use minder::{ErrorKind, TimerResolution};
 /// use std::time::Duration;
-/// match TickPeriod::request(Duration::from_millis(1)) {
-///     Ok(period) => drop(period),
+/// match TimerResolution::request(Duration::from_millis(1)) {
+///     Ok(resolution) => drop(resolution),
 ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
 /// }
 /// ```
@@ -35,12 +34,11 @@ pub struct TimerResolution {
 }
 
 impl TimerResolution {
-    /// Asks for a tick that comes this often, in whole milliseconds, rounded down; less than one is
-    /// one.
+    /// Requests a tick with this period in whole milliseconds, rounded down, and at least one.
     ///
     /// # Errors
-    /// `InvalidInput` for what the system does not offer; `Unsupported` where there is no tick to
-    /// ask for.
+    /// - `InvalidInput`: the operating system does not offer this period.
+    /// - `Unsupported`: the timers of the operating system have no tick.
     pub fn request(period: Duration) -> Result<Self> {
         let millis = u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1);
         match timer_resolution::begin(millis) {
@@ -54,7 +52,7 @@ impl TimerResolution {
         }
     }
 
-    /// How often the tick comes at least.
+    /// Returns the longest time between two ticks.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.millis.into())
     }
@@ -71,9 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_period_is_whole_milliseconds_and_several_may_live() {
+    fn request_rounds_down_and_may_be_repeated() {
         let (first, second) = match TimerResolution::request(Duration::from_micros(1_900)) {
-            Ok(first) => (first, TimerResolution::request(Duration::ZERO).expect("another one")),
+            Ok(first) => {
+                (first, TimerResolution::request(Duration::ZERO).expect("request a second resolution"))
+            }
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
                 return;

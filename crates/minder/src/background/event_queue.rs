@@ -1,65 +1,66 @@
-//! What waits to be taken by the host: child by child, in large pieces.
+//! The events that wait for the host: child by child, with joined chunks.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::stdin_queue::StdinQueue;
 use crate::{Chunk, Event, ExitInfo, OverflowPolicy, Stream, Token};
 
-/// The children that were started and whose `Done` was not taken, and what is to be told of them.
+/// The children that were started and whose `Done` was not taken, with their queued events.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     children: HashMap<Token, ChildQueue>,
-    /// Children with something to tell, by the age of the oldest of it.
+    /// The children with queued events, in the order of their oldest event.
     ready: VecDeque<Token>,
-    /// Bytes of output that wait.
+    /// How many bytes of output are queued.
     bytes: usize,
 }
 
-/// One child.
+/// The queues of one child.
 #[derive(Debug)]
 pub(super) struct ChildQueue {
-    pub(super) id: u32,
-    pub(super) input: StdinQueue,
-    when_full: OverflowPolicy,
-    items: VecDeque<Event>,
+    pub(super) pid: u32,
+    pub(super) stdin: StdinQueue,
+    overflow: OverflowPolicy,
+    events: VecDeque<Event>,
     bytes: usize,
+    /// How many bytes were dropped here.
     dropped: u64,
-    /// Its end, kept back until all of its output is there.
+    /// The exit, until all output is queued before it.
     exit: Option<ExitInfo>,
 }
 
 impl ChildQueue {
-    pub(super) fn new(id: u32, when_full: OverflowPolicy, input: StdinQueue) -> Self {
-        Self { id, input, when_full, items: VecDeque::new(), bytes: 0, dropped: 0, exit: None }
+    pub(super) fn new(pid: u32, overflow: OverflowPolicy, stdin: StdinQueue) -> Self {
+        Self { pid, stdin, overflow, events: VecDeque::new(), bytes: 0, dropped: 0, exit: None }
     }
 }
 
-/// The sizes that an outbox goes by.
+/// The configuration of an event queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueLimits {
-    /// Small pieces are joined up to this size.
-    pub(super) piece: usize,
-    /// For a child whose oldest output may be dropped: the most that waits of it.
-    pub(super) child_bytes_max: usize,
-    /// Whether an exit is told when it comes, instead of after the last byte.
-    pub(super) exit_at_once: bool,
+    /// Small chunks are joined up to this size.
+    pub(super) max_chunk_bytes: usize,
+    /// The most queued bytes of a child whose oldest output may be dropped.
+    pub(super) max_child_bytes: usize,
+    /// Whether an exit is queued at once, instead of after the last byte.
+    pub(super) eager_exit: bool,
 }
 
 impl EventQueue {
-    pub(super) fn insert(&mut self, token: Token, kid: ChildQueue) {
-        self.children.insert(token, kid);
+    pub(super) fn insert(&mut self, token: Token, child: ChildQueue) {
+        self.children.insert(token, child);
     }
 
     pub(super) fn get(&mut self, token: Token) -> Option<&mut ChildQueue> {
         self.children.get_mut(&token)
     }
 
-    /// Forgets a child of which nothing was told yet.
+    /// Removes a child that has no queued events.
     pub(super) fn remove(&mut self, token: Token) {
         self.children.remove(&token);
     }
 
-    /// How many children are here: each started one until its `Done` is taken.
+    /// Returns how many children were started whose `Done` was not taken.
     pub(super) fn children(&self) -> usize {
         self.children.len()
     }
@@ -72,102 +73,123 @@ impl EventQueue {
         !self.ready.is_empty()
     }
 
-    /// Forgets everything.
+    /// Removes all children and returns them, so that the caller can drop their chunks without the
+    /// lock.
     pub(super) fn clear(&mut self) -> Vec<ChildQueue> {
         self.ready.clear();
         self.bytes = 0;
-        self.children.drain().map(|(_, kid)| kid).collect()
+        self.children.drain().map(|(_, child)| child).collect()
     }
 
-    /// Puts an event behind those of its child. One of a child that nobody knows is dropped.
-    pub(super) fn push(&mut self, event: Event, bounds: QueueLimits) {
+    /// Appends an event to those of its child. An event of a child that is not here is dropped.
+    pub(super) fn push(&mut self, event: Event, limits: QueueLimits) {
         let Some(token) = event.token() else { return };
-        let Some(kid) = self.children.get_mut(&token) else { return };
-        let before = (kid.items.is_empty(), kid.bytes);
+        let Some(child) = self.children.get_mut(&token) else { return };
+        let was_empty = child.events.is_empty();
+        let bytes_before = child.bytes;
         match event {
-            Event::Output(_, stream, chunk) => kid.push_output(token, stream, chunk, bounds),
-            Event::Exited(_, exit) if !bounds.exit_at_once => kid.exit = Some(exit),
+            Event::Output(_, stream, chunk) => child.push_output(token, stream, chunk, limits),
+            Event::Exited(_, exit) if !limits.eager_exit => child.exit = Some(exit),
             Event::Done(token, mut outcome) => {
-                outcome.dropped += kid.dropped;
-                kid.input = StdinQueue::new(false);
-                kid.items.extend(kid.exit.take().map(|exit| Event::Exited(token, exit)));
-                kid.items.push_back(Event::Done(token, outcome));
+                outcome.dropped += child.dropped;
+                child.stdin = StdinQueue::new(false);
+                if let Some(exit) = child.exit.take() {
+                    child.events.push_back(Event::Exited(token, exit));
+                }
+                child.events.push_back(Event::Done(token, outcome));
             }
-            // A host that takes nothing must not make a queue of these: one of a kind says it all.
-            Event::Writable(_) if kid.items.iter().any(|item| matches!(item, Event::Writable(_))) => (),
-            Event::Stopped(_, signal) => kid.push_stop(token, signal),
-            event => kid.items.push_back(event),
+            Event::Writable(_) => child.push_writable(token),
+            Event::Stopped(_, signal) => child.push_stop(token, signal),
+            event => child.events.push_back(event),
         }
-        self.bytes = self.bytes - before.1 + kid.bytes;
-        if before.0 && !kid.items.is_empty() {
+        self.bytes = self.bytes - bytes_before + child.bytes;
+        if was_empty && !child.events.is_empty() {
             self.ready.push_back(token);
         }
     }
 
-    /// Moves events to `into`, child by child, the one with the oldest news first, until
-    /// `max_bytes` of output are moved; at least one, if there is one. A child that is not
-    /// finished goes behind the others.
-    pub(super) fn take(&mut self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
-        let (before, mut moved) = (into.len(), 0);
+    /// Moves events to `into`, child by child, starting with the child whose oldest event is oldest,
+    /// until `max_bytes` of output are moved; at least one event if there is one. Returns how many. A
+    /// child with events left is moved behind the others.
+    pub(super) fn drain(&mut self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
+        let len_before = into.len();
+        let mut moved_bytes = 0;
         while let Some(token) = self.ready.pop_front() {
-            let Some(kid) = self.children.get_mut(&token) else { continue };
-            let mut done = false;
-            while let Some(item) = kid.items.front() {
-                let length = length(item);
-                if moved + length > max_bytes && into.len() > before {
+            let Some(child) = self.children.get_mut(&token) else { continue };
+            let mut is_done = false;
+            while let Some(event) = child.events.front() {
+                let bytes = output_bytes(event);
+                if moved_bytes + bytes > max_bytes && into.len() > len_before {
                     self.ready.push_back(token);
-                    return into.len() - before;
+                    return into.len() - len_before;
                 }
-                done = matches!(item, Event::Done(..));
-                kid.bytes -= length;
-                self.bytes -= length;
-                moved += length;
-                let mut item = kid.items.pop_front();
-                if let Some(Event::Output(_, _, chunk)) = &mut item {
+                is_done = matches!(event, Event::Done(..));
+                child.bytes -= bytes;
+                self.bytes -= bytes;
+                moved_bytes += bytes;
+                let mut event = child.events.pop_front();
+                if let Some(Event::Output(_, _, chunk)) = &mut event {
                     chunk.set_counted(true);
                 }
-                into.extend(item);
+                into.extend(event);
             }
-            if done {
+            if is_done {
                 self.children.remove(&token);
             }
         }
-        into.len() - before
+        into.len() - len_before
     }
 }
 
 impl ChildQueue {
-    /// Joins small pieces. Where the oldest may be dropped it is dropped here, and what waits here
-    /// leaves the child's share to what comes: with the share full of old bytes the set would
-    /// drop new ones.
-    fn push_output(&mut self, token: Token, stream: Stream, mut chunk: Chunk, bounds: QueueLimits) {
+    /// Appends a chunk, joined with the last one if both are small.
+    ///
+    /// With `DropOldest`, the oldest queued output is dropped here, and queued chunks do not count in
+    /// the child's quota. Otherwise old bytes would fill the quota, and the set would drop new ones.
+    fn push_output(&mut self, token: Token, stream: Stream, mut chunk: Chunk, limits: QueueLimits) {
+        let drops_oldest = self.overflow == OverflowPolicy::DropOldest;
         self.bytes += chunk.len();
-        chunk.set_counted(self.when_full != OverflowPolicy::DropOldest);
-        let own = match self.items.back_mut() {
-            Some(Event::Output(_, last, room)) if *last == stream => room.try_append(chunk, bounds.piece),
+        chunk.set_counted(!drops_oldest);
+        let separate = match self.events.back_mut() {
+            Some(Event::Output(_, last, target)) if *last == stream => {
+                target.try_append(chunk, limits.max_chunk_bytes)
+            }
             _ => Some(chunk),
         };
-        self.items.extend(own.map(|chunk| Event::Output(token, stream, chunk)));
-        while self.when_full == OverflowPolicy::DropOldest && self.bytes > bounds.child_bytes_max {
-            let mut outputs =
-                self.items.iter().enumerate().filter(|(_, item)| matches!(item, Event::Output(..)));
-            // The newest stays, whatever its size.
-            let (Some((oldest, _)), Some(_)) = (outputs.next(), outputs.next()) else { break };
-            if let Some(item) = self.items.remove(oldest) {
-                self.bytes -= length(&item);
-                self.dropped += length(&item) as u64;
-            }
+        if let Some(chunk) = separate {
+            self.events.push_back(Event::Output(token, stream, chunk));
+        }
+        while drops_oldest && self.bytes > limits.max_child_bytes && self.drop_oldest() {}
+    }
+
+    /// Drops the oldest chunk, but not the newest. Returns whether it did.
+    fn drop_oldest(&mut self) -> bool {
+        let mut outputs =
+            self.events.iter().enumerate().filter(|(_, event)| matches!(event, Event::Output(..)));
+        let (Some((oldest, _)), Some(_)) = (outputs.next(), outputs.next()) else { return false };
+        if let Some(event) = self.events.remove(oldest) {
+            self.bytes -= output_bytes(&event);
+            self.dropped += output_bytes(&event) as u64;
+        }
+        true
+    }
+
+    /// Appends an event that there is room, unless one is queued. A host that takes no events would
+    /// otherwise let these fill the queue.
+    fn push_writable(&mut self, token: Token) {
+        if !self.events.iter().any(|event| matches!(event, Event::Writable(_))) {
+            self.events.push_back(Event::Writable(token));
         }
     }
 
-    /// Only the last stop counts.
+    /// Appends a stop, in place of an earlier one.
     fn push_stop(&mut self, token: Token, signal: i32) {
-        self.items.retain(|item| !matches!(item, Event::Stopped(..)));
-        self.items.push_back(Event::Stopped(token, signal));
+        self.events.retain(|event| !matches!(event, Event::Stopped(..)));
+        self.events.push_back(Event::Stopped(token, signal));
     }
 }
 
-fn length(event: &Event) -> usize {
+fn output_bytes(event: &Event) -> usize {
     match event {
         Event::Output(_, _, chunk) => chunk.len(),
         _ => 0,
@@ -182,30 +204,30 @@ mod tests {
     use crate::chunk::{MemoryBudget, MemoryQuota};
     use crate::{ExitStatus, Outcome};
 
-    const BOUNDS: QueueLimits = QueueLimits { piece: 64, child_bytes_max: 100, exit_at_once: false };
+    const LIMITS: QueueLimits = QueueLimits { max_chunk_bytes: 64, max_child_bytes: 100, eager_exit: false };
     const EXIT: ExitInfo = ExitInfo { status: ExitStatus::Exited(0), usage: None };
 
-    struct Scene {
-        account: Arc<MemoryQuota>,
-        outbox: EventQueue,
+    struct Fixture {
+        quota: Arc<MemoryQuota>,
+        queue: EventQueue,
     }
 
-    impl Scene {
-        fn new(kids: u64, when_full: OverflowPolicy) -> Self {
+    impl Fixture {
+        fn new(children: u64, overflow: OverflowPolicy) -> Self {
             let budget = MemoryBudget::new(1 << 20, 64, Box::new(|| ()));
-            let mut outbox = EventQueue::default();
-            for token in 0..kids {
-                outbox.insert(Token(token), ChildQueue::new(0, when_full, StdinQueue::new(false)));
+            let mut queue = EventQueue::default();
+            for token in 0..children {
+                queue.insert(Token(token), ChildQueue::new(0, overflow, StdinQueue::new(false)));
             }
-            Self { account: MemoryQuota::new(&budget, 1 << 20), outbox }
+            Self { quota: MemoryQuota::new(&budget, 1 << 20), queue }
         }
 
-        fn say(&mut self, token: u64, stream: Stream, text: &str) {
-            let chunk = Chunk::new(text.as_bytes().to_vec(), &self.account);
-            self.outbox.push(Event::Output(Token(token), stream, chunk), BOUNDS);
+        fn push_output(&mut self, token: u64, stream: Stream, text: &str) {
+            let chunk = Chunk::new(text.as_bytes().to_vec(), &self.quota);
+            self.queue.push(Event::Output(Token(token), stream, chunk), LIMITS);
         }
 
-        fn end(&mut self, token: u64) {
+        fn push_done(&mut self, token: u64) {
             let outcome = Outcome {
                 exit: EXIT,
                 leaked: false,
@@ -215,13 +237,13 @@ mod tests {
                 timed_out: false,
                 suspended: std::time::Duration::ZERO,
             };
-            self.outbox.push(Event::Done(Token(token), outcome), BOUNDS);
+            self.queue.push(Event::Done(Token(token), outcome), LIMITS);
         }
 
-        fn take(&mut self, max: usize) -> String {
+        fn drain(&mut self, max: usize) -> String {
             let mut events = Vec::new();
-            assert_eq!(self.outbox.take(&mut events, max), events.len());
-            let told = events.iter().map(|event| match event {
+            assert_eq!(self.queue.drain(&mut events, max), events.len());
+            let texts = events.iter().map(|event| match event {
                 Event::Output(token, stream, chunk) => {
                     let stream = if *stream == Stream::Stdout { '>' } else { '!' };
                     format!("{}{stream}{}", token.0, String::from_utf8_lossy(chunk))
@@ -232,55 +254,61 @@ mod tests {
                 Event::Writable(token) => format!("{} writable", token.0),
                 event => format!("{event:?}"),
             });
-            told.collect::<Vec<_>>().join(", ")
+            texts.collect::<Vec<_>>().join(", ")
         }
     }
 
     #[test]
-    fn by_child_in_large_pieces_with_the_end_after_the_last_byte() {
-        let mut scene = Scene::new(2, OverflowPolicy::Block);
-        scene.say(0, Stream::Stdout, "a");
-        scene.say(1, Stream::Stdout, "x");
-        scene.outbox.push(Event::Exited(Token(0), EXIT), BOUNDS);
-        scene.say(0, Stream::Stdout, "b");
-        scene.say(0, Stream::Stderr, "c");
-        scene.say(0, Stream::Stdout, "d");
-        scene.end(0);
-        assert_eq!(scene.take(usize::MAX), "0>ab, 0!c, 0>d, 0 exited, 0 done-1, 1>x");
-        assert_eq!((scene.outbox.children(), scene.outbox.bytes(), scene.outbox.has_events()), (1, 0, false));
+    fn drain_returns_joined_chunks_child_by_child_and_the_exit_last() {
+        let mut fixture = Fixture::new(2, OverflowPolicy::Block);
+        fixture.push_output(0, Stream::Stdout, "a");
+        fixture.push_output(1, Stream::Stdout, "x");
+        fixture.queue.push(Event::Exited(Token(0), EXIT), LIMITS);
+        fixture.push_output(0, Stream::Stdout, "b");
+        fixture.push_output(0, Stream::Stderr, "c");
+        fixture.push_output(0, Stream::Stdout, "d");
+        fixture.push_done(0);
+        assert_eq!(fixture.drain(usize::MAX), "0>ab, 0!c, 0>d, 0 exited, 0 done-1, 1>x");
+        assert_eq!(
+            (fixture.queue.children(), fixture.queue.bytes(), fixture.queue.has_events()),
+            (1, 0, false)
+        );
     }
 
     #[test]
-    fn who_is_not_finished_goes_behind_the_others() {
-        let mut scene = Scene::new(2, OverflowPolicy::Block);
-        scene.say(0, Stream::Stdout, "aaaa");
-        scene.say(0, Stream::Stderr, "bbbb");
-        scene.say(1, Stream::Stdout, "x");
+    fn child_with_events_left_is_moved_behind_the_others() {
+        let mut fixture = Fixture::new(2, OverflowPolicy::Block);
+        fixture.push_output(0, Stream::Stdout, "aaaa");
+        fixture.push_output(0, Stream::Stderr, "bbbb");
+        fixture.push_output(1, Stream::Stdout, "x");
         assert_eq!(
-            (scene.take(4), scene.take(0), scene.take(4)),
+            (fixture.drain(4), fixture.drain(0), fixture.drain(4)),
             ("0>aaaa".into(), "1>x".into(), "0!bbbb".into())
         );
-        assert_eq!(scene.take(4), "");
+        assert_eq!(fixture.drain(4), "");
     }
 
     #[test]
-    fn the_oldest_is_dropped_and_counted_where_that_was_chosen() {
-        let mut scene = Scene::new(1, OverflowPolicy::DropOldest);
+    fn drop_oldest_drops_and_counts_the_oldest_chunk() {
+        let mut fixture = Fixture::new(1, OverflowPolicy::DropOldest);
         for text in ["a", "b", "c"] {
-            scene.say(0, Stream::Stdout, &text.repeat(50));
+            fixture.push_output(0, Stream::Stdout, &text.repeat(50));
         }
-        scene.end(0);
-        assert_eq!(scene.outbox.bytes(), 100);
-        assert_eq!(scene.take(usize::MAX), format!("0>{}, 0>{}, 0 done-51", "b".repeat(50), "c".repeat(50)));
+        fixture.push_done(0);
+        assert_eq!(fixture.queue.bytes(), 100);
+        assert_eq!(
+            fixture.drain(usize::MAX),
+            format!("0>{}, 0>{}, 0 done-51", "b".repeat(50), "c".repeat(50))
+        );
     }
 
     #[test]
-    fn stops_and_room_make_no_queue() {
-        let mut scene = Scene::new(1, OverflowPolicy::Block);
+    fn at_most_one_stop_and_one_writable_are_queued() {
+        let mut fixture = Fixture::new(1, OverflowPolicy::Block);
         for signal in [19, 20, 21] {
-            scene.outbox.push(Event::Writable(Token(0)), BOUNDS);
-            scene.outbox.push(Event::Stopped(Token(0), signal), BOUNDS);
+            fixture.queue.push(Event::Writable(Token(0)), LIMITS);
+            fixture.queue.push(Event::Stopped(Token(0), signal), LIMITS);
         }
-        assert_eq!(scene.take(0), "0 writable, 0 stopped 21");
+        assert_eq!(fixture.drain(0), "0 writable, 0 stopped 21");
     }
 }

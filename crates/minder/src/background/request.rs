@@ -1,115 +1,114 @@
-//! What the handles of a pump ask of its thread, and how the answer comes back.
+//! Requests of the handles to the worker thread, and the replies.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{Command, Error, ErrorKind, Result, SpawnOptions, Termination, Token};
+use minder_os::sync::{Condvar, Mutex};
 
-/// Something for the pump's thread to do.
+use crate::{Command, Error, ErrorKind, Operation, Result, SpawnOptions, Termination, Token};
+
+/// A request to the worker thread.
 #[derive(Debug)]
 pub(super) enum Request {
     Spawn(Box<Command>, SpawnOptions, ReplySender<Token>),
     Kill(Token, Termination, ReplySender<()>),
-    /// The children of all that was written are to be killed, then the thread ends.
+    /// Kill all children, after this grace period, and end the thread.
     Stop(Duration),
-    /// The last handle is gone.
+    /// The last handle was dropped: end the thread.
     Quit,
     #[cfg(test)]
     Panic,
 }
 
-/// The thread's side of an answer. Dropped without one, it tells the asker that none will come.
+/// The worker's end of a reply channel. Dropping it without a reply ends the caller's wait.
 #[derive(Debug)]
-pub(super) struct ReplySender<T>(Arc<Slot<T>>);
+pub(super) struct ReplySender<T>(Arc<Channel<T>>);
 
-/// The asker's side.
+/// The caller's end of a reply channel.
 #[derive(Debug)]
-pub(super) struct ReplyReceiver<T>(Arc<Slot<T>>);
+pub(super) struct ReplyReceiver<T>(Arc<Channel<T>>);
 
+/// A channel for one reply.
+///
+/// `std::sync::mpsc` does not suffice. A reply that is sent between the caller's time-out and the drop
+/// of its receiver would be lost, with the child that it names. Here the caller gives up under the
+/// lock, so that exactly one of the two happens: the caller takes the reply, or the worker learns that
+/// it must undo the request.
 #[derive(Debug)]
-struct Slot<T> {
+struct Channel<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
 enum State<T> {
-    Open,
-    Answered(Result<T>),
-    /// The asker went away, or took the answer.
+    /// The caller waits.
+    Waiting,
+    Replied(Result<T>),
+    /// The caller took the reply, or gave up.
     Closed,
-    /// The thread went away.
-    Broken,
+    /// The sender was dropped without a reply.
+    Dropped,
 }
 
-impl<T> Slot<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Makes both sides of one answer.
+/// Creates a channel for one reply.
 pub(super) fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
-    let slot = Arc::new(Slot { state: Mutex::new(State::Open), changed: Condvar::new() });
-    (ReplySender(Arc::clone(&slot)), ReplyReceiver(slot))
+    let channel = Arc::new(Channel { state: Mutex::new(State::Waiting), changed: Condvar::new() });
+    (ReplySender(Arc::clone(&channel)), ReplyReceiver(channel))
 }
 
 impl<T> ReplySender<T> {
-    /// Whether somebody still waits.
+    /// Whether the caller still waits.
     pub(super) fn is_wanted(&self) -> bool {
-        matches!(*self.0.lock(), State::Open)
+        matches!(*self.0.state.lock(), State::Waiting)
     }
 
-    /// Answers. `false` says that nobody waits any more: what was done for him is to be undone.
-    pub(super) fn send(self, result: Result<T>) -> bool {
-        let mut state = self.0.lock();
-        let wanted = matches!(*state, State::Open);
-        if wanted {
-            *state = State::Answered(result);
+    /// Sends the reply. Returns `false` if the caller gave up: the worker must then undo the request.
+    pub(super) fn send(self, reply: Result<T>) -> bool {
+        let mut state = self.0.state.lock();
+        let is_wanted = matches!(*state, State::Waiting);
+        if is_wanted {
+            *state = State::Replied(reply);
             self.0.changed.notify_one();
         }
-        wanted
+        is_wanted
     }
 }
 
 impl<T> Drop for ReplySender<T> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        if matches!(*state, State::Open) {
-            *state = State::Broken;
+        let mut state = self.0.state.lock();
+        if matches!(*state, State::Waiting) {
+            *state = State::Dropped;
             self.0.changed.notify_one();
         }
     }
 }
 
 impl<T> ReplyReceiver<T> {
-    /// Waits for the answer, for at most `timeout`. An answer that comes later finds nobody, and
-    /// the thread undoes it.
-    pub(super) fn wait(self, operation: &'static str, timeout: Duration) -> Result<T> {
+    /// Waits for the reply for at most `timeout`. If the worker replies later, it learns that the
+    /// caller gave up.
+    ///
+    /// # Errors
+    /// - Any error that the worker replies.
+    /// - `Other`: the worker thread ended, or did not reply in time.
+    pub(super) fn wait(self, phrase: &'static str, operation: Operation, timeout: Duration) -> Result<T> {
         let deadline = Instant::now().checked_add(timeout);
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         loop {
             let left =
                 deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
-            match std::mem::replace(&mut *state, State::Closed) {
-                State::Answered(result) => return result,
-                State::Broken => {
-                    return Err(Error::of_kind(
-                        ErrorKind::Other,
-                        operation,
-                        "the pump's thread ended before it was done",
-                    ));
+            let reason = match std::mem::replace(&mut *state, State::Closed) {
+                State::Replied(reply) => return reply,
+                State::Waiting if !left.is_zero() => {
+                    *state = State::Waiting;
+                    state = self.0.changed.wait_timeout(state, left);
+                    continue;
                 }
-                State::Open if !left.is_zero() => *state = State::Open,
-                State::Open | State::Closed => {
-                    return Err(Error::of_kind(
-                        ErrorKind::Other,
-                        operation,
-                        "the pump's thread did not answer in time",
-                    ));
-                }
-            }
-            state = self.0.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+                State::Waiting | State::Closed => "the pump's thread did not answer in time",
+                State::Dropped => "the pump's thread ended before it was done",
+            };
+            return Err(Error::of_kind(ErrorKind::Other, phrase, reason).during(operation));
         }
     }
 }
@@ -119,24 +118,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_comes_or_is_said_not_to_come() {
-        let (promise, answer) = reply_channel();
-        assert!(promise.is_wanted() && promise.send(Ok(7)));
-        assert_eq!(answer.wait("ask", Duration::ZERO).ok(), Some(7));
+    fn wait_returns_the_reply() {
+        let (sender, receiver) = reply_channel();
+        assert!(sender.is_wanted() && sender.send(Ok(7)));
+        assert_eq!(receiver.wait("ask", Operation::Other, Duration::ZERO).ok(), Some(7));
     }
 
     #[test]
-    fn a_dropped_promise_ends_the_wait() {
-        let (promise, answer) = reply_channel::<()>();
-        std::thread::spawn(move || drop(promise));
-        let error = answer.wait("ask", Duration::from_secs(600)).unwrap_err();
+    fn wait_ends_when_the_sender_is_dropped() {
+        let (sender, receiver) = reply_channel::<()>();
+        std::thread::spawn(move || drop(sender));
+        let error = receiver.wait("ask", Operation::Other, Duration::from_secs(600)).unwrap_err();
         assert_eq!(error.to_string(), "failed to ask: the pump's thread ended before it was done");
     }
 
     #[test]
-    fn an_answer_that_is_late_finds_nobody() {
-        let (promise, answer) = reply_channel::<()>();
-        assert!(answer.wait("ask", Duration::from_millis(2)).is_err());
-        assert!(!promise.is_wanted() && !promise.send(Ok(())));
+    fn send_reports_that_the_caller_gave_up() {
+        let (sender, receiver) = reply_channel::<()>();
+        assert!(receiver.wait("ask", Operation::Other, Duration::from_millis(2)).is_err());
+        assert!(!sender.is_wanted() && !sender.send(Ok(())));
     }
 }

@@ -1,32 +1,35 @@
-//! What a host wrote to one child and the child has not read yet.
+//! The bytes that a host wrote to one child and that are not in the child's pipe yet.
 
 use std::io;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Operation, Result};
 
-/// A bounded queue of bytes towards a child's standard input.
+const WRITE: &str = "write to the input of a child";
+
+/// A bounded queue of bytes for a child's standard input.
 #[derive(Debug)]
 pub(super) struct StdinQueue {
     state: State,
-    /// Accepted, and not yet with the pump's thread.
-    fresh: Vec<u8>,
-    /// Accepted and not yet in the child's pipe: `fresh`, and what the thread holds.
+    /// Bytes that the worker thread has not taken.
+    unsent: Vec<u8>,
+    /// How many bytes are not in the pipe: those in `unsent`, and those that the worker holds.
     queued: usize,
-    /// Whether the host was turned away and wants to hear of room.
-    wanted: bool,
+    /// Whether a write was cut short, so that the host is to be notified of room.
+    wants_room: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// The child has no such pipe.
+    /// The child has no such pipe, or it was closed.
     Absent,
     Open,
-    /// To be closed once all of it is written.
+    /// The host closed the input. The pipe is closed after the last byte was written.
     Closing,
+    /// The child closed its end.
     Broken(io::ErrorKind),
 }
 
-/// What the pump's thread is to do.
+/// What the worker thread does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StdinAction {
     Write(Vec<u8>),
@@ -35,65 +38,63 @@ pub(super) enum StdinAction {
 }
 
 impl StdinQueue {
-    pub(super) fn new(there: bool) -> Self {
-        let state = if there { State::Open } else { State::Absent };
-        Self { state, fresh: Vec::new(), queued: 0, wanted: false }
+    /// Creates an empty queue. `is_open` is false for a child without such a pipe.
+    pub(super) fn new(is_open: bool) -> Self {
+        let state = if is_open { State::Open } else { State::Absent };
+        Self { state, unsent: Vec::new(), queued: 0, wants_room: false }
     }
 
-    /// Accepts as many bytes as there is room for.
+    /// Accepts as many bytes as there is room for, and returns how many.
     pub(super) fn accept(&mut self, bytes: &[u8], max: usize) -> Result<usize> {
         match self.state {
             State::Open => (),
-            State::Broken(kind) => return Err(Error::new("write to the input of a child", kind.into())),
+            State::Broken(kind) => return Err(Error::new(WRITE, kind.into()).during(Operation::Write)),
             State::Absent | State::Closing => {
-                return Err(Error::of_kind(
-                    ErrorKind::Unknown,
-                    "write to the input of a child",
-                    "it has none, or no more",
-                ));
+                let error = Error::of_kind(ErrorKind::Unknown, WRITE, "it has none, or no more");
+                return Err(error.during(Operation::Write));
             }
         }
         let count = bytes.len().min(max.saturating_sub(self.queued));
-        self.fresh.extend_from_slice(&bytes[..count]);
+        self.unsent.extend_from_slice(&bytes[..count]);
         self.queued += count;
-        self.wanted |= count < bytes.len();
+        self.wants_room |= count < bytes.len();
         Ok(count)
     }
 
-    /// Accepts nothing more; what was accepted is written first.
+    /// Closes the queue to new bytes. Those that were accepted are still written.
     pub(super) fn close(&mut self) {
         if self.state == State::Open {
             self.state = State::Closing;
         }
     }
 
-    /// Hands out all that is fresh, in exchange for `spare`, whose memory serves what comes next.
+    /// Returns what the worker thread does next. `spare` is an empty buffer for bytes that are
+    /// accepted later.
     pub(super) fn next(&mut self, mut spare: Vec<u8>) -> StdinAction {
-        if !self.fresh.is_empty() {
+        if !self.unsent.is_empty() {
             spare.clear();
-            return StdinAction::Write(std::mem::replace(&mut self.fresh, spare));
+            return StdinAction::Write(std::mem::replace(&mut self.unsent, spare));
         }
-        match self.state {
-            State::Closing => {
-                self.state = State::Absent;
-                StdinAction::Close
-            }
-            _ => StdinAction::Nothing,
+        if self.state == State::Closing {
+            self.state = State::Absent;
+            return StdinAction::Close;
         }
+        StdinAction::Nothing
     }
 
-    /// Some of it reached the pipe; says whether the host is to be told of room now.
+    /// Counts bytes that are in the pipe now. Returns whether the host is to be notified of room.
     pub(super) fn written(&mut self, count: usize, max: usize) -> bool {
         self.queued -= count;
-        self.queued <= max / 2 && std::mem::take(&mut self.wanted)
+        self.queued <= max / 2 && std::mem::take(&mut self.wants_room)
     }
 
-    /// The child reads no more; says whether the host waits for room, and is to learn this instead.
-    pub(super) fn broke(&mut self, kind: io::ErrorKind) -> bool {
+    /// Notes that the child closed its end. Returns whether the host waits for room: it is notified,
+    /// and its next write returns the error.
+    pub(super) fn set_broken(&mut self, kind: io::ErrorKind) -> bool {
         self.state = State::Broken(kind);
-        self.fresh = Vec::new();
+        self.unsent = Vec::new();
         self.queued = 0;
-        std::mem::take(&mut self.wanted)
+        std::mem::take(&mut self.wants_room)
     }
 }
 
@@ -102,34 +103,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_queue_turns_away_and_tells_of_room_once() {
-        let mut input = StdinQueue::new(true);
-        assert_eq!(input.accept(b"abcdef", 4).ok(), Some(4));
-        assert_eq!(input.accept(b"ef", 4).ok(), Some(0));
-        assert_eq!(input.next(Vec::new()), StdinAction::Write(b"abcd".to_vec()));
-        assert!(!input.written(1, 4) && input.written(1, 4) && !input.written(1, 4));
-        assert_eq!(input.accept(b"ef", 4).ok(), Some(2));
+    fn full_queue_notifies_of_room_once() {
+        let mut queue = StdinQueue::new(true);
+        assert_eq!(queue.accept(b"abcdef", 4).ok(), Some(4));
+        assert_eq!(queue.accept(b"ef", 4).ok(), Some(0));
+        assert_eq!(queue.next(Vec::new()), StdinAction::Write(b"abcd".to_vec()));
+        assert!(!queue.written(1, 4) && queue.written(1, 4) && !queue.written(1, 4));
+        assert_eq!(queue.accept(b"ef", 4).ok(), Some(2));
     }
 
     #[test]
-    fn it_is_closed_after_the_last_byte_and_then_takes_none() {
-        let mut input = StdinQueue::new(true);
-        assert_eq!(input.accept(b"a", 4).ok(), Some(1));
-        input.close();
-        assert_eq!(input.next(Vec::new()), StdinAction::Write(b"a".to_vec()));
-        assert_eq!(
-            (input.next(Vec::new()), input.next(Vec::new())),
-            (StdinAction::Close, StdinAction::Nothing)
-        );
-        assert_eq!(input.accept(b"b", 4).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    fn close_takes_effect_after_the_last_byte() {
+        let mut queue = StdinQueue::new(true);
+        assert_eq!(queue.accept(b"a", 4).ok(), Some(1));
+        queue.close();
+        assert_eq!(queue.next(Vec::new()), StdinAction::Write(b"a".to_vec()));
+        assert_eq!(queue.next(Vec::new()), StdinAction::Close);
+        assert_eq!(queue.next(Vec::new()), StdinAction::Nothing);
+        assert_eq!(queue.accept(b"b", 4).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
     }
 
     #[test]
-    fn a_child_that_reads_no_more_is_an_error_for_whoever_waits() {
-        let mut input = StdinQueue::new(true);
-        assert_eq!(input.accept(b"abc", 2).ok(), Some(2));
-        assert!(input.broke(io::ErrorKind::BrokenPipe));
-        let error = input.accept(b"c", 2).unwrap_err();
+    fn write_after_the_child_closed_its_end_is_an_error() {
+        let mut queue = StdinQueue::new(true);
+        assert_eq!(queue.accept(b"abc", 2).ok(), Some(2));
+        assert!(queue.set_broken(io::ErrorKind::BrokenPipe));
+        let error = queue.accept(b"c", 2).unwrap_err();
         assert_eq!(error.io_error().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -1,29 +1,31 @@
-//! The pump's thread: carries out orders, listens, and puts what it hears into the outbox.
+//! The worker thread: handles requests, waits for the children, and queues their events.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::event_queue::ChildQueue;
 use super::request::{ReplySender, Request};
+use super::shared::{STOP_TIMEOUT, Shared, StopReason};
 use super::stdin_queue::{StdinAction, StdinQueue};
-use super::{STOP_PATIENCE, Shared, StopReason};
 use crate::command::{Group, Stdio};
 use crate::sys::thread::without_signals;
-use crate::{ChildSet, Command, Error, ErrorKind, Event, Result, SpawnOptions, Termination, Token};
+use crate::{
+    ChildSet, Command, Error, ErrorKind, Event, Operation, Result, SpawnOptions, Termination, Token,
+};
 
-/// How many events go into the outbox at once.
+/// How many events are moved to the queue at a time.
 const EVENTS_MAX: usize = 256;
-/// No wait is longer than the life of a machine.
-const EVER: Duration = Duration::from_secs(30 * 365 * 86_400);
-/// How long the thread rests after a failure that may come again at once.
-const REST: Duration = Duration::from_millis(10);
-/// A first piece below this is worth gathering more; so much at once says that gathering holds a
-/// child up.
-const SMALL: usize = 2 << 10;
-const LARGE: usize = 32 << 10;
+/// The longest wait: longer than a machine runs, and short enough to be added to an `Instant`.
+const WAIT_MAX: Duration = Duration::from_secs(30 * 365 * 86_400);
+/// The pause after a failure that may occur again at once.
+const FAILURE_PAUSE: Duration = Duration::from_millis(10);
+/// A first chunk below this size is a reason to wait for more.
+const SMALL_CHUNK: usize = 2 << 10;
+/// If a wait for more brought this much, the next wait would delay the child.
+const LARGE_BURST: usize = 32 << 10;
 
 /// Starts the thread.
 pub(super) fn start(shared: Arc<Shared>, set: ChildSet) -> Result<JoinHandle<()>> {
@@ -32,17 +34,16 @@ pub(super) fn start(shared: Arc<Shared>, set: ChildSet) -> Result<JoinHandle<()>
             shared: &shared,
             set,
             events: Vec::new(),
-            inputs: HashMap::new(),
+            writes: HashMap::new(),
             spare: Vec::new(),
-            flows: false,
-            leave: None,
-            never: Instant::now() + EVER,
+            is_burst: false,
+            stopping: None,
+            wait_max: Instant::now() + WAIT_MAX,
             room: 0,
         };
-        // Nothing of the worker is used after a panic. Its set is dropped on the way, which closes the
-        // pipes.
-        let end = catch_unwind(AssertUnwindSafe(|| worker.run())).unwrap_or(Some(StopReason::Panicked));
-        shared.close(end.unwrap_or(StopReason::Stopped));
+        // After a panic nothing of the worker is used. Unwinding drops its set, which closes the pipes.
+        let reason = catch_unwind(AssertUnwindSafe(|| worker.run())).unwrap_or(StopReason::Panicked);
+        shared.close(reason);
     };
     let thread = without_signals(|| std::thread::Builder::new().name("minder-pump".into()).spawn(body));
     thread.map_err(|error| Error::new("start the thread of a pump", error))
@@ -51,68 +52,76 @@ pub(super) fn start(shared: Arc<Shared>, set: ChildSet) -> Result<JoinHandle<()>
 struct Worker<'a> {
     shared: &'a Shared,
     set: ChildSet,
-    /// Heard, and not in the outbox yet.
+    /// Events that are not in the queue yet.
     events: Vec<Event>,
-    /// What is being written, and how much of it is.
-    inputs: HashMap<Token, (Vec<u8>, usize)>,
+    /// The writes that are under way.
+    writes: HashMap<Token, PartialWrite>,
+    /// An empty buffer, kept for its memory.
     spare: Vec<u8>,
-    /// Whether the last gathering found so much that the next one would hold children up.
-    flows: bool,
-    leave: Option<StopRequest>,
-    /// The end of waits that only end by news; one and the same, so that no timer has to be set for
-    /// them.
-    never: Instant,
-    /// How many bytes the outbox may still be given.
+    /// Whether so much arrives that waiting for more would delay children.
+    is_burst: bool,
+    stopping: Option<StopRequest>,
+    /// The deadline of waits that end with an event only. It stays the same, so that the backend does
+    /// not set a timer for each.
+    wait_max: Instant,
+    /// How many bytes the queue still has room for.
     room: usize,
+}
+
+/// Bytes for a child's standard input, and how many of them are written.
+struct PartialWrite {
+    bytes: Vec<u8>,
+    written: usize,
 }
 
 /// Why the thread is to end.
 #[derive(Clone, Copy)]
 enum StopRequest {
-    /// When nobody is left, or then.
+    /// When no child is left, or at this time.
     Stop(Instant),
     Quit,
 }
 
 impl Worker<'_> {
-    /// Works until it is told to stop; says nothing when it just ends.
-    fn run(mut self) -> Option<StopReason> {
+    /// Runs until a handle requests the end.
+    fn run(mut self) -> StopReason {
         loop {
             self.handle_requests();
-            match self.leave {
-                Some(StopRequest::Quit) => return None,
-                Some(StopRequest::Stop(_)) if self.set.is_empty() => return Some(StopReason::Stopped),
-                Some(StopRequest::Stop(until)) if Instant::now() >= until => {
-                    return Some(StopReason::LeftSome);
-                }
+            match self.stopping {
+                Some(StopRequest::Quit) => return StopReason::Stopped,
+                Some(StopRequest::Stop(_)) if self.set.is_empty() => return StopReason::Stopped,
+                Some(StopRequest::Stop(until)) if Instant::now() >= until => return StopReason::LeftSome,
                 _ => (),
             }
-            let full = self.room == 0 && self.leave.is_none();
-            let heard = if full { self.set.poll_without_events(self.never) } else { self.receive_events() };
+            let is_full = self.room == 0 && self.stopping.is_none();
+            let received =
+                if is_full { self.set.poll_without_events(self.wait_max) } else { self.receive_events() };
             self.publish();
-            if let Err(error) = heard {
-                self.shared.lock().error.get_or_insert(error);
-                self.sleep(REST);
+            if let Err(error) = received {
+                self.shared.state.lock().error.get_or_insert(error);
+                self.sleep(FAILURE_PAUSE);
             }
         }
     }
 
-    /// Does what the handles asked for, and looks how much room there is.
+    /// Handles the requests of the handles, and checks the room in the queue.
     fn handle_requests(&mut self) {
-        let mut state = self.shared.lock();
-        let orders = std::mem::take(&mut state.requests);
+        let mut state = self.shared.state.lock();
+        let requests = std::mem::take(&mut state.requests);
         let inputs = std::mem::take(&mut state.inputs);
         self.room = self.shared.options.set.max_buffered_bytes.saturating_sub(state.queue.bytes());
-        state.full = self.room == 0;
+        state.is_full = self.room == 0;
         drop(state);
-        for order in orders {
-            match order {
-                Request::Spawn(command, options, promise) => self.spawn(&command, options, promise),
-                Request::Kill(token, how, promise) => _ = promise.send(self.set.kill(token, how)),
+        for request in requests {
+            match request {
+                Request::Spawn(command, options, reply) => self.spawn(&command, options, reply),
+                Request::Kill(token, how, reply) => {
+                    reply.send(self.set.kill(token, how));
+                }
                 Request::Stop(grace) => self.stop(grace),
-                Request::Quit => self.leave = Some(self.leave.unwrap_or(StopRequest::Quit)),
+                Request::Quit => self.stopping = Some(self.stopping.unwrap_or(StopRequest::Quit)),
                 #[cfg(test)]
-                Request::Panic => panic!("as ordered"),
+                Request::Panic => panic!("as requested"),
             }
         }
         for token in inputs {
@@ -120,36 +129,34 @@ impl Worker<'_> {
         }
     }
 
-    fn spawn(&mut self, command: &Command, options: SpawnOptions, promise: ReplySender<Token>) {
-        // Somebody who gave up waiting wants no child; after a stop there is nobody to kill it.
-        if !promise.is_wanted() || self.leave.is_some() {
+    fn spawn(&mut self, command: &Command, options: SpawnOptions, reply: ReplySender<Token>) {
+        // A caller that gave up wants no child. After a stop no thread would kill it.
+        if !reply.is_wanted() || self.stopping.is_some() {
             return;
         }
-        let limit = self.shared.options.set.max_children;
-        if self.shared.lock().queue.children() >= limit {
-            let why = "as many children live, or wait to be taken, as this pump may have";
-            promise.send(Err(
-                Error::of_kind(ErrorKind::Limit, "start", why).with_subject(command.get_program())
-            ));
+        let max = self.shared.options.set.max_children;
+        if self.shared.state.lock().queue.children() >= max {
+            let reason = "as many children live, or wait to be taken, as this pump may have";
+            let error = Error::of_kind(ErrorKind::Limit, "start", reason).during(Operation::Spawn);
+            reply.send(Err(error.with_subject(command.get_program())));
             return;
         }
         let started = self.set.spawn(command, options).and_then(|token| Ok((token, self.set.id(token)?)));
-        let (token, id) = match started {
+        let (token, pid) = match started {
             Ok(started) => started,
             Err(error) => {
-                promise.send(Err(error));
+                reply.send(Err(error));
                 return;
             }
         };
         let has_input = matches!(command.stdin, Stdio::Piped) || matches!(command.group, Group::Terminal(_));
-        // Before the answer, so that the handle's next call knows the child.
-        self.shared
-            .lock()
-            .queue
-            .insert(token, ChildQueue::new(id, options.overflow, StdinQueue::new(has_input)));
-        if !promise.send(Ok(token)) {
-            // The asker gave up meanwhile: nobody knows of this child, and nobody shall hear of it.
-            self.shared.lock().queue.remove(token);
+        // Before the reply, so that the caller's next call finds the child.
+        let queue = ChildQueue::new(pid, options.overflow, StdinQueue::new(has_input));
+        self.shared.state.lock().queue.insert(token, queue);
+        if !reply.send(Ok(token)) {
+            // The caller gave up meanwhile and does not know the token. The host must not receive
+            // events of this child.
+            self.shared.state.lock().queue.remove(token);
             let killed = self.set.kill(token, Termination::IMMEDIATE);
             self.record_error(killed);
         }
@@ -157,160 +164,170 @@ impl Worker<'_> {
 
     fn stop(&mut self, grace: Duration) {
         let how = if grace.is_zero() { Termination::IMMEDIATE } else { Termination::graceful(grace) };
-        let until = Instant::now() + grace.min(EVER) + STOP_PATIENCE;
-        self.leave = Some(StopRequest::Stop(until));
-        // One that is another user's now is told by the end of the stop.
+        let until = Instant::now() + grace.min(WAIT_MAX) + STOP_TIMEOUT;
+        self.stopping = Some(StopRequest::Stop(until));
+        // A child that now runs as another user is reported when the stop times out.
         let _ = self.set.kill_all(how);
     }
 
-    /// Hands a child what waits for it, as far as its pipe takes it.
+    /// Writes queued bytes to a child, as far as its pipe has room.
     fn write_input(&mut self, token: Token) {
-        loop {
-            let (bytes, done) = match self.inputs.remove(&token) {
-                Some(begun) => begun,
-                None => {
-                    let spare = std::mem::take(&mut self.spare);
-                    let next = self.shared.lock().queue.get(token).map(|kid| kid.input.next(spare));
-                    match next {
-                        Some(StdinAction::Write(bytes)) => (bytes, 0),
-                        Some(StdinAction::Close) => {
-                            let closed = self.set.close_stdin(token);
-                            return self.record_error(closed);
-                        }
-                        Some(StdinAction::Nothing) | None => return,
-                    }
-                }
-            };
-            let told = match self.set.write(token, &bytes[done..]) {
-                Ok(count) if done + count < bytes.len() => {
-                    self.inputs.insert(token, (bytes, done + count));
-                    self.written(token, count);
-                    // A report of room will come.
+        while let Some(PartialWrite { bytes, written }) = self.next_write(token) {
+            match self.set.write(token, &bytes[written..]) {
+                Ok(count) if written + count < bytes.len() => {
+                    self.writes.insert(token, PartialWrite { bytes, written: written + count });
+                    self.count_written(token, count);
+                    // `Event::Writable` will report that there is room again.
                     return;
                 }
                 Ok(count) => {
                     self.spare = bytes;
-                    self.written(token, count);
-                    continue;
+                    self.count_written(token, count);
                 }
-                Err(error) => self
-                    .shared
-                    .lock()
-                    .queue
-                    .get(token)
-                    .is_some_and(|kid| kid.input.broke(error.io_error().kind())),
-            };
-            if told {
-                self.events.push(Event::Writable(token));
+                Err(error) => {
+                    let kind = error.io_error().kind();
+                    let mut state = self.shared.state.lock();
+                    let is_waiting = state.queue.get(token).is_some_and(|child| child.stdin.set_broken(kind));
+                    drop(state);
+                    if is_waiting {
+                        self.events.push(Event::Writable(token));
+                    }
+                    return;
+                }
             }
-            return;
         }
     }
 
-    fn written(&mut self, token: Token, count: usize) {
+    /// Returns the bytes that are written next to a child: the rest of a write that is under way, or
+    /// what was queued since. Closes the child's input after the last byte.
+    fn next_write(&mut self, token: Token) -> Option<PartialWrite> {
+        if let Some(write) = self.writes.remove(&token) {
+            return Some(write);
+        }
+        let spare = std::mem::take(&mut self.spare);
+        let action = self.shared.state.lock().queue.get(token)?.stdin.next(spare);
+        match action {
+            StdinAction::Write(bytes) => Some(PartialWrite { bytes, written: 0 }),
+            StdinAction::Close => {
+                let closed = self.set.close_stdin(token);
+                self.record_error(closed);
+                None
+            }
+            StdinAction::Nothing => None,
+        }
+    }
+
+    fn count_written(&mut self, token: Token, count: usize) {
         let max = self.shared.options.max_input_bytes;
-        let room = self.shared.lock().queue.get(token).is_some_and(|kid| kid.input.written(count, max));
-        if room {
+        let mut state = self.shared.state.lock();
+        let has_room = state.queue.get(token).is_some_and(|child| child.stdin.written(count, max));
+        drop(state);
+        if has_room {
             self.events.push(Event::Writable(token));
         }
     }
 
-    /// Waits for events, and takes those that are there, up to a number.
+    /// Waits for an event, and takes those that are there, up to a number.
     fn receive_events(&mut self) -> Result<()> {
-        // What feeding had to say is told first.
-        let until = match self.leave {
+        // Events of writes that are done go to the host first.
+        let until = match self.stopping {
             _ if !self.events.is_empty() => Instant::now(),
             Some(StopRequest::Stop(until)) => until,
-            _ => self.never,
+            _ => self.wait_max,
         };
         let Some(first) = self.set.next(Some(until))? else { return Ok(()) };
-        let gathers = self.gathers(&first);
-        let mut bytes = self.store_event(first);
+        let has_coalesced = self.coalesce(&first);
+        let first_bytes = self.store_event(first);
+        let mut bytes = first_bytes;
         let now = Instant::now();
-        let gathered = bytes;
-        while self.events.len() < EVENTS_MAX && (bytes < self.room || self.leave.is_some()) {
-            // Without gathering only what is known already is taken: the outbox joins what follows.
-            if !self.set.has_pending_events() && !gathers {
+        while self.events.len() < EVENTS_MAX && (bytes < self.room || self.stopping.is_some()) {
+            // Without coalescing only events that are queued are taken. The event queue joins the
+            // chunks that follow.
+            if !self.set.has_pending_events() && !has_coalesced {
                 break;
             }
-            match self.set.next(Some(now))? {
-                Some(event) => bytes += self.store_event(event),
-                None => break,
-            }
+            let Some(event) = self.set.next(Some(now))? else { break };
+            bytes += self.store_event(event);
         }
-        self.flows = if gathers { bytes - gathered >= LARGE } else { self.flows && gathered >= SMALL };
+        self.is_burst = if has_coalesced {
+            bytes - first_bytes >= LARGE_BURST
+        } else {
+            self.is_burst && first_bytes >= SMALL_CHUNK
+        };
         Ok(())
     }
 
-    /// Waits a moment for more, if what came is little and more may come.
-    fn gathers(&mut self, first: &Event) -> bool {
-        let gather = self.shared.options.coalesce_delay;
-        let little = matches!(first, Event::Output(_, _, chunk) if chunk.len() < SMALL);
-        if gather.is_zero() || !little || self.flows {
+    /// Waits a moment for more output, if the first chunk is small and no burst is under way. Returns
+    /// whether it waited.
+    fn coalesce(&mut self, first: &Event) -> bool {
+        let delay = self.shared.options.coalesce_delay;
+        let is_small = matches!(first, Event::Output(_, _, chunk) if chunk.len() < SMALL_CHUNK);
+        if delay.is_zero() || !is_small || self.is_burst {
             return false;
         }
-        self.sleep(gather);
+        self.sleep(delay);
         true
     }
 
-    /// Keeps an event for the outbox; says how many bytes it has.
+    /// Keeps an event for the queue. Returns how many bytes of output it has.
     fn store_event(&mut self, event: Event) -> usize {
-        match &event {
+        let bytes = match &event {
             Event::Woken => return 0,
             Event::Writable(token) => {
                 let token = *token;
                 self.write_input(token);
                 return 0;
             }
-            Event::Done(token, _) => _ = self.inputs.remove(token),
-            _ => (),
-        }
-        let bytes = if let Event::Output(_, _, chunk) = &event { chunk.len() } else { 0 };
-        // A stopping pump has no reader any more.
-        if self.leave.is_none() {
+            Event::Done(token, _) => {
+                self.writes.remove(token);
+                0
+            }
+            Event::Output(_, _, chunk) => chunk.len(),
+            _ => 0,
+        };
+        // While the thread stops, the host takes no events.
+        if self.stopping.is_none() {
             self.events.push(event);
         }
         bytes
     }
 
-    /// Puts what was heard into the outbox.
+    /// Moves the stored events to the queue.
     fn publish(&mut self) {
-        if self.leave.is_some() {
+        if self.stopping.is_some() {
             self.events.clear();
-            let mut state = self.shared.lock();
-            let forgotten = state.queue.clear();
-            self.shared.announce(&state);
+            let mut state = self.shared.state.lock();
+            let cleared = state.queue.clear();
+            self.shared.update_poll_handle(&state);
             drop(state);
-            // Their chunks make room for the last bytes of the children that are being killed.
-            drop(forgotten);
+            // Dropping the chunks makes room for the last bytes of the children that are being killed.
+            // It may wake the set, so it happens without the lock.
+            drop(cleared);
             return;
         }
         if self.events.is_empty() {
             return;
         }
-        let bounds = self.shared.bounds();
-        let mut state = self.shared.lock();
+        let limits = self.shared.queue_limits();
+        let mut state = self.shared.state.lock();
         for event in self.events.drain(..) {
-            state.queue.push(event, bounds);
+            state.queue.push(event, limits);
         }
-        self.shared.announce(&state);
+        self.shared.update_poll_handle(&state);
     }
 
-    /// Sleeps for at most `time`, or until there is an order.
+    /// Sleeps for at most `time`, or until there is a request.
     fn sleep(&self, time: Duration) {
-        let state = self.shared.lock();
-        let idle = |state: &mut super::State| state.requests.is_empty();
-        drop(
-            self.shared.changed.wait_timeout_while(state, time, idle).unwrap_or_else(PoisonError::into_inner),
-        );
+        let state = self.shared.state.lock();
+        drop(self.shared.changed.wait_timeout_while(state, time, |state| state.requests.is_empty()));
     }
 
-    /// Keeps a failure for whoever asks, but for one that says that the child is gone.
+    /// Keeps the first error for `take_error`, except the error that the child is done.
     fn record_error(&self, result: Result<()>) {
         if let Err(error) = result
             && error.kind() != ErrorKind::Unknown
         {
-            self.shared.lock().error.get_or_insert(error);
+            self.shared.state.lock().error.get_or_insert(error);
         }
     }
 }

@@ -1,41 +1,51 @@
-//! The driver over children: equal loops, each with a set of its own, that share a schedule and
+//! The driver over children: equal worker loops, each with its own set, that share a scheduler and
 //! nothing else.
 //!
-//! A spawn blocks its thread until the child runs its program, so one thread uses one processor for
-//! starting alone. Two equal loops, each spawning, waiting and hearing for half of the slots, took
-//! 0.6 to 0.7 of the time of one (measured), and cost less than handing slots to threads that only
-//! spawn.
+//! A spawn blocks its thread until the child runs its program, so one thread spends the time of one
+//! processor on starting alone. Two equal loops, each of which spawns, waits and reads for half of
+//! the slots, took 0.6 to 0.7 of the time of one (measured). That costs less than handing slots to
+//! threads that only spawn.
+//!
+//! # Locks
+//! `state` comes first: a thread that has locked `workers` never locks `state`. No lock is kept while a
+//! loop waits, spawns or calls the handler, except in [`JobHandler::next_job`] and
+//! [`JobHandler::admit`].
 
 use std::fmt;
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Attempt, HaltReason, JobCounts, JobResult, NextAction, Scheduler, SchedulerConfig};
+use minder_os::sync::{Condvar, Mutex};
+
+use super::scheduler::{Attempt, HaltReason, JobCounts, JobResult, NextAction, Scheduler, SchedulerConfig};
 use crate::{
     ChildSet, Command, Error, ErrorKind, Event, Outcome, Result, SpawnOptions, Stream, Termination, Token,
     Waker,
 };
 
-/// How long a loop without children sleeps at most before it looks again. Every reason to wake it
-/// earlier rings.
+/// How long a loop without children sleeps at most. Every reason to wake it earlier wakes it.
 const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The pause after a start that was refused for want of something; it doubles up to the longest.
-const SHORTAGE_MIN: Duration = Duration::from_millis(10);
-const SHORTAGE_MAX: Duration = Duration::from_secs(1);
-/// How long a shortage lasts that is an error when no job of ours runs.
-const SHORTAGE_PATIENCE: Duration = Duration::from_secs(1);
+/// The pause after a spawn that failed with `Exhausted`. It doubles up to the maximum.
+const SHORTAGE_PAUSE_MIN: Duration = Duration::from_millis(10);
+const SHORTAGE_PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A shortage that lasts this long while no job of the pool runs is an error.
+const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a source of jobs has to offer.
+/// The values of [`JobPool::requested`].
+const CANCEL: u8 = 1;
+const KILL: u8 = 2;
+
+/// The result of asking for a job.
 #[derive(Debug)]
 pub enum NextJob<J> {
     /// A job.
     Ready(J),
-    /// Nothing now: whoever has more later calls [`JobPool::wake`].
+    /// No job now. Call [`JobPool::wake`] when there is one.
     Pending,
-    /// Nothing more.
+    /// There are no more jobs.
     Exhausted,
 }
 
@@ -44,60 +54,78 @@ pub enum NextJob<J> {
 pub struct SpawnRequest {
     /// The command.
     pub command: Command,
-    /// How the set treats it.
+    /// How the set treats the child.
     pub options: SpawnOptions,
 }
 
-/// One loop's side of the caller: it turns jobs into commands and takes what comes of them.
+/// The callbacks of one worker loop: they turn jobs into commands, and receive events and results.
 pub trait JobHandler {
-    /// What a job is to the caller.
+    /// What the caller knows of a job.
     type Job: Send;
 
-    /// The next job. Called with the schedule locked: it must not block.
+    /// Returns the next job. Called with the scheduler locked: it must not block, and must call no
+    /// method of the pool except [`JobPool::wake`].
     fn next_job(&mut self) -> NextJob<Self::Job>;
-    /// Whether a job may start now, when so many others run. Called with the schedule locked, right
-    /// before each start: it must not block. After a no the job is first in line, and whoever
-    /// said so calls [`JobPool::wake`] when it may be otherwise; the end of a job asks anew, too.
-    /// A yes is followed by `launch`.
-    fn admit(&mut self, _start: Attempt, _running: u64) -> bool {
+
+    /// Returns whether a job may start now, while `running` others run. Called with the scheduler
+    /// locked, just before each start: it must not block, and must call no method of the pool except
+    /// [`JobPool::wake`].
+    ///
+    /// After `true`, [`prepare`](Self::prepare) is called. After `false`, the job stays at the head of
+    /// the queue. Call [`JobPool::wake`] when the answer may have changed. It is also asked again
+    /// whenever a job finishes.
+    fn admit(&mut self, _attempt: Attempt, _running: u64) -> bool {
         true
     }
-    /// What to start; an `Err` says that the job failed without being started.
-    fn prepare(&mut self, start: Attempt, job: &Self::Job) -> std::result::Result<SpawnRequest, JobResult>;
-    /// A job that was launched could not be started now, for want of descriptors, processes or
-    /// memory. It is launched again later, perhaps by another loop.
-    fn deferred(&mut self, _start: Attempt, _job: &Self::Job) {}
-    /// A job was started. `outputs` may change how its output is handed over, and write to its
-    /// input.
-    fn started(&mut self, _start: Attempt, _job: &Self::Job, _token: Token, _outputs: &mut ChildControl<'_>) {
+
+    /// Returns what to start. `Err` is the result of a job that is not started.
+    fn prepare(&mut self, attempt: Attempt, job: &Self::Job) -> std::result::Result<SpawnRequest, JobResult>;
+
+    /// A prepared job could not be started, because no descriptor, process or memory was free. It is
+    /// prepared again later, perhaps by another loop.
+    fn deferred(&mut self, _attempt: Attempt, _job: &Self::Job) {}
+
+    /// A job was started. With `control` its output mode can be changed, and its input written.
+    fn started(
+        &mut self,
+        _attempt: Attempt,
+        _job: &Self::Job,
+        _token: Token,
+        _control: &mut ChildControl<'_>,
+    ) {
     }
-    /// Takes an event of a running job: output, the end of a stream, room in its input, a stop. A
-    /// `Some` ends the job.
+
+    /// Handles an event of a running job: output, the end of a stream, room in its input, a stop.
+    /// Returning `Some` kills the job.
     fn event(
         &mut self,
-        start: Attempt,
+        attempt: Attempt,
         job: &Self::Job,
         event: Event,
-        outputs: &mut ChildControl<'_>,
+        control: &mut ChildControl<'_>,
     ) -> Option<Termination>;
-    /// Judges a job that is over. [`JobPool::is_last_attempt`] says here whether a failure would be
-    /// its last word.
-    fn finished(&mut self, start: Attempt, job: &Self::Job, outcome: Outcome) -> JobResult;
-    /// Judges a job that could not be started.
-    fn spawn_failed(&mut self, start: Attempt, job: &Self::Job, error: Error) -> JobResult;
-    /// The loop ends with this error, and all jobs are going to be killed.
+
+    /// Returns the result of a job whose child is done. [`JobPool::is_last_attempt`] returns here
+    /// whether a failure would be final.
+    fn finished(&mut self, attempt: Attempt, job: &Self::Job, outcome: Outcome) -> JobResult;
+
+    /// Returns the result of a job that could not be started.
+    fn spawn_failed(&mut self, attempt: Attempt, job: &Self::Job, error: Error) -> JobResult;
+
+    /// The loop ends with this error. All jobs of the pool are killed afterwards.
     fn worker_failed(&mut self, _error: &Error) {}
-    /// When [`idle`](Self::idle) is to be called again at the latest. The loop does not end before
-    /// this says `None`.
+
+    /// Returns when [`idle`](Self::idle) must be called again. The loop does not end before this
+    /// returns `None`.
     fn due(&self) -> Option<Instant> {
         None
     }
-    /// Called before the loop waits: the moment to write out what was gathered, and to change how
-    /// output is handed over.
-    fn idle(&mut self, _outputs: &mut ChildControl<'_>) {}
+
+    /// Called before the loop waits: the time to write collected output, and to change output modes.
+    fn idle(&mut self, _control: &mut ChildControl<'_>) {}
 }
 
-/// What a worker may do to its loop's running jobs.
+/// What a [`JobHandler`] may do with the running jobs of its loop.
 #[derive(Debug)]
 pub struct ChildControl<'a>(&'a mut ChildSet);
 
@@ -105,7 +133,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::start_streaming`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn start_streaming(&mut self, token: Token) -> Result<()> {
         self.0.start_streaming(token)
     }
@@ -113,7 +141,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::forward`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn forward(&mut self, token: Token, stream: Stream, file: &Arc<File>) -> Result<()> {
         self.0.forward(token, stream, file)
     }
@@ -121,7 +149,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::write`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
         self.0.write(token, bytes)
     }
@@ -129,7 +157,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::close_stdin`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn close_stdin(&mut self, token: Token) -> Result<()> {
         self.0.close_stdin(token)
     }
@@ -137,7 +165,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::kill`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn kill(&mut self, token: Token, how: Termination) -> Result<()> {
         self.0.kill(token, how)
     }
@@ -145,7 +173,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::set_deadline`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Termination)>) -> Result<()> {
         self.0.set_deadline(token, deadline)
     }
@@ -153,7 +181,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::suspended_time`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn suspended_time(&self, token: Token) -> Result<Duration> {
         self.0.suspended_time(token)
     }
@@ -161,7 +189,7 @@ impl ChildControl<'_> {
     /// See [`ChildSet::suspend`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn suspend(&mut self, token: Token) -> Result<()> {
         self.0.suspend(token)
     }
@@ -169,36 +197,40 @@ impl ChildControl<'_> {
     /// See [`ChildSet::resume`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn resume(&mut self, token: Token) -> Result<()> {
         self.0.resume(token)
     }
 }
 
-/// What the loops share.
+/// A pool of worker loops that share one scheduler.
 pub struct JobPool<J> {
     state: Mutex<State<J>>,
+    /// The wakers of the loops' sets.
     wakers: Mutex<Vec<Waker>>,
-    /// 0: go on. 1: ask the jobs to end. 2: insist.
+    /// 0, [`CANCEL`] or [`KILL`]. Only increases.
     requested: AtomicU8,
-    /// Counts the orders to stand still and to go on. After an odd one the jobs stand still.
+    /// Counts the requests to suspend and to resume. Odd while jobs are suspended. Stored with
+    /// `state` and `workers` locked; each loop carries out the latest value.
     suspend_epoch: AtomicU64,
     workers: Mutex<WorkerCounts>,
-    /// Rung when a loop obeyed, began or ended.
+    /// Notified when a loop acknowledged a request to suspend or resume, and when a loop ended.
     acknowledged: Condvar,
-    /// How jobs are asked to end.
+    /// How [`cancel`](Self::cancel) ends jobs.
     cancellation: Termination,
-    /// How many jobs may run at once, for the loops' shares.
+    /// How many jobs may run at once, from which each loop computes its share.
     max_running: AtomicUsize,
-    /// Loops that sleep without a reason of their own to wake up.
+    /// How many loops wait for another loop or for the source. A loop adds itself with `state`
+    /// locked: a thread that changes the scheduler afterwards sees that it has to wake loops.
     sleepers: AtomicUsize,
 }
 
 struct State<J> {
     scheduler: Scheduler<J>,
     source_exhausted: bool,
-    /// Why nothing starts for a while.
+    /// By [`JobPool::set_paused`].
     paused: bool,
+    /// By [`JobPool::suspend`].
     suspended: bool,
 }
 
@@ -208,33 +240,33 @@ impl<J> State<J> {
     }
 }
 
-/// The loops that run.
+/// How many loops there are.
 #[derive(Debug, Default)]
 struct WorkerCounts {
     running: usize,
-    /// Those who carried out the last order to stand still or to go on.
+    /// How many of them carried out the last request to suspend or resume.
     acknowledged: usize,
 }
 
 impl<J> fmt::Debug for JobPool<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crew").field("order", &self.requested).finish_non_exhaustive()
+        f.debug_struct("JobPool").field("requested", &self.requested).finish_non_exhaustive()
     }
 }
 
 impl<J: Send> JobPool<J> {
-    /// Makes a crew. `grace` is the time that jobs have to end after they were asked.
-    pub fn new(rules: SchedulerConfig, grace: Duration) -> Self {
-        let max_running = AtomicUsize::new(rules.max_running.max(1));
+    /// Creates a pool. `grace` is the time between asking a job to exit and killing it.
+    pub fn new(config: SchedulerConfig, grace: Duration) -> Self {
+        let max_running = AtomicUsize::new(config.max_running.max(1));
         let state = State {
-            scheduler: Scheduler::new(rules),
+            scheduler: Scheduler::new(config),
             source_exhausted: false,
             paused: false,
             suspended: false,
         };
         Self {
             state: Mutex::new(state),
-            wakers: Mutex::new(Vec::new()),
+            wakers: Mutex::default(),
             requested: AtomicU8::new(0),
             suspend_epoch: AtomicU64::new(0),
             workers: Mutex::default(),
@@ -245,259 +277,261 @@ impl<J: Send> JobPool<J> {
         }
     }
 
-    /// Ends jobs in this way when they are asked to, instead of by [`Termination::graceful`] with
-    /// the grace.
+    /// Sets how [`cancel`](Self::cancel) ends jobs, in place of [`Termination::graceful`].
     #[must_use]
     pub fn cancel_with(mut self, how: Termination) -> Self {
         self.cancellation = how;
         self
     }
 
-    /// The numbers so far.
+    /// Returns the present counts.
     pub fn counts(&self) -> JobCounts {
-        self.lock().scheduler.counts()
+        self.state.lock().scheduler.counts()
     }
 
-    /// Wakes the loops: there are more jobs, or something changed.
+    /// Wakes the loops, because there are more jobs or a condition changed.
     pub fn wake(&self) {
-        for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for waker in self.wakers.lock().iter() {
             // It fails only for a descriptor that is not ours.
             let _ = waker.wake();
         }
     }
 
-    /// Whether a failure of this attempt, whose job runs or is being judged, would be the job's
-    /// last word. Not to be called from [`JobHandler::next_job`].
+    /// Returns whether a failure of this attempt would be final for its job. The attempt runs, or its
+    /// result is being determined. Do not call this from [`JobHandler::next_job`].
     ///
-    /// The answer holds: see [`Scheduler::is_last_attempt`].
-    pub fn is_last_attempt(&self, start: Attempt) -> bool {
-        self.lock().scheduler.is_last_attempt(start)
+    /// The answer stays valid: see [`Scheduler::is_last_attempt`].
+    pub fn is_last_attempt(&self, attempt: Attempt) -> bool {
+        self.state.lock().scheduler.is_last_attempt(attempt)
     }
 
-    /// Changes how many jobs may run at once; at least one does. Those that run go on, also when
-    /// they are more than that.
-    pub fn set_max_running(&self, degree: usize) {
-        let degree = degree.max(1);
-        let mut state = self.lock();
-        state.scheduler.set_max_running(degree);
-        self.max_running.store(degree, Ordering::SeqCst);
+    /// Changes how many jobs may run at once, at least one. Running jobs continue, even if they are
+    /// more than that.
+    pub fn set_max_running(&self, max_running: usize) {
+        let max_running = max_running.max(1);
+        let mut state = self.state.lock();
+        state.scheduler.set_max_running(max_running);
+        self.max_running.store(max_running, Ordering::SeqCst);
         drop(state);
         self.wake();
     }
 
-    /// Starts nothing while `held`. Jobs that run go on; the loops still end when nothing is left
-    /// to do.
-    pub fn set_paused(&self, held: bool) {
-        let mut state = self.lock();
-        state.paused = held;
+    /// Starts no jobs while `paused`. Running jobs continue. The loops still end when all jobs are
+    /// done.
+    pub fn set_paused(&self, paused: bool) {
+        let mut state = self.state.lock();
+        state.paused = paused;
         state.update_pause();
         drop(state);
         self.wake();
     }
 
-    /// Stops all jobs, until [`go_on`](Self::resume), and starts nothing meanwhile: see
-    /// [`ChildSet::suspend`]. It returns at once; [`suspended`](Self::wait_suspended) waits until
-    /// it is done. [`cancel`](Self::cancel) and [`kill`](Self::kill) end jobs that stand still,
-    /// and those that are being ended do not stand still. A job that cannot be stopped goes on
-    /// (Windows: all of them).
+    /// Suspends all jobs until [`resume`](Self::resume), and starts none meanwhile: see
+    /// [`ChildSet::suspend`].
+    ///
+    /// Returns at once; [`wait_suspended`](Self::wait_suspended) waits until it is done.
+    /// [`cancel`](Self::cancel) and [`kill`](Self::kill) end suspended jobs, too, and jobs that are
+    /// being killed are not suspended. A job that cannot be suspended continues (on Windows all of
+    /// them).
     pub fn suspend(&self) {
         self.set_suspended(true);
     }
 
-    /// Lets all jobs go on that were suspended, those too that a [`JobHandler`] suspended by
-    /// itself.
+    /// Resumes all suspended jobs, including those that a [`JobHandler`] suspended.
     pub fn resume(&self) {
         self.set_suspended(false);
     }
 
-    fn set_suspended(&self, still: bool) {
-        // Nothing starts any more before a loop reads the order: what it starts before, it stops then.
-        let mut state = self.lock();
-        state.suspended = still;
+    fn set_suspended(&self, suspended: bool) {
+        // With `state` locked, no loop takes a job. A loop that took one before starts it, and
+        // suspends it when it reads the new epoch.
+        let mut state = self.state.lock();
+        state.suspended = suspended;
         state.update_pause();
-        let mut loops = self.lock_workers();
-        // Each is a new order: whoever passed one over may have started a job in between.
-        let last = self.suspend_epoch.load(Ordering::SeqCst);
-        self.suspend_epoch.store(last + if is_suspended(last) == still { 2 } else { 1 }, Ordering::SeqCst);
-        loops.acknowledged = 0;
-        drop((loops, state));
+        let mut workers = self.workers.lock();
+        // Every request gets a new epoch, even if it repeats the last: a loop may have started a job
+        // after it carried out the last one.
+        let epoch = self.suspend_epoch.load(Ordering::SeqCst);
+        let step = if is_suspended(epoch) == suspended { 2 } else { 1 };
+        self.suspend_epoch.store(epoch + step, Ordering::SeqCst);
+        workers.acknowledged = 0;
+        drop(workers);
+        drop(state);
         self.wake();
     }
 
-    /// Waits until every loop has carried out [`suspend`](Self::suspend), at most until `deadline`,
-    /// and says whether they have. A loop that is just busy with its worker obeys late. `false`
-    /// at once if jobs are not suspended, or no longer.
+    /// Waits until every loop has carried out [`suspend`](Self::suspend), until `deadline` at the
+    /// latest. Returns whether they have.
+    ///
+    /// A loop that is busy in its handler carries it out late. Returns `false` at once if jobs are not
+    /// suspended, or are resumed meanwhile.
     pub fn wait_suspended(&self, deadline: Instant) -> bool {
-        let mut loops = self.lock_workers();
+        let mut workers = self.workers.lock();
         loop {
             if !is_suspended(self.suspend_epoch.load(Ordering::SeqCst)) {
                 return false;
             }
-            if loops.acknowledged == loops.running {
+            if workers.acknowledged == workers.running {
                 return true;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            loops = self.acknowledged.wait_timeout(loops, left).unwrap_or_else(PoisonError::into_inner).0;
+            workers = self.acknowledged.wait_timeout(workers, left);
         }
     }
 
-    /// By which rule nothing more starts, if it was one.
+    /// Returns the policy that stopped further starts, if one did.
     pub fn halted_by(&self) -> Option<HaltReason> {
-        self.lock().scheduler.halted_by()
+        self.state.lock().scheduler.halted_by()
     }
 
-    /// Says how many jobs there are in all, once that is known; percentages count from it.
+    /// Sets how many jobs there are in total, once that is known. Percentages refer to it.
     pub fn set_total(&self, total: Option<u64>) {
-        self.lock().scheduler.set_total(total);
+        self.state.lock().scheduler.set_total(total);
     }
 
-    fn lock_workers(&self) -> MutexGuard<'_, WorkerCounts> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts nothing more; the jobs that run go on.
+    /// Starts no more jobs. Running jobs continue.
     pub fn halt(&self) {
-        self.lock().scheduler.halt();
+        self.state.lock().scheduler.halt();
         self.wake();
     }
 
-    /// Starts nothing more, and asks the jobs that run to end; they are killed when their grace is
-    /// over.
+    /// Starts no more jobs, and asks the running ones to exit. They are killed after the grace period.
     pub fn cancel(&self) {
-        self.request(1);
+        self.request(CANCEL);
     }
 
-    /// Starts nothing more, and kills the jobs that run.
+    /// Starts no more jobs, and kills the running ones.
     pub fn kill(&self) {
-        self.request(2);
+        self.request(KILL);
     }
 
-    /// Whether the jobs that run were asked to end, or are killed.
+    /// Whether the running jobs were asked to exit, or killed.
     pub fn is_cancelled(&self) -> bool {
         self.requested.load(Ordering::SeqCst) > 0
     }
 
-    fn request(&self, order: u8) {
-        // Nothing starts any more before a loop reads the order: what it starts before, it kills then.
-        self.lock().scheduler.halt();
-        self.requested.fetch_max(order, Ordering::SeqCst);
+    fn request(&self, request: u8) {
+        // Halted first: a loop that took a job before starts it, and kills it when it reads the
+        // request.
+        self.state.lock().scheduler.halt();
+        self.requested.fetch_max(request, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Runs jobs on `set` until nothing is left to do. Call it once for each of `loops` loops, each
-    /// with a set of its own and a `place` of its own, from 0. Each runs at most its share of
-    /// the jobs that may run at once, which follows [`set_degree`](Self::set_max_running): a loop
-    /// whose share is none sleeps.
+    /// Runs jobs on `set` until all are done.
+    ///
+    /// Call it once for each of `workers` loops, on different threads, each with its own set and its
+    /// own `index` from 0. Each loop runs at most its share of the jobs that may run at once, as
+    /// [`set_max_running`](Self::set_max_running) sets it. A loop with a share of zero sleeps.
     ///
     /// # Errors
-    /// `Exhausted` when no descriptor, process or memory is free for a second and no job of any
-    /// loop runs whose end could free some. The crew is killed then. What [`ChildSet::next`]
-    /// says otherwise.
-    pub fn run_worker<W: JobHandler<Job = J>>(
+    /// - `Exhausted`: no descriptor, process or memory is free for a second, and no job of any loop
+    ///   runs that could free some. All jobs are killed then.
+    /// - Any error of [`ChildSet::next`].
+    pub fn run_worker<H: JobHandler<Job = J>>(
         &self,
         set: &mut ChildSet,
-        place: usize,
-        loops: usize,
-        worker: &mut W,
+        index: usize,
+        workers: usize,
+        handler: &mut H,
     ) -> Result<()> {
-        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(set.waker());
-        let mut driver = Worker {
+        self.wakers.lock().push(set.waker());
+        let mut worker = Worker {
             pool: self,
             set,
-            index: place,
-            workers: loops.max(1),
-            handler: worker,
+            index,
+            workers: workers.max(1),
+            handler,
             running: Vec::new(),
             requested: 0,
             suspend_epoch: 0,
             is_asleep: false,
             shortage: None,
         };
-        self.lock_workers().running += 1;
-        let result = driver.run();
+        self.workers.lock().running += 1;
+        let result = worker.run();
         if let Err(error) = &result {
-            // Told before any other loop's jobs are killed for it.
-            driver.handler.worker_failed(error);
+            // Before the jobs of the other loops are killed because of it.
+            worker.handler.worker_failed(error);
             self.kill();
         }
-        // The others may sleep until everything is over.
+        // The other loops may sleep until all jobs are done.
         self.wake();
         result
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One loop.
-struct Worker<'a, W: JobHandler> {
-    pool: &'a JobPool<W::Job>,
+struct Worker<'a, H: JobHandler> {
+    pool: &'a JobPool<H::Job>,
     set: &'a mut ChildSet,
     index: usize,
+    /// How many loops the pool has.
     workers: usize,
-    handler: &'a mut W,
-    /// By the index of the child's token.
-    running: Vec<Option<(Attempt, W::Job)>>,
+    handler: &'a mut H,
+    /// Indexed by [`Token::index`].
+    running: Vec<Option<(Attempt, H::Job)>>,
+    /// The last value of [`JobPool::requested`] that was carried out.
     requested: u8,
-    /// The last order to stand still or to go on that was carried out.
+    /// The last value of [`JobPool::suspend_epoch`] that was carried out.
     suspend_epoch: u64,
-    /// Whether this loop is counted among the sleepers.
+    /// Whether this loop counts in [`JobPool::sleepers`].
     is_asleep: bool,
-    /// Since the last start was refused.
     shortage: Option<Shortage>,
 }
 
-/// The system refuses starts for want of descriptors, processes or memory.
+/// The last spawn failed, because no descriptor, process or memory was free.
 struct Shortage {
-    /// Since when, with no job of ours that could give something back.
+    /// Since when no job of the pool runs that could free some.
     since: Instant,
-    /// How long the loop waits before it tries again.
+    /// How long the loop waits before the next try.
     pause: Duration,
 }
 
-/// Why a loop starts nothing at the moment.
+/// Why a loop starts no job now.
 enum Idle {
-    /// Something of its own has to end first, or its slots are full.
+    /// All of its slots are taken, or one of its jobs must finish first.
     OwnJob,
-    /// The system is short of something. It may be free by then without an end of ours.
+    /// The operating system is short of resources. They may be free at this time, even if no job of
+    /// this loop finishes.
     Shortage(Instant),
-    /// Something of another loop, or of the source, has to happen first.
+    /// Another loop or the source of jobs must act first; or this time must come.
     Elsewhere(Option<Instant>),
-    /// Nothing more will start.
+    /// No more jobs will start.
     Finished,
 }
 
-impl<W: JobHandler> Worker<'_, W> {
+impl<H: JobHandler> Worker<'_, H> {
     fn run(&mut self) -> Result<()> {
         loop {
-            let pause = self.start_jobs()?;
+            let idle = self.start_jobs()?;
             self.apply_requests()?;
             let due = self.handler.due();
-            let deadline = match pause {
+            let deadline = match idle {
                 Idle::Finished if self.set.is_empty() && due.is_none() => {
                     self.handler.idle(&mut ChildControl(self.set));
                     return Ok(());
                 }
                 Idle::Finished | Idle::OwnJob => None,
                 Idle::Shortage(at) => Some(at),
-                Idle::Elsewhere(at) => {
-                    at.or_else(|| self.set.is_empty().then(|| Instant::now() + IDLE_WAIT_MAX))
-                }
+                Idle::Elsewhere(Some(at)) => Some(at),
+                // A wait of an empty set without a deadline would return at once.
+                Idle::Elsewhere(None) if self.set.is_empty() => Some(Instant::now() + IDLE_WAIT_MAX),
+                Idle::Elsewhere(None) => None,
             };
             let deadline = [deadline, due].into_iter().flatten().min();
-            let heard = self.process_events(deadline);
+            let processed = self.process_events(deadline);
             if std::mem::take(&mut self.is_asleep) {
                 self.pool.sleepers.fetch_sub(1, Ordering::SeqCst);
             }
-            heard?;
+            processed?;
         }
     }
 
-    /// Takes events until a slot may have become free.
+    /// Handles events until a slot may be free.
     fn process_events(&mut self, deadline: Option<Instant>) -> Result<()> {
         loop {
             if !self.set.has_pending_events() {
@@ -506,9 +540,9 @@ impl<W: JobHandler> Worker<'_, W> {
             match self.set.next(deadline)? {
                 None | Some(Event::Woken) => return Ok(()),
                 Some(Event::Done(token, outcome)) => {
-                    if let Some((start, job)) = self.running[token.index()].take() {
-                        let verdict = self.handler.finished(start, &job, outcome);
-                        self.finish(start, job, verdict)?;
+                    if let Some((attempt, job)) = self.running[token.index()].take() {
+                        let result = self.handler.finished(attempt, &job, outcome);
+                        self.finish(attempt, job, result);
                     }
                     return Ok(());
                 }
@@ -519,60 +553,58 @@ impl<W: JobHandler> Worker<'_, W> {
 
     fn handle_event(&mut self, event: Event) -> Result<()> {
         let Some(token) = event.token() else { return Ok(()) };
-        let Some((start, job)) = self.running.get(token.index()).and_then(Option::as_ref) else {
+        let Some((attempt, job)) = self.running.get(token.index()).and_then(Option::as_ref) else {
             return Ok(());
         };
-        match self.handler.event(*start, job, event, &mut ChildControl(self.set)) {
+        match self.handler.event(*attempt, job, event, &mut ChildControl(self.set)) {
             Some(how) => ignore_denied(self.set.kill(token, how)),
             None => Ok(()),
         }
     }
 
-    /// Starts jobs while there are free slots.
+    /// Starts jobs while there are free slots. Returns why it stopped.
     fn start_jobs(&mut self) -> Result<Idle> {
         while self.set.len() < self.share() {
-            let (start, job) = match self.next_attempt() {
+            let (attempt, job) = match self.next_attempt() {
                 Ok(next) => next,
-                Err(pause) => return Ok(pause),
+                Err(idle) => return Ok(idle),
             };
-            let launch = match self.handler.prepare(start, &job) {
-                Ok(launch) => launch,
-                Err(verdict) => {
-                    self.finish(start, job, verdict)?;
+            let request = match self.handler.prepare(attempt, &job) {
+                Ok(request) => request,
+                Err(result) => {
+                    self.finish(attempt, job, result);
                     continue;
                 }
             };
-            match self.set.spawn(&launch.command, launch.options) {
+            match self.set.spawn(&request.command, request.options) {
                 Ok(token) => {
                     self.shortage = None;
-                    self.handler.started(start, &job, token, &mut ChildControl(self.set));
-                    self.remember(token, start, job);
+                    self.handler.started(attempt, &job, token, &mut ChildControl(self.set));
+                    self.remember(token, attempt, job);
                 }
                 Err(error) if error.kind() == ErrorKind::Exhausted => {
-                    self.handler.deferred(start, &job);
-                    return self.requeue(start, job, error);
+                    self.handler.deferred(attempt, &job);
+                    return self.requeue(attempt, job, error);
                 }
                 Err(error) => {
-                    let verdict = self.handler.spawn_failed(start, &job, error);
-                    self.finish(start, job, verdict)?;
+                    let result = self.handler.spawn_failed(attempt, &job, error);
+                    self.finish(attempt, job, result);
                 }
             }
         }
-        if self.set.is_empty() {
-            return Ok(self.wait_for_share());
-        }
-        Ok(Idle::OwnJob)
+        Ok(if self.set.is_empty() { self.wait_for_share() } else { Idle::OwnJob })
     }
 
-    /// How many jobs this loop may run at once.
+    /// Returns how many jobs this loop may run at once.
     fn share(&self) -> usize {
-        let degree = self.pool.max_running.load(Ordering::SeqCst);
-        degree / self.workers + usize::from(self.index < degree % self.workers)
+        let max_running = self.pool.max_running.load(Ordering::SeqCst);
+        max_running / self.workers + usize::from(self.index < max_running % self.workers)
     }
 
-    /// What a loop does whose share is none, and that has no job any more.
+    /// Returns what a loop without jobs waits for while its share is zero.
     fn wait_for_share(&mut self) -> Idle {
-        let state = self.pool.lock();
+        // Locked until the loop counts as a sleeper.
+        let state = self.pool.state.lock();
         if state.scheduler.is_finished() {
             return Idle::Finished;
         }
@@ -580,24 +612,25 @@ impl<W: JobHandler> Worker<'_, W> {
         Idle::Elsewhere(None)
     }
 
-    /// Counts this loop among the sleepers. While the schedule is locked: whatever changes it later
-    /// sees that there is somebody to ring.
+    /// Counts this loop as a sleeper. The caller holds the lock of the scheduler: see
+    /// [`JobPool::sleepers`].
     fn register_sleeper(&mut self) {
         if !std::mem::replace(&mut self.is_asleep, true) {
             self.pool.sleepers.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// The next job, from the schedule or from the source.
-    fn next_attempt(&mut self) -> std::result::Result<(Attempt, W::Job), Idle> {
-        let mut state = self.pool.lock();
+    /// Returns the next job, from the scheduler or from the source.
+    fn next_attempt(&mut self) -> std::result::Result<(Attempt, H::Job), Idle> {
+        // Locked until the loop counts as a sleeper.
+        let mut state = self.pool.state.lock();
         let until = loop {
             match state.scheduler.next(Instant::now()) {
-                NextAction::Start(start, job) => {
-                    if self.handler.admit(start, state.scheduler.counts().running - 1) {
-                        return Ok((start, job));
+                NextAction::Start(attempt, job) => {
+                    if self.handler.admit(attempt, state.scheduler.counts().running - 1) {
+                        return Ok((attempt, job));
                     }
-                    state.scheduler.requeue(start, job);
+                    state.scheduler.requeue(attempt, job);
                     break None;
                 }
                 NextAction::Finished => return Err(Idle::Finished),
@@ -605,7 +638,9 @@ impl<W: JobHandler> Worker<'_, W> {
                 NextAction::Later(at) => break Some(at),
                 NextAction::Empty if state.source_exhausted => break None,
                 NextAction::Empty => match self.handler.next_job() {
-                    NextJob::Ready(job) => _ = state.scheduler.submit(job, &[], 0),
+                    NextJob::Ready(job) => {
+                        state.scheduler.submit(job, &[], 0);
+                    }
                     NextJob::Pending => break state.scheduler.next_retry(),
                     NextJob::Exhausted => {
                         state.source_exhausted = true;
@@ -618,19 +653,19 @@ impl<W: JobHandler> Worker<'_, W> {
         Err(Idle::Elsewhere(until))
     }
 
-    /// Puts a job back for which nothing is free. It is tried again after a pause, since others
-    /// than we may use up what is missing. That nothing becomes free for a while is an error if
-    /// no job of ours runs.
-    fn requeue(&mut self, start: Attempt, job: W::Job, error: Error) -> Result<Idle> {
+    /// Puts a job back that could not be started because resources are exhausted. The loop tries
+    /// again after a pause, because other processes may use the resources. Fails if nothing becomes
+    /// free for a while and no job of the pool runs.
+    fn requeue(&mut self, attempt: Attempt, job: H::Job, error: Error) -> Result<Idle> {
         let now = Instant::now();
-        let shortage = self.shortage.get_or_insert(Shortage { since: now, pause: SHORTAGE_MIN / 2 });
-        shortage.pause = (shortage.pause * 2).min(SHORTAGE_MAX);
+        let shortage = self.shortage.get_or_insert(Shortage { since: now, pause: SHORTAGE_PAUSE_MIN / 2 });
+        shortage.pause = (shortage.pause * 2).min(SHORTAGE_PAUSE_MAX);
         let at = now + shortage.pause;
-        let mut state = self.pool.lock();
-        state.scheduler.requeue(start, job);
+        let mut state = self.pool.state.lock();
+        state.scheduler.requeue(attempt, job);
         if !self.set.is_empty() || state.scheduler.counts().running > 0 {
             shortage.since = now;
-        } else if now.duration_since(shortage.since) >= SHORTAGE_PATIENCE {
+        } else if now.duration_since(shortage.since) >= SHORTAGE_TIMEOUT {
             return Err(error);
         }
         if self.set.is_empty() {
@@ -639,67 +674,73 @@ impl<W: JobHandler> Worker<'_, W> {
         Ok(Idle::Shortage(at))
     }
 
-    fn remember(&mut self, token: Token, start: Attempt, job: W::Job) {
+    fn remember(&mut self, token: Token, attempt: Attempt, job: H::Job) {
         let index = token.index();
         if self.running.len() <= index {
             self.running.resize_with(index + 1, || None);
         }
-        self.running[index] = Some((start, job));
+        self.running[index] = Some((attempt, job));
     }
 
-    /// Tells the schedule, and those whom it concerns.
-    fn finish(&mut self, start: Attempt, job: W::Job, verdict: JobResult) -> Result<()> {
-        let mut state = self.pool.lock();
-        let kill = state.scheduler.finish(start, job, verdict, Instant::now());
-        let over = state.scheduler.is_exhausted();
+    /// Passes a result to the scheduler, and wakes the loops that it concerns.
+    fn finish(&mut self, attempt: Attempt, job: H::Job, result: JobResult) {
+        let mut state = self.pool.state.lock();
+        let kill_running = state.scheduler.finish(attempt, job, result, Instant::now());
+        let is_exhausted = state.scheduler.is_exhausted();
         drop(state);
-        if kill {
+        if kill_running {
             self.pool.cancel();
-        } else if over || self.pool.sleepers.load(Ordering::SeqCst) > 0 {
+        } else if is_exhausted || self.pool.sleepers.load(Ordering::SeqCst) > 0 {
             self.pool.wake();
         }
-        Ok(())
     }
 
-    /// Carries out an order that came since the last look.
+    /// Carries out the requests to cancel, kill, suspend and resume.
     fn apply_requests(&mut self) -> Result<()> {
-        let order = self.pool.requested.load(Ordering::SeqCst);
-        if order > self.requested {
-            self.requested = order;
-            let how = if order == 1 { self.pool.cancellation } else { Termination::IMMEDIATE };
+        let requested = self.pool.requested.load(Ordering::SeqCst);
+        if requested > self.requested {
+            self.requested = requested;
+            let how = if requested == CANCEL { self.pool.cancellation } else { Termination::IMMEDIATE };
             ignore_denied(self.set.kill_all(how))?;
         }
-        let still = self.pool.suspend_epoch.load(Ordering::SeqCst);
-        if still != self.suspend_epoch {
-            // Whom we may not stop, or cannot, goes on: that is no reason to end the run.
-            let _ = if is_suspended(still) { self.set.suspend_all() } else { self.set.resume_all() };
-            self.suspend_epoch = still;
-            let mut loops = self.pool.lock_workers();
-            loops.acknowledged += usize::from(self.pool.suspend_epoch.load(Ordering::SeqCst) == still);
-            drop(loops);
+        let epoch = self.pool.suspend_epoch.load(Ordering::SeqCst);
+        if epoch != self.suspend_epoch {
+            // A job that may not or cannot be suspended continues. That must not end the run.
+            let _ = if is_suspended(epoch) { self.set.suspend_all() } else { self.set.resume_all() };
+            self.suspend_epoch = epoch;
+            let mut workers = self.pool.workers.lock();
+            // A later request does not count as carried out. It was made with `workers` locked, so
+            // the comparison is exact.
+            if self.pool.suspend_epoch.load(Ordering::SeqCst) == epoch {
+                workers.acknowledged += 1;
+            }
+            drop(workers);
             self.pool.acknowledged.notify_all();
         }
         Ok(())
     }
 }
 
-impl<W: JobHandler> Drop for Worker<'_, W> {
+impl<H: JobHandler> Drop for Worker<'_, H> {
     fn drop(&mut self) {
-        let mut loops = self.pool.lock_workers();
-        loops.running -= 1;
-        let last = self.pool.suspend_epoch.load(Ordering::SeqCst);
-        loops.acknowledged -= usize::from(last != 0 && last == self.suspend_epoch);
-        drop(loops);
+        let mut workers = self.pool.workers.lock();
+        workers.running -= 1;
+        let epoch = self.pool.suspend_epoch.load(Ordering::SeqCst);
+        if epoch != 0 && epoch == self.suspend_epoch {
+            workers.acknowledged -= 1;
+        }
+        drop(workers);
         self.pool.acknowledged.notify_all();
     }
 }
 
-/// Whether jobs stand still after this order.
-fn is_suspended(order: u64) -> bool {
-    order % 2 == 1
+/// Whether jobs are suspended in this epoch.
+fn is_suspended(epoch: u64) -> bool {
+    epoch % 2 == 1
 }
 
-/// A process that became another user's cannot be killed by us; it is waited for instead.
+/// Ignores the error of a kill that the process now runs as another user, or is gone. The child is
+/// waited for instead.
 fn ignore_denied(result: Result<()>) -> Result<()> {
     match result {
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unknown) => Ok(()),

@@ -1,4 +1,4 @@
-//! The state machine: which job may start now. Time comes in as data.
+//! The scheduler: a state machine that decides which job may start now. The caller passes the time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -6,27 +6,27 @@ use std::time::{Duration, Instant};
 
 use crate::random::Random;
 
-/// From how many ended jobs on a share of them means something.
+/// The least number of finished jobs of which a percentage is computed.
 const PERCENT_MIN: u64 = 3;
-/// The longest pause before another attempt: a year, far from where adding to the clock would fail.
+/// The longest delay before a retry: a year, which can be added to an `Instant`.
 const BACKOFF_MAX: Duration = Duration::from_secs(365 * 86_400);
 
-/// What a schedule goes by.
+/// The configuration of a [`Scheduler`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SchedulerConfig {
     /// How many jobs may run at once; at least one does. Default: 1.
     pub max_running: usize,
-    /// Which of the jobs that could start does. Default: the first that was offered.
+    /// Which of the waiting jobs starts next. Default: the one that was submitted first.
     pub order: QueueOrder,
-    /// What happens to a job that failed. Default: nothing.
+    /// Whether a failed job is retried. Default: never.
     pub retry: RetryPolicy,
-    /// When to start no more jobs. Default: never.
+    /// When to stop starting jobs. Default: never.
     pub halt: Option<HaltPolicy>,
-    /// How long the next start waits after a start. Default: not at all.
+    /// The least time between two starts. Default: zero.
     pub delay: Duration,
-    /// What the random numbers of [`RetryPolicy::jitter`] begin with: the same seed gives the same
-    /// pauses. Default: 0.
+    /// The seed of the random numbers for [`RetryPolicy::jitter`]: the same seed gives the same
+    /// delays. Default: 0.
     pub seed: u64,
 }
 
@@ -43,32 +43,31 @@ impl Default for SchedulerConfig {
     }
 }
 
-/// Which of the jobs that could start does.
+/// Which of the waiting jobs starts next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueOrder {
-    /// The first that was offered.
+    /// The one that was submitted first.
     #[default]
     Fifo,
-    /// The one of the least cost: the best mean turnaround.
+    /// The one with the least cost, which gives the best mean turnaround.
     ShortestFirst,
-    /// The one of the greatest cost: the best elapsed time.
+    /// The one with the greatest cost, which gives the best total time.
     LongestFirst,
 }
 
-/// Whether and when a job that failed starts again.
+/// Whether and when a failed job is retried.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How often a job is started at most. Default: once.
+    /// The most attempts at one job, the first included. Default: 1.
     pub max_attempts: u32,
-    /// How long to wait before the second attempt; the wait doubles with each further one. Default:
-    /// not at all.
+    /// The delay before the second attempt. It doubles with each further attempt. Default: zero.
     pub backoff: Duration,
-    /// The longest wait, before `jitter`. Default: one minute.
+    /// The longest delay, before `jitter` is applied. Default: one minute.
     pub max_backoff: Duration,
-    /// From 0 to 1: each wait is multiplied by a random factor between 1 - `jitter` and 1 +
-    /// `jitter`, so that jobs that failed together do not come again together. Default: 0.
+    /// From 0 to 1. Each delay is multiplied by a random factor between 1 - `jitter` and 1 +
+    /// `jitter`, so that jobs that failed together are not retried together. Default: 0.
     pub jitter: f64,
 }
 
@@ -78,41 +77,41 @@ impl Default for RetryPolicy {
     }
 }
 
-/// When to start no more jobs.
+/// When to stop starting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HaltPolicy {
     /// What is counted.
     pub on: HaltTrigger,
-    /// At which count.
+    /// The count at which no more jobs start.
     pub at: Threshold,
-    /// Whether the jobs that run are to be ended too.
+    /// Whether the running jobs are to be killed, too.
     pub now: bool,
 }
 
-/// The count at which a [`HaltPolicy`] comes. It never comes before something was counted.
+/// The count at which a [`HaltPolicy`] takes effect. At least one job must have been counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// So many.
+    /// This number of jobs.
     Count(u64),
-    /// So many of a hundred jobs, where [`Scheduler::set_total`] has told how many there are. Else
-    /// of those that have ended, once three have; [`HaltTrigger::Finished`] then never comes.
+    /// This percentage of all jobs, if [`Scheduler::set_total`] was called. Otherwise of the finished
+    /// jobs, once three have finished; [`HaltTrigger::Finished`] then never takes effect.
     Percent(u8),
 }
 
-/// Why and how the rules ended a run.
+/// The policy that stopped further starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HaltReason {
     /// What was counted.
     pub on: HaltTrigger,
-    /// Whether the jobs that ran were to be ended too.
+    /// Whether the running jobs were to be killed, too.
     pub now: bool,
 }
 
 /// What a [`HaltPolicy`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HaltTrigger {
-    /// Jobs that failed for good.
+    /// Jobs that failed and are not retried.
     Failed,
     /// Jobs that succeeded.
     Succeeded,
@@ -120,16 +119,17 @@ pub enum HaltTrigger {
     Finished,
 }
 
-/// How an attempt ended.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobResult {
-    /// The job is done.
+    /// The job succeeded.
     Success,
-    /// It failed, and may be tried again.
+    /// It failed, and may be retried.
     Failure,
-    /// It failed, and trying again makes no sense.
+    /// It failed, and must not be retried.
     PermanentFailure,
-    /// It was ended for the sake of others, and runs again later, as if it had not been started.
+    /// It was killed to make room for other jobs. It runs again later, and this attempt does not
+    /// count.
     Requeue,
 }
 
@@ -137,9 +137,9 @@ pub enum JobResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// The job's number, from 1, in the order in which jobs were offered.
+    /// The job's number, from 1, in the order in which jobs were submitted.
     pub job: u64,
-    /// Which attempt this is, from 1.
+    /// The number of this attempt at the job, from 1.
     pub attempt: u32,
     /// The lowest number, from 1, that no other running job has.
     pub slot: u32,
@@ -150,72 +150,79 @@ pub struct Attempt {
 pub enum NextAction<J> {
     /// Start this job.
     Start(Attempt, J),
-    /// As many run as may.
+    /// As many jobs run as may run at once.
     Full,
-    /// Jobs wait, and none may start before [`hold`](Scheduler::set_paused) is called again.
+    /// Jobs wait, and [`set_paused`](Scheduler::set_paused) forbids starts.
     Paused,
-    /// Offer more jobs, or wait for one to end.
+    /// No job waits: submit more, or wait for one to finish.
     Empty,
-    /// Nothing before this time.
+    /// No job starts before this time.
     Later(Instant),
-    /// Nothing more will start. Jobs may still run.
+    /// No more jobs will start. Some may still run.
     Finished,
 }
 
-/// How many jobs came to which end.
+/// How many jobs are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
-    /// Jobs that were offered.
+    /// Jobs that were submitted.
     pub submitted: u64,
     /// Jobs that run.
     pub running: u64,
     /// Jobs that succeeded.
     pub succeeded: u64,
-    /// Jobs that failed for good.
+    /// Jobs that failed and are not retried.
     pub failed: u64,
     /// Attempts after the first.
     pub retried: u64,
-    /// Jobs that never ran, since one that they depend on failed.
+    /// Jobs that never ran, because a job that they depend on failed.
     pub skipped: u64,
 }
 
-/// Decides which job starts when. `J` is whatever the driver needs to start one.
+/// Decides which job starts when. `J` is what the caller needs to start a job.
 ///
 /// ```
-/// use minder::jobs::{Next, Rules, Schedule, Verdict};
+/// use minder::jobs::{JobResult, NextAction, Scheduler, SchedulerConfig};
 /// use std::time::Instant;
 ///
-/// let mut schedule = Schedule::new(Rules::default());
+/// let mut scheduler = Scheduler::new(SchedulerConfig::default());
 /// let now = Instant::now();
-/// schedule.offer("first", &[], 0);
-/// schedule.offer("second", &[], 0);
-/// let Next::Start(start, "first") = schedule.next(now) else { panic!() };
-/// assert_eq!(schedule.next(now), Next::Full);
-/// schedule.ended(start, "first", Verdict::Succeeded, now);
-/// assert!(matches!(schedule.next(now), Next::Start(_, "second")));
+/// scheduler.submit("first", &[], 0);
+/// scheduler.submit("second", &[], 0);
+/// let NextAction::Start(attempt, "first") = scheduler.next(now) else { panic!() };
+/// assert_eq!(scheduler.next(now), NextAction::Full);
+/// scheduler.finish(attempt, "first", JobResult::Success, now);
+/// assert!(matches!(scheduler.next(now), NextAction::Start(_, "second")));
 /// ```
 #[derive(Debug)]
 pub struct Scheduler<J> {
     config: SchedulerConfig,
+    /// Waiting jobs in the order in which they were submitted, behind those that were put back.
     fifo: VecDeque<Pending<J>>,
+    /// Waiting jobs by cost, for the orders by cost.
     by_cost: BinaryHeap<Ranked<J>>,
+    /// Failed jobs that wait for their next attempt.
     retries: BinaryHeap<Reverse<DelayedRetry<J>>>,
+    /// Jobs that wait for dependencies, by number.
     blocked: HashMap<u64, Blocked<J>>,
-    /// The jobs that wait for a job, and the jobs that are not over: only with dependencies.
+    /// For each unfinished job that others depend on: the numbers of those others.
     waiters: HashMap<u64, Vec<u64>>,
+    /// Whether a finished job that others may depend on succeeded.
     results: HashMap<u64, bool>,
     free_slots: BinaryHeap<Reverse<u32>>,
-    slots_made: u32,
+    /// The highest slot number so far.
+    max_slot: u32,
     counts: JobCounts,
+    /// Whether no more jobs will be submitted.
     closed: bool,
     halted: bool,
     halted_by: Option<HaltReason>,
     total: Option<u64>,
     paused: bool,
-    /// Before this time nothing starts.
+    /// Before this time no job starts.
     not_before: Option<Instant>,
     random: Random,
-    /// Running jobs of which was said that they will be tried again if they fail.
+    /// Running jobs of which `is_last_attempt` said that they will be retried if they fail.
     retry_promised: HashSet<u64>,
 }
 
@@ -230,7 +237,8 @@ struct Pending<J> {
 #[derive(Debug)]
 struct Blocked<J> {
     pending: Pending<J>,
-    on: usize,
+    /// How many dependencies have not succeeded yet.
+    dependencies: usize,
 }
 
 #[derive(Debug)]
@@ -239,7 +247,7 @@ struct Ranked<J>(u64, Pending<J>);
 #[derive(Debug)]
 struct DelayedRetry<J>(Instant, Pending<J>);
 
-/// Ordered by a key alone; ties go to the earlier job.
+/// Implements `Ord` by a key. Ties go to the job with the lower number.
 macro_rules! ordered {
     ($name:ident, $key:expr) => {
         impl<J> PartialEq for $name<J> {
@@ -262,10 +270,10 @@ macro_rules! ordered {
     };
 }
 ordered!(Ranked, |ranked| (ranked.0, Reverse(ranked.1.number)));
-ordered!(DelayedRetry, |again| (again.0, again.1.number));
+ordered!(DelayedRetry, |retry| (retry.0, retry.1.number));
 
 impl<J> Scheduler<J> {
-    /// Makes an empty schedule.
+    /// Creates an empty scheduler.
     pub fn new(config: SchedulerConfig) -> Self {
         let random = Random::new(config.seed);
         Self {
@@ -277,7 +285,7 @@ impl<J> Scheduler<J> {
             waiters: HashMap::new(),
             results: HashMap::new(),
             free_slots: BinaryHeap::new(),
-            slots_made: 0,
+            max_slot: 0,
             counts: JobCounts::default(),
             closed: false,
             halted: false,
@@ -291,43 +299,45 @@ impl<J> Scheduler<J> {
     }
 
     /// Adds a job that starts when the jobs `after` have succeeded, and returns its number. `cost`
-    /// matters for orders by cost alone. A job that depends on one that failed is skipped.
+    /// matters for the orders by cost alone. A job that depends on a failed job is skipped.
     ///
-    /// Ends of jobs are remembered once a dependency was named, and only for jobs that end later:
-    /// name the jobs that others depend on with [`expect`](Self::track), or offer dependents
-    /// before their dependencies end.
+    /// Results are remembered only for jobs that finish after the first dependency on them was named.
+    /// Name the jobs that others depend on with [`track`](Self::track), or submit dependents before
+    /// their dependencies finish.
     pub fn submit(&mut self, job: J, after: &[u64], cost: u64) -> u64 {
         self.counts.submitted += 1;
         let number = self.counts.submitted;
         let pending = Pending { number, attempt: 1, cost, job };
-        if after.iter().any(|one| self.results.get(one) == Some(&false)) {
+        if after.iter().any(|dependency| self.results.get(dependency) == Some(&false)) {
             self.skip(number);
             return number;
         }
-        let mut on = 0;
-        for &one in after.iter().filter(|one| **one < number && self.results.get(one) != Some(&true)) {
-            self.waiters.entry(one).or_default().push(number);
-            on += 1;
+        let mut dependencies = 0;
+        for &dependency in after {
+            if dependency < number && self.results.get(&dependency) != Some(&true) {
+                self.waiters.entry(dependency).or_default().push(number);
+                dependencies += 1;
+            }
         }
-        if on == 0 {
+        if dependencies == 0 {
             self.queue(pending);
         } else {
-            self.blocked.insert(number, Blocked { pending, on });
+            self.blocked.insert(number, Blocked { pending, dependencies });
         }
         number
     }
 
-    /// Says that later jobs will depend on this one, so that its end is remembered.
+    /// Remembers the result of this job, because later jobs will depend on it.
     pub fn track(&mut self, number: u64) {
         self.waiters.entry(number).or_default();
     }
 
-    /// Says that no more jobs will be offered.
+    /// Notes that no more jobs will be submitted.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Starts nothing more. What waits is forgotten.
+    /// Starts no more jobs, and drops those that wait.
     pub fn halt(&mut self) {
         self.halted = true;
         self.fifo.clear();
@@ -336,63 +346,64 @@ impl<J> Scheduler<J> {
         self.blocked.clear();
     }
 
-    /// Whether nothing more will start, by a call of [`halt`](Self::halt) or by the rules.
+    /// Whether no more jobs will start, after a call of [`halt`](Self::halt) or by the policy.
     pub fn is_halted(&self) -> bool {
         self.halted
     }
 
-    /// By which rule nothing more will start, if it was a rule.
+    /// Returns the policy that stopped further starts, if one did.
     pub fn halted_by(&self) -> Option<HaltReason> {
         self.halted_by
     }
 
-    /// Says how many jobs there are in all, once that is known; percentages count from it.
+    /// Sets how many jobs there are in total, once that is known. Percentages refer to it.
     pub fn set_total(&mut self, total: Option<u64>) {
         self.total = total;
     }
 
-    /// Changes how many jobs may run at once; at least one does. Those that run go on.
-    pub fn set_max_running(&mut self, degree: usize) {
-        self.config.max_running = degree;
+    /// Changes how many jobs may run at once, at least one. Running jobs continue.
+    pub fn set_max_running(&mut self, max_running: usize) {
+        self.config.max_running = max_running;
     }
 
-    /// Starts nothing while `held`. Those that run go on, and [`NextAction::Finished`] is still
-    /// told.
-    pub fn set_paused(&mut self, held: bool) {
-        self.paused = held;
+    /// Starts no jobs while `paused`. Running jobs continue, and [`NextAction::Finished`] is still
+    /// returned.
+    pub fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
     }
 
-    /// Whether a failure of this attempt, which runs, would be the job's last word.
+    /// Returns whether a failure of this attempt, which runs, would be final for its job.
     ///
-    /// The answer holds. A job of which it was said that it will be tried again is not counted as
-    /// failed when a halt comes in between: it is forgotten, like all that wait when a halt
-    /// comes.
-    pub fn is_last_attempt(&mut self, start: Attempt) -> bool {
-        let is_last = self.halted || start.attempt >= self.config.retry.max_attempts;
-        let is_last = is_last && !self.retry_promised.contains(&start.job);
+    /// The answer stays valid. A job of which this returned `false` does not count as failed if the
+    /// scheduler is halted in between. It is dropped, as waiting jobs are.
+    pub fn is_last_attempt(&mut self, attempt: Attempt) -> bool {
+        if self.retry_promised.contains(&attempt.job) {
+            return false;
+        }
+        let is_last = self.halted || attempt.attempt >= self.config.retry.max_attempts;
         if !is_last {
-            self.retry_promised.insert(start.job);
+            self.retry_promised.insert(attempt.job);
         }
         is_last
     }
 
-    /// The numbers so far.
+    /// Returns the present counts.
     pub fn counts(&self) -> JobCounts {
         self.counts
     }
 
-    /// Whether nothing runs and nothing will.
+    /// Whether no job runs and none will.
     pub fn is_exhausted(&self) -> bool {
         self.counts.running == 0 && self.is_finished()
     }
 
-    /// Whether nothing more will start. Jobs may still run.
+    /// Whether no more jobs will start. Some may still run.
     pub fn is_finished(&self) -> bool {
         self.halted || (self.closed && self.is_idle())
     }
 
-    /// What to do now. A job that is handed out counts as running until [`ended`](Self::finish) or
-    /// [`put_back`](Self::requeue).
+    /// Returns what to do now. A job that is returned counts as running until
+    /// [`finish`](Self::finish) or [`requeue`](Self::requeue).
     pub fn next(&mut self, now: Instant) -> NextAction<J> {
         if self.is_finished() {
             return NextAction::Finished;
@@ -401,7 +412,7 @@ impl<J> Scheduler<J> {
             return NextAction::Full;
         }
         if self.paused {
-            // Without a job that waits it may turn out that none is left: one more is asked for.
+            // If no job waits, there may be none left. Asking for one more shows that.
             return if self.closed || self.has_waiting() { NextAction::Paused } else { NextAction::Empty };
         }
         if let Some(at) = self.not_before.filter(|at| now < *at) {
@@ -409,13 +420,13 @@ impl<J> Scheduler<J> {
         }
         let Some(pending) = self.pop_ready(now) else {
             return match self.retries.peek() {
-                // Jobs may still be offered, and one that is there goes before one that comes again.
-                Some(Reverse(again)) if self.closed => NextAction::Later(again.0),
+                // While jobs may be submitted, a new one starts before this retry is due.
+                Some(Reverse(retry)) if self.closed => NextAction::Later(retry.0),
                 _ => NextAction::Empty,
             };
         };
-        let slot = self.free_slots.pop().map_or(self.slots_made + 1, |Reverse(slot)| slot);
-        self.slots_made = self.slots_made.max(slot);
+        let slot = self.free_slots.pop().map_or(self.max_slot + 1, |Reverse(slot)| slot);
+        self.max_slot = self.max_slot.max(slot);
         if !self.config.delay.is_zero() {
             self.not_before = now.checked_add(self.config.delay);
         }
@@ -424,80 +435,89 @@ impl<J> Scheduler<J> {
         NextAction::Start(Attempt { job: pending.number, attempt: pending.attempt, slot }, pending.job)
     }
 
-    /// When the next job comes again, if one does.
+    /// Returns when the next retry is due, if there is one.
     pub fn next_retry(&self) -> Option<Instant> {
-        self.retries.peek().map(|Reverse(again)| again.0)
+        self.retries.peek().map(|Reverse(retry)| retry.0)
     }
 
-    /// Takes back a job that could not be started now, though it may later. It is first in line
-    /// again.
-    pub fn requeue(&mut self, start: Attempt, job: J) {
-        self.free_slot(start);
-        self.counts.retried -= u64::from(start.attempt > 1);
-        // What has not started delays nothing; what delayed it is past.
+    /// Puts a job back that could not be started now. It is the first in the queue again.
+    pub fn requeue(&mut self, attempt: Attempt, job: J) {
+        self.free_slot(attempt);
+        self.counts.retried -= u64::from(attempt.attempt > 1);
+        // A start that did not happen causes no delay. The delay before it has passed.
         self.not_before = None;
         if !self.halted {
-            self.fifo.push_front(Pending { number: start.job, attempt: start.attempt, cost: 0, job });
+            self.fifo.push_front(Pending { number: attempt.job, attempt: attempt.attempt, cost: 0, job });
         }
     }
 
-    /// Takes the end of an attempt. Says whether the jobs that run are to be ended too.
-    pub fn finish(&mut self, start: Attempt, job: J, verdict: JobResult, now: Instant) -> bool {
-        self.free_slot(start);
-        let promised = self.retry_promised.remove(&start.job);
-        if verdict == JobResult::Requeue {
+    /// Records the result of an attempt. Returns whether the caller has to kill the running jobs.
+    pub fn finish(&mut self, attempt: Attempt, job: J, result: JobResult, now: Instant) -> bool {
+        self.free_slot(attempt);
+        let retry_promised = self.retry_promised.remove(&attempt.job);
+        if result == JobResult::Requeue {
             if !self.halted {
-                self.counts.retried -= u64::from(start.attempt > 1);
-                self.fifo.push_back(Pending { number: start.job, attempt: start.attempt, cost: 0, job });
+                self.counts.retried -= u64::from(attempt.attempt > 1);
+                self.fifo.push_back(Pending { number: attempt.job, attempt: attempt.attempt, cost: 0, job });
             }
             return false;
         }
-        let again = verdict == JobResult::Failure && start.attempt < self.config.retry.max_attempts;
-        if again && self.halted && promised {
+        let may_retry = result == JobResult::Failure && attempt.attempt < self.config.retry.max_attempts;
+        if may_retry && self.halted && retry_promised {
             return false;
         }
-        if again && !self.halted {
-            let pending = Pending { number: start.job, attempt: start.attempt + 1, cost: 0, job };
-            let at = now.checked_add(self.backoff(start.attempt)).unwrap_or(now);
+        if may_retry && !self.halted {
+            let pending = Pending { number: attempt.job, attempt: attempt.attempt + 1, cost: 0, job };
+            let at = now.checked_add(self.backoff(attempt.attempt)).unwrap_or(now);
             self.retries.push(Reverse(DelayedRetry(at, pending)));
             return false;
         }
-        let succeeded = verdict == JobResult::Success;
-        self.counts.succeeded += u64::from(succeeded);
-        self.counts.failed += u64::from(!succeeded);
-        self.record_result(start.job, succeeded);
+        let succeeded = result == JobResult::Success;
+        if succeeded {
+            self.counts.succeeded += 1;
+        } else {
+            self.counts.failed += 1;
+        }
+        self.record_result(attempt.job, succeeded);
         self.check_halt()
     }
 
-    fn free_slot(&mut self, start: Attempt) {
+    fn free_slot(&mut self, attempt: Attempt) {
         self.counts.running -= 1;
-        self.free_slots.push(Reverse(start.slot));
+        self.free_slots.push(Reverse(attempt.slot));
     }
 
+    /// Returns the delay after this attempt.
     fn backoff(&mut self, attempt: u32) -> Duration {
-        let RetryPolicy { backoff: pause, max_backoff: pause_max, jitter, .. } = self.config.retry;
-        let pause = pause.saturating_mul(1 << (attempt - 1).min(30)).min(pause_max).min(BACKOFF_MAX);
+        let RetryPolicy { backoff, max_backoff, jitter, .. } = self.config.retry;
+        let delay = backoff.saturating_mul(1 << (attempt - 1).min(30)).min(max_backoff).min(BACKOFF_MAX);
         if jitter > 0.0 {
-            pause.mul_f64(1.0 + jitter.min(1.0) * (2.0 * self.random.fraction() - 1.0))
+            delay.mul_f64(1.0 + jitter.min(1.0) * (2.0 * self.random.fraction() - 1.0))
         } else {
-            pause
+            delay
         }
     }
 
+    /// Halts if the policy asks for it now. Returns whether the caller has to kill the running jobs.
     fn check_halt(&mut self) -> bool {
-        let Some(halt) = self.config.halt.filter(|_| !self.halted) else { return false };
+        if self.halted {
+            return false;
+        }
+        let Some(halt) = self.config.halt else { return false };
         let JobCounts { succeeded, failed, .. } = self.counts;
+        let finished = succeeded + failed;
         let count = match halt.on {
             HaltTrigger::Failed => failed,
             HaltTrigger::Succeeded => succeeded,
-            HaltTrigger::Finished => succeeded + failed,
+            HaltTrigger::Finished => finished,
         };
-        let ended = succeeded + failed;
         let reached = match (halt.at, self.total) {
-            (Threshold::Count(most), _) => count >= most,
+            (Threshold::Count(threshold), _) => count >= threshold,
             (Threshold::Percent(percent), Some(total)) => is_share(count, percent, total),
             (Threshold::Percent(percent), None) => {
-                halt.on != HaltTrigger::Finished && ended >= PERCENT_MIN && is_share(count, percent, ended)
+                halt.on != HaltTrigger::Finished
+                    && finished >= PERCENT_MIN
+                    && is_share(count, percent, finished)
             }
         };
         if count == 0 || !reached {
@@ -508,12 +528,12 @@ impl<J> Scheduler<J> {
         halt.now
     }
 
-    /// Whether a job could start if one may.
+    /// Whether a job waits that could start at once.
     fn has_waiting(&self) -> bool {
         !self.fifo.is_empty() || !self.by_cost.is_empty()
     }
 
-    /// Whether nothing waits to start.
+    /// Whether no job waits, for its turn, for a retry or for a job that runs.
     fn is_idle(&self) -> bool {
         !self.has_waiting()
             && self.retries.is_empty()
@@ -529,18 +549,19 @@ impl<J> Scheduler<J> {
     }
 
     fn pop_ready(&mut self, now: Instant) -> Option<Pending<J>> {
-        if self.retries.peek().is_some_and(|Reverse(again)| again.0 <= now) {
-            return self.retries.pop().map(|Reverse(again)| again.1);
+        if self.retries.peek().is_some_and(|Reverse(retry)| retry.0 <= now) {
+            return self.retries.pop().map(|Reverse(retry)| retry.1);
         }
         self.fifo.pop_front().or_else(|| self.by_cost.pop().map(|ranked| ranked.1))
     }
 
-    /// Releases the jobs that wait for this job, or skips them and all that wait for those.
+    /// Releases the jobs that wait for this job, or skips them and the jobs that wait for those.
     ///
-    /// A work list, not a recursion: the depth of a chain of jobs is the caller's choice.
+    /// This is a loop with a work list, because a recursion could overflow the stack: the caller
+    /// chooses the length of a chain of jobs.
     fn record_result(&mut self, number: u64, succeeded: bool) {
-        let mut settled = vec![(number, succeeded)];
-        while let Some((number, succeeded)) = settled.pop() {
+        let mut finished = vec![(number, succeeded)];
+        while let Some((number, succeeded)) = finished.pop() {
             let Some(waiters) = self.waiters.remove(&number) else { continue };
             self.results.insert(number, succeeded);
             for waiter in waiters {
@@ -548,17 +569,17 @@ impl<J> Scheduler<J> {
                     self.unblock(waiter);
                 } else if self.blocked.remove(&waiter).is_some() {
                     self.count_skipped(waiter);
-                    settled.push((waiter, false));
+                    finished.push((waiter, false));
                 }
             }
         }
     }
 
-    /// Counts one dependency less for a job; the last one queues it.
+    /// Removes one dependency of a job. After the last one the job is queued.
     fn unblock(&mut self, waiter: u64) {
         let Some(blocked) = self.blocked.get_mut(&waiter) else { return };
-        blocked.on -= 1;
-        if blocked.on == 0
+        blocked.dependencies -= 1;
+        if blocked.dependencies == 0
             && let Some(blocked) = self.blocked.remove(&waiter)
         {
             self.queue(blocked.pending);
@@ -570,14 +591,14 @@ impl<J> Scheduler<J> {
         self.record_result(number, false);
     }
 
-    /// Counts a skipped job, and makes its end one that is remembered.
+    /// Counts a skipped job, and remembers its result for jobs that depend on it.
     fn count_skipped(&mut self, number: u64) {
         self.counts.skipped += 1;
         self.waiters.entry(number).or_default();
     }
 }
 
-/// Whether `count` is at least so many per cent of `all`.
+/// Whether `count` is at least this percentage of `all`.
 fn is_share(count: u64, percent: u8, all: u64) -> bool {
     u128::from(count) * 100 >= u128::from(percent) * u128::from(all)
 }

@@ -1,25 +1,31 @@
-//! One child of a set: what is known of it, and the output that waits with it.
+//! One child of a set.
 
-use std::collections::VecDeque;
-use std::fs::File;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::config::{OutputMode, SpawnOptions};
 use super::read_turns::ReadTurn;
-use super::spill::SpillBuffer;
+use super::stream::StreamState;
+use super::suspension::Suspension;
 use super::termination::TerminationState;
 use super::timers::Armed;
-use super::{Chunk, MemoryQuota, SpawnOptions, Stream};
-use crate::event::ExitInfo;
-use crate::sys::pipe::{Reader, Writer};
+use crate::chunk::MemoryQuota;
+use crate::event::{ExitInfo, Stream};
+use crate::sys::pipe::Writer;
 use crate::sys::process_tree::Tree;
 use crate::sys::reap::Process;
 use crate::sys::spawn::Spawned;
 use crate::sys::wait::Reactor;
 
-/// The least memory that a piece of output is given, and from where a read is handed over whole
-/// instead of copied.
-const PIECE_MIN: usize = 64;
+/// The life of a child in its set.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    Running,
+    /// The process exited and is not reaped. Outputs may be open, and a kill may be under way.
+    Exited(ExitInfo),
+    /// `QueuedEvent::Drain` is queued. Back to `Exited` if a kill begins before it is taken.
+    Draining(ExitInfo),
+}
 
 /// One child.
 #[derive(Debug)]
@@ -27,90 +33,29 @@ pub(super) struct ChildState {
     pub(super) process: Process,
     pub(super) tree: Tree,
     pub(super) stdin: Option<Writer>,
+    /// Indexed by `Stream`.
     pub(super) streams: [StreamState; 2],
     pub(super) quota: Arc<MemoryQuota>,
     pub(super) options: SpawnOptions,
-    pub(super) exit: Option<ExitInfo>,
-    /// When the last byte came, or the exit.
+    pub(super) phase: Phase,
+    /// When the last bytes were read after the exit, or the exit itself: see `exit.rs`.
     pub(super) last_activity: Option<Instant>,
-    /// The order to kill its tree that is being carried out.
+    /// The kill of its tree that is under way. Boxed, because few children are killed.
     pub(super) termination: Option<Box<TerminationState>>,
-    /// Since when it stands still, by our order; its deadline does not come nearer from here on.
-    pub(super) suspended: Option<Instant>,
-    /// How long it stood still before.
-    pub(super) suspended_time: Duration,
-    /// Whether an order to kill it was given while its process ran, and whether its deadline came
-    /// then.
-    pub(super) deadline_passed: bool,
+    pub(super) suspension: Suspension,
+    /// Whether a kill was requested while its process ran.
+    pub(super) killed: bool,
+    /// Whether its deadline came while its process ran.
     pub(super) timed_out: bool,
-    /// Its timers.
     pub(super) armed: Armed,
-    /// Whether its outputs are looked at now and then, since they are not listened to.
-    pub(super) looked_at: bool,
-    /// Whether the exit is in the caller's hands.
-    pub(super) exit_reported: bool,
-    /// Whether the end is in the queue.
-    pub(super) done_queued: bool,
-    pub(super) waiting_for_memory: bool,
-    /// Whether it may be read on while much waits in files.
+    /// Whether its outputs are in the list of deferred reads.
+    pub(super) read_deferred: bool,
+    /// Whether it is in the list of children that wait for memory.
+    pub(super) waits_for_memory: bool,
     pub(super) turn: ReadTurn,
     pub(super) leaked: bool,
+    /// How many bytes of its output were dropped.
     pub(super) dropped: u64,
-}
-
-/// One of its outputs.
-#[derive(Debug)]
-pub(super) struct StreamState {
-    pub(super) reader: Option<Reader>,
-    pub(super) paused: bool,
-    /// Bytes in memory, oldest first; those in the file follow them.
-    pub(super) buffered: VecDeque<Chunk>,
-    /// How many notices of output are in the queue. A piece that is dropped leaves its notice to
-    /// the next one.
-    pub(super) queued_events: usize,
-    pub(super) spill: Option<SpillBuffer>,
-    /// Bytes that the file did not take; the child is held while there are any. They come last.
-    pub(super) unwritten: Vec<u8>,
-    /// Whether a notice of the file is in the queue: what is in it and after it stays where it is
-    /// until then.
-    pub(super) spill_queued: bool,
-    /// Whether its bytes cannot go to the file but through our memory.
-    pub(super) splice_unsupported: bool,
-    /// Where its bytes go without passing through our memory.
-    pub(super) forward: Option<Arc<File>>,
-    /// Bytes that went there and were not told of.
-    pub(super) forwarded: u64,
-    /// Whether its end is still to be told.
-    pub(super) eof_pending: bool,
-}
-
-impl StreamState {
-    fn new(reader: Option<Reader>) -> Self {
-        Self {
-            eof_pending: reader.is_some(),
-            reader,
-            paused: false,
-            buffered: VecDeque::new(),
-            queued_events: 0,
-            spill: None,
-            unwritten: Vec::new(),
-            spill_queued: false,
-            splice_unsupported: false,
-            forward: None,
-            forwarded: 0,
-        }
-    }
-
-    /// Whether its next bytes go on without passing through our memory: nothing that came before
-    /// them waits here.
-    pub(super) fn forwards(&self) -> bool {
-        self.forward.is_some() && self.buffered.is_empty() && !self.spilled()
-    }
-
-    /// Whether bytes wait outside of the memory that is told.
-    pub(super) fn spilled(&self) -> bool {
-        self.spill.as_ref().is_some_and(|spill| spill.len() > 0) || !self.unwritten.is_empty()
-    }
 }
 
 impl ChildState {
@@ -123,70 +68,61 @@ impl ChildState {
             streams: [StreamState::new(stdout), StreamState::new(stderr)],
             quota,
             options,
-            exit: None,
+            phase: Phase::Running,
             last_activity: None,
             termination: None,
-            suspended: None,
-            suspended_time: Duration::ZERO,
-            deadline_passed: false,
+            suspension: Suspension::default(),
+            killed: false,
             timed_out: false,
             armed: Armed::default(),
-            looked_at: false,
-            exit_reported: false,
-            done_queued: false,
-            waiting_for_memory: false,
+            read_deferred: false,
+            waits_for_memory: false,
             turn: ReadTurn::NEW,
             leaked: false,
             dropped: 0,
         }
     }
 
-    /// Closes whatever is open.
-    pub(super) fn close(&mut self, port: &mut Reactor) {
-        // Closing cannot fail but for a descriptor that is not ours, and then there is nothing to do.
-        let _ = self.process.unwatch(port);
+    pub(super) fn stream(&mut self, stream: Stream) -> &mut StreamState {
+        &mut self.streams[stream as usize]
+    }
+
+    /// Returns how the process exited, once the set has observed that.
+    pub(super) fn exit(&self) -> Option<ExitInfo> {
+        match self.phase {
+            Phase::Running => None,
+            Phase::Exited(exit) | Phase::Draining(exit) => Some(exit),
+        }
+    }
+
+    pub(super) fn has_exited(&self) -> bool {
+        !matches!(self.phase, Phase::Running)
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        matches!(self.phase, Phase::Draining(_))
+    }
+
+    /// Whether its output is handed over as it arrives.
+    pub(super) fn is_streaming(&self) -> bool {
+        self.options.output_mode == OutputMode::Stream
+    }
+
+    /// Whether its process is alive as far as the kernel knows now. The set may not have observed an
+    /// exit yet.
+    pub(super) fn is_alive(&mut self) -> bool {
+        !self.has_exited() && matches!(self.process.peek(), Ok(None))
+    }
+
+    /// Closes every endpoint.
+    pub(super) fn close(&mut self, reactor: &mut Reactor) {
+        // Closing fails only for a descriptor that is not ours. Nothing can be done about that.
+        let _ = self.process.unwatch(reactor);
         if let Some(writer) = self.stdin.take() {
-            let _ = writer.close(port);
+            let _ = writer.close(reactor);
         }
-        for out in &mut self.streams {
-            if let Some(reader) = out.reader.take() {
-                let _ = reader.close(port);
-            }
+        for stream in &mut self.streams {
+            stream.close(reactor);
         }
-    }
-
-    /// Whether its process has not ended, as far as the system knows now.
-    pub(super) fn runs(&mut self) -> bool {
-        self.exit.is_none() && matches!(self.process.peek(), Ok(None))
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.exit.is_some()
-            && self.termination.is_none()
-            && self.streams.iter().all(|out| out.reader.is_none())
-    }
-
-    /// Keeps bytes that were read: in the last piece if they fit there, else in a new one.
-    pub(super) fn buffer(
-        &mut self,
-        stream: Stream,
-        buffer: &mut Vec<u8>,
-        spare: impl FnOnce() -> Vec<u8>,
-        full: usize,
-    ) {
-        let out = &mut self.streams[stream as usize];
-        if out.buffered.back_mut().is_some_and(|last| last.extend_within(buffer)) {
-            return;
-        }
-        let bytes = if buffer.len() * 2 > full {
-            std::mem::replace(buffer, spare())
-        } else {
-            // A child that goes on writing gets larger pieces.
-            let grown = out.buffered.back().map_or(0, |last| last.len() * 2).min(full);
-            let mut bytes = Vec::with_capacity(buffer.len().max(grown).max(PIECE_MIN));
-            bytes.extend_from_slice(buffer);
-            bytes
-        };
-        out.buffered.push_back(Chunk::new(bytes, &self.quota));
     }
 }

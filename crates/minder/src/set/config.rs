@@ -1,4 +1,4 @@
-//! What a set may take, and what is to happen when it has taken that.
+//! The configuration of a set and of each of its children.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,50 +6,50 @@ use std::time::{Duration, Instant};
 
 use crate::backlog::Backlog;
 use crate::child::Termination;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Operation, Result};
 
-/// The bounds of a set. Every queue and every wait in it has one of these.
+/// The limits and options of a [`ChildSet`](crate::ChildSet). Every queue and every wait has a limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChildSetConfig {
-    /// The most children that may live at once. Default: 65,536. The system's limit on descriptors
-    /// comes earlier on most machines: a child with two piped outputs takes three.
+    /// The most children that may live at once. Default: 65,536. On most machines the limit on
+    /// descriptors is reached earlier: a child with two piped outputs takes three.
     pub max_children: usize,
-    /// The most bytes of output held in memory, by the set and by the caller's chunks together.
-    /// Default: 16 MiB. Each child that is held may exceed it by one read, so that none waits
-    /// for ever.
+    /// The most bytes of output in memory, in the set and in the caller's chunks together. Default:
+    /// 16 MiB. Each paused child may exceed it by one read, so that no child waits for ever.
     pub max_buffered_bytes: usize,
-    /// The most bytes of output held in memory for one child. Default: 1 MiB.
+    /// The most bytes of output in memory for one child. Default: 1 MiB.
     pub max_child_bytes: usize,
-    /// The size of one read. Default: 64 KiB, the size of a pipe; more brings nothing (measured).
+    /// The size of one read. Default: 64 KiB, the size of a pipe; a larger size gains nothing
+    /// (measured).
     pub read_buffer_bytes: usize,
-    /// How old a child is before its outputs are first looked at, and how long until the second
-    /// look; then the time doubles, and from 32 ms on, or from its first byte, it is listened
-    /// to. One that ends sooner is heard at its end, by fewer system calls. Default: zero, it
-    /// is listened to at once.
+    /// The delay before the first read of a child's output. It doubles with each read that finds
+    /// nothing. From 32 ms on, or from the first byte, the pipe is registered with the backend. A
+    /// child that exits earlier is read at its exit, which takes fewer system calls. Default: zero,
+    /// the pipe is registered at once.
     pub read_delay: Duration,
     /// How long an output may be silent after its child's exit before it is closed and the child
-    /// marked as *leaked*; `None` waits for its end. Default: 100 ms.
+    /// counts as *leaked*. `None` waits for the end of the output. Default: 100 ms.
     pub leak_timeout: Option<Duration>,
-    /// How often to look for children that were stopped (job control); `None` does not look.
-    /// Default: `None`.
+    /// How often to poll for children that were stopped (job control). Default: `None`, never.
     pub stop_poll_interval: Option<Duration>,
-    /// The folder for spill files. Default: `None`, the system's folder for temporary files.
+    /// The directory for spill files. Default: `None`, the operating system's directory for temporary
+    /// files.
     pub spill_dir: Option<PathBuf>,
-    /// What the names of spill files begin with; a number follows. Named files outlive this
-    /// process, whatever happens to it, and are removed by the caller that takes them; a set
-    /// that is dropped removes those that it has not handed over. Default: `None`, they have no
-    /// name and vanish with the process.
+    /// The start of the names of spill files; a number follows. A named file outlives this process,
+    /// whatever happens to it. The caller that takes the file removes it; dropping the set removes
+    /// the files that were not taken. Default: `None`, spill files have no name and disappear with
+    /// the process.
     pub spill_prefix: Option<String>,
-    /// Counts what waits in spill files, and makes few children be read at a time when that is
-    /// much: see [`Backlog`]. Default: `None`, all children are always read.
+    /// Counts the bytes that wait in spill files. While there are many, few children are read at a
+    /// time: see [`Backlog`]. Default: `None`, all children are always read.
     pub backlog: Option<Arc<Backlog>>,
-    /// How many children are then read at a time, at least. As many as the machine can run at once
-    /// is a good number: then none is held that could compute. Default: 1.
+    /// The least number of children that are read at a time then. A good number is the number of
+    /// processors: no child is paused that could compute. Default: 1.
     pub min_readers: usize,
-    /// The wait backend's name; `None` takes the best.
+    /// The name of the wait backend. Default: `None`, the best one that works here.
     pub backend: Option<&'static str>,
-    /// How many descriptors the backend takes before it says that it is full. For tests.
+    /// How many descriptors the backend accepts before it reports that it is full. For tests.
     #[doc(hidden)]
     pub fault_capacity: Option<usize>,
 }
@@ -74,16 +74,16 @@ impl Default for ChildSetConfig {
     }
 }
 
-/// What to do with output for which there is no room.
+/// What to do with output for which there is no room in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverflowPolicy {
-    /// Stop reading the child until the caller drops chunks. The child blocks when its pipe is
-    /// full: back-pressure.
+    /// Stop reading the child until the caller drops chunks (back-pressure). The child blocks when
+    /// its pipe is full.
     #[default]
     Block,
-    /// Write it to a private file (see [`ChildSetConfig::spill_prefix`]) and hand it over, in
-    /// order, when there is room.
+    /// Write the output to a private file (see [`ChildSetConfig::spill_prefix`]), and hand it over in
+    /// order when there is room.
     Spill,
     /// Drop the oldest bytes that were not handed over yet, and count them in
     /// [`Outcome::dropped`](crate::Outcome::dropped).
@@ -94,10 +94,10 @@ pub enum OverflowPolicy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputMode {
-    /// As it comes.
+    /// As it arrives.
     #[default]
     Stream,
-    /// All of it when the child is over, just before its [`Event::Done`](crate::Event::Done).
+    /// All of it after the child's exit, just before its [`Event::Done`](crate::Event::Done).
     AtExit,
 }
 
@@ -105,61 +105,63 @@ pub enum OutputMode {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SpawnOptions {
-    /// What to do with output for which there is no room.
+    /// What to do with output for which there is no room in memory.
     pub overflow: OverflowPolicy,
     /// When output is handed over.
     pub output_mode: OutputMode,
-    /// Whether spilled output is handed over as the file it is in
-    /// ([`Event::Spilled`](crate::Event::Spilled)), instead of being read back piece by piece.
+    /// Whether spilled output is handed over as a file ([`Event::Spilled`](crate::Event::Spilled)),
+    /// instead of being read back in chunks.
     pub spill_as_file: bool,
-    /// Which child is read first where not all are, the lowest: see [`Backlog`]. Default: 0.
+    /// The child with the lowest rank is read first while not all are read: see [`Backlog`]. Default:
+    /// 0.
     pub rank: u64,
-    /// When the child's time is over, and how it is ended then.
+    /// When the child is killed, and how.
     pub deadline: Option<(Instant, Termination)>,
 }
 
 impl SpawnOptions {
-    /// Sets what to do with output for which there is no room.
+    /// Sets what to do with output for which there is no room in memory.
     #[must_use]
-    pub fn overflow(mut self, when_full: OverflowPolicy) -> Self {
-        self.overflow = when_full;
+    pub fn overflow(mut self, policy: OverflowPolicy) -> Self {
+        self.overflow = policy;
         self
     }
 
     /// Sets when output is handed over.
     #[must_use]
-    pub fn output_mode(mut self, delivery: OutputMode) -> Self {
-        self.output_mode = delivery;
+    pub fn output_mode(mut self, mode: OutputMode) -> Self {
+        self.output_mode = mode;
         self
     }
 
-    /// Sets whether spilled output is handed over as the file it is in.
+    /// Sets whether spilled output is handed over as a file.
     #[must_use]
-    pub fn spill_as_file(mut self, files: bool) -> Self {
-        self.spill_as_file = files;
+    pub fn spill_as_file(mut self, yes: bool) -> Self {
+        self.spill_as_file = yes;
         self
     }
 
-    /// Sets which child is read first where not all are.
+    /// Sets the rank: the child with the lowest rank is read first while not all are read.
     #[must_use]
     pub fn rank(mut self, rank: u64) -> Self {
         self.rank = rank;
         self
     }
 
-    /// Ends the child at `deadline`, in this way.
+    /// Kills the child at `deadline`, in this way.
     #[must_use]
     pub fn deadline(mut self, deadline: Instant, how: Termination) -> Self {
         self.deadline = Some((deadline, how));
         self
     }
 
-    /// A child that is held until its output is taken, while its output is taken when it ends,
-    /// would never end.
+    /// Rejects options with which a child could block for ever: one that blocks until its output is
+    /// taken, while its output is only taken after its exit.
     pub(super) fn check(self) -> Result<()> {
         if self.output_mode == OutputMode::AtExit && self.overflow == OverflowPolicy::Block {
-            let why = "output that is kept until the end cannot be held back: choose Spill or DropOldest";
-            return Err(Error::of_kind(ErrorKind::InvalidInput, "start a child", why));
+            let reason = "output that is kept until the end cannot be held back: choose Spill or DropOldest";
+            let error = Error::of_kind(ErrorKind::InvalidInput, "start a child", reason);
+            return Err(error.during(Operation::Spawn));
         }
         Ok(())
     }

@@ -1,306 +1,230 @@
-//! The ends of one child, kept apart: it exited, its outputs ended or fell silent, nobody of its
-//! tree is left.
+//! The end of one child: its process exits, its outputs end or fall silent, the rest of its process
+//! tree exits, the caller takes its last events.
+//!
+//! These are separate and come in any order. The methods change only the child and return what the
+//! set has to do.
 
 use std::time::{Duration, Instant};
 
-use super::child::ChildState;
-use super::{
-    ChildSet, DeferredRead, Error, Event, INTERVAL_MIN, ProcessSnapshot, QueuedEvent, Report, Result, Stream,
-    TimerKind, Token, TreeSignal,
-};
-use crate::event::Outcome;
-use crate::sys::pipe::ReadOutcome;
-use crate::sys::process_tree::CHECK_IS_CHEAP;
-use crate::sys::wait::is_full;
+use super::child::{ChildState, Phase};
+use super::stream::{StreamIo, StreamState};
+use crate::chunk::Chunk;
+use crate::event::{Outcome, Stream};
+use crate::sys::process_tree::{ProcessSnapshot, TreeSignal};
+use crate::sys::wait::{Reactor, Report};
+use crate::{Error, Operation, Result};
 
-/// From this age on (twice it, at most) the outputs of a young child are listened to, silent or
-/// not.
-const READ_DELAY_MAX: Duration = Duration::from_millis(16);
-/// How many reads of one stream follow an exit at once.
-const DRAIN_READS: usize = 4;
+/// What a report about the child's process means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProcessStep {
+    /// The process is still alive.
+    Alive,
+    /// The process exited just now.
+    Exited,
+    /// The process exited before; the report concerns the rest of its tree.
+    TreeChanged,
+}
 
-impl ChildSet {
-    /// A process may have ended.
-    pub(super) fn exited(&mut self, token: Token, report: &Report) -> Result<()> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        if kid.exit.is_some() && CHECK_IS_CHEAP {
-            // The child has ended before: this tells that nobody of its tree is left.
-            self.finish_if_tree_gone(token);
-            return Ok(());
+/// The next event of a child that is being drained.
+#[derive(Debug)]
+pub(super) enum DrainStep {
+    Output(Stream, Chunk),
+    Forwarded(Stream),
+    SpillFile(Stream),
+    Eof(Stream),
+    /// Every stream has been handed over.
+    Done,
+}
+
+/// What the timer for silent outputs found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeakCheck {
+    /// The timer is no longer needed.
+    Stop,
+    /// The outputs were active, or may not be judged now.
+    CheckAgain(Instant),
+    /// The outputs are silent, as far as was read.
+    Silent,
+}
+
+/// What the timer of a kill found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TerminationStep {
+    /// No kill is under way.
+    None,
+    /// The tree is gone, or will never be: the kill is finished.
+    Finished,
+    CheckAgain(Instant),
+}
+
+impl ChildState {
+    /// Handles a report about the child's process.
+    pub(super) fn on_process_report(
+        &mut self,
+        reactor: &mut Reactor,
+        report: &Report,
+    ) -> Result<ProcessStep> {
+        if self.has_exited() {
+            return Ok(ProcessStep::TreeChanged);
         }
-        let id = kid.process.pid();
-        let exit = kid.process.progress(&mut self.reactor, report);
-        let Some(exit) =
-            exit.map_err(|error| Error::new("take the end of", error).with_subject(id.to_string()))?
-        else {
-            return Ok(());
-        };
-        kid.exit = Some(exit);
-        let left = self.leave_turns(token);
-        self.events.push_back(QueuedEvent::Exited(token));
-        // What it wrote last is mostly there already, and so are the ends of its outputs: that saves a
-        // wait.
-        let mut result = left;
+        let exit = self.process.progress(reactor, report).map_err(|error| {
+            let subject = self.process.pid().to_string();
+            Error::new("take the end of", error).during(Operation::Wait).with_subject(subject)
+        })?;
+        let Some(exit) = exit else { return Ok(ProcessStep::Alive) };
+        self.phase = Phase::Exited(exit);
+        Ok(ProcessStep::Exited)
+    }
+
+    /// Notes that an output was active, or that we did not read it. Without effect before the exit.
+    pub(super) fn note_activity(&mut self) {
+        if self.has_exited() {
+            self.last_activity = Some(Instant::now());
+        }
+    }
+
+    pub(super) fn has_open_streams(&self) -> bool {
+        self.streams.iter().any(StreamState::is_open)
+    }
+
+    /// Moves a child that exited, whose outputs ended and whose tree is not being killed, to
+    /// [`Phase::Draining`]. Returns whether it did: then the set queues `QueuedEvent::Drain`.
+    pub(super) fn begin_drain(&mut self) -> bool {
+        let Phase::Exited(exit) = self.phase else { return false };
+        if self.termination.is_some() || self.has_open_streams() {
+            return false;
+        }
+        self.phase = Phase::Draining(exit);
+        true
+    }
+
+    /// Takes back [`begin_drain`](Self::begin_drain) if a kill was requested in between. Returns
+    /// whether it did: the drain begins again when the tree is gone.
+    pub(super) fn cancel_drain(&mut self) -> bool {
+        let Phase::Draining(exit) = self.phase else { return false };
+        if self.termination.is_none() {
+            return false;
+        }
+        self.phase = Phase::Exited(exit);
+        true
+    }
+
+    /// Returns the next event of a child that is being drained: its last bytes and the ends of its
+    /// streams.
+    pub(super) fn next_drained(&mut self, io: &StreamIo) -> Result<DrainStep> {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            for _ in 0..DRAIN_READS {
-                match self.readable(token, stream, None) {
-                    Ok(ReadOutcome::Data(_)) => (),
-                    Ok(_) => break,
-                    Err(error) => {
-                        result = result.and(Err(error));
-                        break;
+            loop {
+                let state = self.stream(stream);
+                if let Some(chunk) = state.buffered.pop_front() {
+                    return Ok(DrainStep::Output(stream, chunk));
+                }
+                if state.forwarded > 0 {
+                    return Ok(DrainStep::Forwarded(stream));
+                }
+                if !state.is_spilled() {
+                    if state.take_eof() {
+                        return Ok(DrainStep::Eof(stream));
                     }
+                    break;
+                }
+                if self.options.spill_as_file {
+                    return Ok(DrainStep::SpillFile(stream));
+                }
+                // The memory limits are not checked: the caller takes one chunk at a time.
+                if !self.read_back(stream, io)? {
+                    break;
                 }
             }
         }
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        if kid.streams.iter().any(|out| out.reader.is_some())
-            && let Err(error) = self.register_reader(token, INTERVAL_MIN)
-        {
-            result = result.and(Err(Error::new("hear a child", error)));
-        }
-        if CHECK_IS_CHEAP {
-            // Mostly the others of its tree have ended with it.
-            self.finish_if_tree_gone(token);
-        }
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        if kid.streams.iter().any(|out| out.reader.is_some()) {
-            let now = Instant::now();
-            kid.last_activity = Some(now);
-            if let Some(after) = self.limits.leak_timeout {
-                self.arm(token, TimerKind::Leak, now + after);
-            }
-        }
-        self.finish_if_drained(token);
-        result
+        Ok(DrainStep::Done)
     }
 
-    /// Queues the end of a child that exited and whose outputs ended.
-    pub(super) fn finish_if_drained(&mut self, token: Token) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        if kid.is_over() && !std::mem::replace(&mut kid.done_queued, true) {
-            self.events.push_back(QueuedEvent::Drain(token));
+    /// Closes and reaps a drained child and returns its outcome. `None` only for a child that did not
+    /// exit.
+    pub(super) fn finish(mut self, reactor: &mut Reactor) -> Option<Outcome> {
+        self.close(reactor);
+        for stream in &mut self.streams {
+            stream.spill = None;
         }
+        if self.suspension.is_suspended() {
+            // What the child left behind is stopped too, and no other process knows that.
+            let _ = self.tree.signal_all(&self.process, TreeSignal::Continue);
+        }
+        // The zombie kept the pid, and with it the id of the process group, from being reused. The
+        // caller could kill the group until now.
+        self.process.reap();
+        Some(Outcome {
+            exit: self.exit()?,
+            leaked: self.leaked,
+            left_running: self.tree.left_running(),
+            dropped: self.dropped,
+            killed: self.killed,
+            timed_out: self.timed_out,
+            suspended: self.suspension.total(),
+        })
     }
 
-    /// The next event of a child that is over: its last bytes, the ends of its streams, its own
-    /// end.
-    pub(super) fn drain(&mut self, token: Token) -> Result<Option<Event>> {
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let Some(kid) = self.children.get_mut(token) else { break };
-            let out = &mut kid.streams[stream as usize];
-            if let Some(bytes) = out.buffered.pop_front() {
-                return Ok(Some(Event::Output(token, stream, bytes)));
-            }
-            if out.forwarded > 0 {
-                return Ok(self.queue_forwarded(token, stream));
-            }
-            if out.spilled() && kid.options.spill_as_file {
-                // Where there is no file, what it did not take comes next.
-                return match self.take_spill_file(token, stream) {
-                    None => self.pop_event(),
-                    file => Ok(file),
-                };
-            }
-            if out.spilled() {
-                // No bound is needed here: one piece at a time is in the caller's hands.
-                if self.read_back(token, stream)? {
-                    return self.drain(token);
-                }
-            } else if std::mem::take(&mut out.eof_pending) {
-                return Ok(Some(Event::Eof(token, stream)));
-            }
+    /// Decides whether the outputs of a child that exited have been silent for `timeout`.
+    pub(super) fn check_leak(&self, now: Instant, timeout: Duration) -> LeakCheck {
+        // Suspended processes are not silent; resuming them arms the timer again.
+        if self.is_draining() || !self.has_open_streams() || self.suspension.is_suspended() {
+            return LeakCheck::Stop;
         }
-        self.leave_turns(token)?;
-        self.events.pop_front();
-        let Some(mut kid) = self.children.remove(token) else { return Ok(None) };
-        kid.close(&mut self.reactor);
-        kid.streams.iter_mut().filter_map(|out| out.spill.take()).for_each(drop);
-        if kid.suspended.is_some() {
-            // What it leaves behind lives on, and nobody else knows that it stands still.
-            let _ = kid.tree.signal_all(&kid.process, TreeSignal::Continue);
+        let silent_at = self.last_activity.unwrap_or(now) + timeout;
+        let is_paused = self.streams.iter().any(StreamState::is_paused);
+        // A paused stream is not silent: we do not read it. A tree that is being killed closes the
+        // pipes when it exits.
+        if silent_at > now || self.termination.is_some() || is_paused {
+            return LeakCheck::CheckAgain(silent_at.max(now + timeout));
         }
-        // Only now: its exit was told, and until here it held the number of its group, which may be killed
-        // late.
-        kid.process.reap();
-        let left_running = kid.tree.left_running();
-        let Some(exit) = kid.exit else { return Ok(None) };
-        let stood = kid.suspended_time + kid.suspended.map_or(Duration::ZERO, |since| since.elapsed());
-        let ChildState { leaked, dropped, deadline_passed: killed, timed_out, .. } = kid;
-        let outcome = Outcome { exit, leaked, left_running, dropped, killed, timed_out, suspended: stood };
-        Ok(Some(Event::Done(token, outcome)))
+        LeakCheck::Silent
     }
 
-    /// Does what is due.
-    pub(super) fn expire(&mut self, now: Instant) -> Result<()> {
-        let mut living = None;
-        while let Some((token, due)) = self.timers.pop(now) {
-            if !self.children.get_mut(token).is_some_and(|kid| kid.armed.take(due, now)) {
-                continue;
-            }
-            match due {
-                TimerKind::Leak => self.leak(token, now)?,
-                TimerKind::Killing => self.advance_termination(token, now, &mut living)?,
-                TimerKind::Deadline => self.check_deadline(token, now),
-            }
-        }
-        if self.timers.schedule_deferred_reads(now) {
-            self.poll_deferred_reads(now)?;
-        }
-        if self.timers.schedule_read_turns(now) {
-            self.rotate_turns(now)?;
-        }
-        if self.timers.schedule_stop_poll(now, self.children.len() > 0) {
-            self.poll_stops();
-        }
-        Ok(())
+    /// Whether a stream was active since `now`, or is paused: it is not silent then.
+    pub(super) fn was_active_since(&self, stream: Stream, now: Instant) -> bool {
+        self.streams[stream as usize].is_paused() || self.last_activity.is_some_and(|at| at > now)
     }
 
-    /// Looks at the outputs of a young child after this time, instead of listening to them.
-    pub(super) fn defer_read(&mut self, token: Token, pause: Duration) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        if std::mem::replace(&mut kid.looked_at, true) {
-            return;
+    /// Finishes a kill if the tree is gone. Returns whether it was.
+    pub(super) fn finish_termination_if_gone(&mut self) -> bool {
+        let is_gone = self.termination.is_some() && !self.tree.is_alive(&ProcessSnapshot::now());
+        if is_gone {
+            self.termination = None;
         }
-        let due = Instant::now() + pause;
-        self.deferred_reads.push(DeferredRead { token, due, pause });
-        self.timers.fresh_at(due);
+        is_gone
     }
 
-    /// Listens to the outputs of a child. Those for which the backend has no room are looked at
-    /// from now on, until it has.
-    pub(super) fn register_reader(&mut self, token: Token, pause: Duration) -> std::io::Result<()> {
-        match self.register_streams(token) {
-            Err(error) => {
-                self.defer_read(token, pause);
-                if is_full(&error) { Ok(()) } else { Err(error) }
-            }
-            Ok(()) => Ok(()),
-        }
-    }
-
-    /// Reads what young children wrote. One that talks is listened to from here on; one that is
-    /// silent is looked at again after twice the time, and in the end listened to as well: most
-    /// that are going to end soon have ended then.
-    fn poll_deferred_reads(&mut self, now: Instant) -> Result<()> {
-        let mut result = Ok(());
-        for fresh in std::mem::take(&mut self.deferred_reads) {
-            let DeferredRead { token, due, pause } = fresh;
-            if due > now {
-                self.deferred_reads.push(fresh);
-                self.timers.fresh_at(due);
-                continue;
-            }
-            let (mut silent, mut talks) = (pause < READ_DELAY_MAX, false);
-            for stream in [Stream::Stdout, Stream::Stderr] {
-                let read = self.readable(token, stream, None);
-                talks |= matches!(read, Ok(ReadOutcome::Data(_)));
-                silent &= matches!(read, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof));
-                result = result.and(read.map(drop));
-            }
-            let Some(kid) = self.children.get_mut(token) else { continue };
-            kid.looked_at = false;
-            if silent && kid.exit.is_none() {
-                self.defer_read(token, pause * 2);
-                continue;
-            }
-            // The system may watch no more: then it is tried again, and no other is forgotten.
-            let pause = if talks { INTERVAL_MIN } else { (pause * 2).min(READ_DELAY_MAX) };
-            if let Err(error) = self.register_reader(token, pause) {
-                result = result.and(Err(Error::new("hear a child", error)));
-            }
-        }
-        result
-    }
-
-    /// Closes the outputs of a child that exited and is silent.
-    pub(super) fn leak(&mut self, token: Token, now: Instant) -> Result<()> {
-        let (Some(kid), Some(after)) = (self.children.get_mut(token), self.limits.leak_timeout) else {
-            return Ok(());
-        };
-        if kid.done_queued || kid.streams.iter().all(|out| out.reader.is_none()) {
-            return Ok(());
-        }
-        // Who stands still is not silent either; it is looked at again when it goes on.
-        if kid.suspended.is_some() {
-            return Ok(());
-        }
-        // A child that is held is not silent: it is we who do not listen. Who is being killed lets go by
-        // dying.
-        let silent_at = kid.last_activity.unwrap_or(now) + after;
-        if silent_at > now || kid.termination.is_some() || kid.streams.iter().any(|out| out.paused) {
-            self.arm(token, TimerKind::Leak, silent_at.max(now + after));
-            return Ok(());
-        }
-        // When we come late, what was written meanwhile may not be read yet: that is no silence.
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let progress = self.readable(token, stream, None);
-            // Held by us, or by the file that it is forwarded to.
-            let held = self.children.get(token).is_some_and(|kid| {
-                kid.streams[stream as usize].paused || kid.last_activity.is_some_and(|busy_at| busy_at > now)
-            });
-            if held || !matches!(progress, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof)) {
-                self.arm(token, TimerKind::Leak, now + after);
-                return progress.map(drop);
-            }
-        }
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        kid.leaked = kid.streams.iter().any(|out| out.reader.is_some());
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            self.handle_eof(token, stream);
-        }
-        Ok(())
-    }
-
-    /// Looks at a tree that is being killed before it is time: when nobody is left, the timer will
-    /// find nothing to do.
-    fn finish_if_tree_gone(&mut self, token: Token) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        if kid.termination.is_some() && !kid.tree.is_alive(&ProcessSnapshot::now()) {
-            kid.termination = None;
-            self.finish_if_drained(token);
-        }
-    }
-
-    /// Looks at a tree that is being killed: strikes when it is time, and lets go when nobody is
-    /// left.
+    /// Continues a kill: sends the next signal when it is due, and finishes the kill when the tree is
+    /// gone. `snapshot` is shared by all children whose timers expire together.
     pub(super) fn advance_termination(
         &mut self,
-        token: Token,
         now: Instant,
-        living: &mut Option<ProcessSnapshot>,
-    ) -> Result<()> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        let Some(killing) = &mut kid.termination else { return Ok(()) };
-        // A search of the whole process table is dear. It is needed once the child has ended, and is made
-        // less and less often: a tree that has its grace would cost most of a processor.
-        let alive = kid.exit.is_none()
-            || !killing.may_search(now)
-            || kid.tree.is_alive(living.get_or_insert_with(ProcessSnapshot::now));
-        if !alive || killing.is_hopeless(now) {
-            kid.termination = None;
-            self.finish_if_drained(token);
-            return Ok(());
+        snapshot: &mut Option<ProcessSnapshot>,
+    ) -> TerminationStep {
+        let has_exited = self.has_exited();
+        let Some(termination) = &mut self.termination else { return TerminationStep::None };
+        // A search of the whole process table is expensive. It is needed only after the exit, and is
+        // made less and less often: it would use most of a processor during a long grace period.
+        let is_alive = !has_exited
+            || !termination.may_search(now)
+            || self.tree.is_alive(snapshot.get_or_insert_with(ProcessSnapshot::now));
+        if !is_alive || termination.is_hopeless(now) {
+            self.termination = None;
+            return TerminationStep::Finished;
         }
-        if let Some(blow) = killing.due(now) {
-            // Whom we may not kill any more, we wait for: that is no reason to end the wait for the others.
-            kid.process.check();
-            let _ = kid.tree.signal_all(&kid.process, blow);
+        let signal = termination.next_signal(now);
+        let check_at = termination.check_at(now);
+        if let Some(signal) = signal {
+            // A process that may no longer be signalled is waited for. That must not end the wait for
+            // the other children, so the error is ignored.
+            self.process.check();
+            let _ = self.tree.signal_all(&self.process, signal);
         }
-        let look_at = killing.check_at(now);
-        self.arm(token, TimerKind::Killing, look_at);
-        Ok(())
+        TerminationStep::CheckAgain(check_at)
     }
 
-    /// Finds the children that were stopped since the last look, but not by us.
-    pub(super) fn poll_stops(&mut self) {
-        for token in self.children.tokens() {
-            let stopped = self
-                .children
-                .get(token)
-                .filter(|kid| kid.exit.is_none() && kid.suspended.is_none())
-                .and_then(|kid| kid.process.stopped());
-            self.events.extend(stopped.map(|signal| QueuedEvent::Stopped(token, signal)));
-        }
+    /// Returns the signal that stopped the child since the last call, unless we stopped it.
+    pub(super) fn poll_stop(&self) -> Option<i32> {
+        if self.has_exited() || self.suspension.is_suspended() { None } else { self.process.stopped() }
     }
 }

@@ -1,357 +1,336 @@
-//! Hearing one child: from a report to bytes in memory, in a file, or dropped, and on to the caller
-//! when there is room.
+//! The output of one child: from its pipes to memory, to a file, to the caller's file, or dropped.
+//!
+//! The methods change only the child and return what the set has to do.
 
 use std::time::Instant;
 
+use super::child::ChildState;
+use super::config::OverflowPolicy;
 use super::spill::SpillBuffer;
-use super::{
-    ChildSet, Chunk, Error, INTERVAL_MIN, Kind, OutputMode, OverflowPolicy, QueuedEvent, Report, Result,
-    Stream, Token,
-};
+use super::stream::StreamIo;
+use crate::chunk::Chunk;
+use crate::event::{SpillFile, Stream};
 use crate::sys::pipe::ReadOutcome;
-use crate::sys::wait::is_full;
+use crate::sys::wait::Report;
+use crate::{Error, Operation, Result};
 
-impl ChildSet {
-    /// Arms the outputs that are not held.
-    pub(super) fn register_streams(&mut self, token: Token) -> std::io::Result<()> {
-        let tokens = [Kind::Stdout, Kind::Stderr].map(|kind| self.children.port_token(token, kind));
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        for (out, token) in kid.streams.iter_mut().zip(tokens) {
-            if let Some(reader) = out.reader.as_mut().filter(|_| !out.paused) {
-                reader.register(&mut self.reactor, token)?;
-            }
-        }
-        Ok(())
+/// The least capacity of a chunk.
+const CHUNK_MIN: usize = 64;
+
+/// What the set has to do after one read of a stream.
+#[derive(Debug)]
+#[must_use]
+pub(super) enum Effect {
+    None,
+    /// Queue an output event for each chunk that has none.
+    QueueOutput,
+    /// Queue the event that counts forwarded bytes.
+    QueueForwarded,
+    /// The pipe was closed: queue the end of the stream, and the end of the child if that was all.
+    Closed,
+    /// Add the child to those that wait for memory, and retry them: there may be room already.
+    WaitForMemory,
+    /// The spill file refused bytes, for this reason. Retry with the next poll.
+    SpillRefused(Error),
+    /// The file that output is forwarded to is full: the child keeps its turn to be read.
+    KeepTurn,
+}
+
+/// One read of a stream.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct ReadStep {
+    pub(super) outcome: ReadOutcome,
+    pub(super) effect: Effect,
+}
+
+impl ReadStep {
+    const WOULD_BLOCK: Self = Self { outcome: ReadOutcome::WouldBlock, effect: Effect::None };
+    const EOF: Self = Self { outcome: ReadOutcome::Eof, effect: Effect::Closed };
+
+    fn data(count: usize, effect: Effect) -> Self {
+        Self { outcome: ReadOutcome::Data(count), effect }
     }
+}
 
-    /// The child's input takes bytes again.
-    pub(super) fn writable(&mut self, token: Token, report: &Report) -> Result<()> {
-        let Some(writer) = self.children.get_mut(token).and_then(|kid| kid.stdin.as_mut()) else {
-            return Ok(());
-        };
-        if writer.ready(&mut self.reactor, report).map_err(|error| Error::new("write to a child", error))? {
-            self.events.push_back(QueuedEvent::Writable(token));
-        }
-        Ok(())
-    }
+/// One step of a stream that waits for memory or for its spill file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RetryStep {
+    /// It does not wait any more.
+    Finished,
+    /// It still waits.
+    Waiting,
+    /// A chunk came back from the spill file: queue it, and take the next step.
+    ReadBack,
+    /// Read the pipe again; then take the next step, if `again`.
+    Resume { again: bool },
+}
 
-    /// One read of a stream, by a report or (after the exit) without.
-    pub(super) fn readable(
-        &mut self,
-        token: Token,
-        stream: Stream,
-        report: Option<&Report>,
-    ) -> Result<ReadOutcome> {
-        let Some(kid) = self.children.get(token) else { return Ok(ReadOutcome::WouldBlock) };
-        let out = &kid.streams[stream as usize];
-        if out.reader.is_none() || out.paused || !self.has_turn(token, stream)? {
-            return Ok(ReadOutcome::WouldBlock);
-        }
-        let progress = self.read(token, stream, report)?;
-        if let ReadOutcome::Data(count) = progress {
-            self.count_turn(token, count as u64);
-        }
-        Ok(progress)
-    }
+/// What was taken for `Event::Spilled`.
+#[derive(Debug)]
+pub(super) struct TakenSpill {
+    pub(super) file: Option<SpillFile>,
+    /// Whether the bytes that the file refused are now the first chunk in memory. Their output event
+    /// comes next.
+    pub(super) rest_buffered: bool,
+}
 
-    /// One read of a stream that may be read.
+impl ChildState {
+    /// Reads a stream once, after a report or without one.
     pub(super) fn read(
         &mut self,
-        token: Token,
         stream: Stream,
+        io: &mut StreamIo,
         report: Option<&Report>,
-    ) -> Result<ReadOutcome> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(ReadOutcome::WouldBlock) };
-        let out = &mut kid.streams[stream as usize];
-        if out.forwards() {
-            return self.splice_output(token, stream, report);
+    ) -> Result<ReadStep> {
+        if self.stream(stream).is_forwarding()
+            && let Some(step) = self.splice(stream, io)
+        {
+            return Ok(step);
         }
-        // What is in a file since before it went live is brought back first.
-        let full = out.spilled() || !kid.quota.has_room(self.limits.read_buffer_bytes);
-        if kid.options.overflow == OverflowPolicy::Block && full {
-            return self.pause_for_memory(token, stream);
+        // Bytes that were spilled before streaming began are handed over first.
+        let is_full = self.stream(stream).is_spilled() || !self.quota.has_room(io.config.read_buffer_bytes);
+        if self.options.overflow == OverflowPolicy::Block && is_full {
+            return self.pause_for_memory(stream, io);
         }
-        if let Some(progress) = self.store(token, stream) {
-            return Ok(progress);
+        if let Some(step) = self.splice_to_spill(stream, io) {
+            return Ok(step);
         }
-        let Some(kid) = self.children.get_mut(token) else { return Ok(ReadOutcome::WouldBlock) };
-        let Some(reader) = &mut kid.streams[stream as usize].reader else {
-            return Ok(ReadOutcome::WouldBlock);
+        let Some(reader) = self.stream(stream).reader() else { return Ok(ReadStep::WOULD_BLOCK) };
+        io.buffer.clear();
+        let outcome = match report {
+            Some(report) => reader.read(&mut io.reactor, report, &mut io.buffer),
+            None => reader.drain(&mut io.buffer),
         };
-        self.buffer.clear();
-        let progress = match report {
-            Some(report) => reader.read(&mut self.reactor, report, &mut self.buffer),
-            None => reader.drain(&mut self.buffer),
-        };
-        match progress.map_err(|error| Error::new("read the output of a child", error))? {
-            ReadOutcome::Data(count) => self.buffer_chunk(token, stream).map(|()| ReadOutcome::Data(count)),
+        let outcome = outcome
+            .map_err(|error| Error::new("read the output of a child", error).during(Operation::Read))?;
+        match outcome {
+            ReadOutcome::Data(count) => Ok(ReadStep::data(count, self.store(stream, io)?)),
             ReadOutcome::Eof => {
-                self.handle_eof(token, stream);
-                Ok(ReadOutcome::Eof)
+                self.stream(stream).close(&mut io.reactor);
+                Ok(ReadStep::EOF)
             }
-            ReadOutcome::WouldBlock => Ok(ReadOutcome::WouldBlock),
+            ReadOutcome::WouldBlock => Ok(ReadStep::WOULD_BLOCK),
         }
     }
 
-    /// Moves what is there straight to the stream's file, if it has one already and its output is
-    /// kept until the end. What the file or the system refuses is read as usual.
-    fn store(&mut self, token: Token, stream: Stream) -> Option<ReadOutcome> {
-        let kid = self.children.get_mut(token)?;
-        let out = &mut kid.streams[stream as usize];
-        if out.splice_unsupported
-            || kid.options.output_mode == OutputMode::Stream
-            || !out.unwritten.is_empty()
-        {
+    /// Moves bytes from the pipe to the file of `forward`, without a copy. Returns `None` if the file
+    /// or the kernel refuses: the bytes are still in the pipe, and are read as usual.
+    fn splice(&mut self, stream: Stream, io: &mut StreamIo) -> Option<ReadStep> {
+        let state = &mut self.streams[stream as usize];
+        let (reader, file) = state.reader_and_forward()?;
+        match reader.forward(file) {
+            Ok(ReadOutcome::Data(count)) => {
+                let effect = if state.forwarded == 0 { Effect::QueueForwarded } else { Effect::None };
+                state.forwarded += count as u64;
+                self.note_activity();
+                Some(ReadStep::data(count, effect))
+            }
+            Ok(ReadOutcome::Eof) => {
+                state.close(&mut io.reactor);
+                Some(ReadStep::EOF)
+            }
+            Ok(ReadOutcome::WouldBlock) => Some(ReadStep::WOULD_BLOCK),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                // The file accepts no bytes, so the child is not silent. The set waits for a file at
+                // most once in each poll, so that the waits for many files do not add up.
+                if let Some(mut wait) = io.splice_wait.take() {
+                    if let Some(until) = io.poll_until {
+                        wait = wait.min(until.saturating_duration_since(Instant::now()));
+                    }
+                    reader.wait_for_room(file, wait);
+                }
+                self.note_activity();
+                Some(ReadStep { outcome: ReadOutcome::WouldBlock, effect: Effect::KeepTurn })
+            }
+            Err(_) => {
+                state.forward = None;
+                None
+            }
+        }
+    }
+
+    /// Moves bytes from the pipe to the spill file, without a copy, if the stream has one and its
+    /// output is kept until the exit. Returns `None` if that is not so, or the file or the kernel
+    /// refuses: the bytes are read as usual.
+    fn splice_to_spill(&mut self, stream: Stream, io: &mut StreamIo) -> Option<ReadStep> {
+        let is_streaming = self.is_streaming();
+        let state = self.stream(stream);
+        if state.splice_unsupported || is_streaming || !state.unwritten.is_empty() {
             return None;
         }
-        let spill = out.spill.as_mut().filter(|spill| spill.len() > 0)?;
-        match spill.store(out.reader.as_mut()?) {
-            Ok(ReadOutcome::Eof) => self.handle_eof(token, stream),
-            Ok(ReadOutcome::Data(count)) => {
-                kid.last_activity = kid.exit.map(|_| Instant::now());
-                return Some(ReadOutcome::Data(count));
+        let (reader, spill) = state.reader_and_spill()?;
+        match spill.splice_from(reader) {
+            Ok(ReadOutcome::Eof) => {
+                state.close(&mut io.reactor);
+                Some(ReadStep::EOF)
             }
-            Ok(ReadOutcome::WouldBlock) => return Some(ReadOutcome::WouldBlock),
+            Ok(ReadOutcome::Data(count)) => {
+                self.note_activity();
+                Some(ReadStep::data(count, Effect::None))
+            }
+            Ok(ReadOutcome::WouldBlock) => Some(ReadStep::WOULD_BLOCK),
             Err(_) => {
-                out.splice_unsupported = true;
-                return None;
+                state.splice_unsupported = true;
+                None
             }
         }
-        Some(ReadOutcome::Eof)
     }
 
-    /// Keeps what was read last: in memory, in the file, or by dropping what is oldest.
-    pub(super) fn buffer_chunk(&mut self, token: Token, stream: Stream) -> Result<()> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        if kid.exit.is_some() {
-            kid.last_activity = Some(Instant::now());
+    /// Stores the bytes of the last read: in memory, in the spill file, or by dropping the oldest.
+    fn store(&mut self, stream: Stream, io: &mut StreamIo) -> Result<Effect> {
+        self.note_activity();
+        let count = io.buffer.len();
+        let must_spill = self.options.overflow == OverflowPolicy::Spill && !self.quota.has_strict_room(count);
+        if must_spill || self.stream(stream).is_spilled() {
+            return self.spill(stream, io);
         }
-        let fits = kid.quota.has_strict_room(self.buffer.len());
-        if kid.streams[stream as usize].spilled() || (kid.options.overflow == OverflowPolicy::Spill && !fits)
-        {
-            return self.spill(token, stream);
-        }
-        while kid.options.overflow == OverflowPolicy::DropOldest
-            && !kid.quota.has_strict_room(self.buffer.len())
-        {
-            // Its own oldest, from this stream or the other. Without any, all of its share is in the caller's
-            // hands, and the oldest that is not is what just came.
+        while self.options.overflow == OverflowPolicy::DropOldest && !self.quota.has_strict_room(count) {
+            // The oldest chunk of this stream, or of the other. If there is none, the caller holds
+            // all chunks of the child, and the bytes that were just read are the oldest here.
             let [own, other] = [stream as usize, 1 - stream as usize];
             let oldest =
-                kid.streams[own].buffered.pop_front().or_else(|| kid.streams[other].buffered.pop_front());
+                self.streams[own].buffered.pop_front().or_else(|| self.streams[other].buffered.pop_front());
             match oldest {
-                Some(chunk) => kid.dropped += chunk.len() as u64,
-                None if kid.quota.has_room(self.buffer.len()) => break,
+                Some(chunk) => self.dropped += chunk.len() as u64,
+                None if self.quota.has_room(count) => break,
                 None => {
-                    kid.dropped += self.buffer.len() as u64;
-                    return Ok(());
+                    self.dropped += count as u64;
+                    return Ok(Effect::None);
                 }
             }
         }
-        let budget = &self.budget;
-        let live = kid.options.output_mode == OutputMode::Stream;
-        kid.buffer(stream, &mut self.buffer, || budget.buffer(), self.limits.read_buffer_bytes);
-        if live {
-            self.queue_output(token, stream);
-        }
-        Ok(())
+        self.buffer(stream, io);
+        Ok(if self.is_streaming() { Effect::QueueOutput } else { Effect::None })
     }
 
-    /// Writes what was read last to the stream's file. If that fails, it is kept apart and the
-    /// child is held.
-    pub(super) fn spill(&mut self, token: Token, stream: Stream) -> Result<()> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        let out = &mut kid.streams[stream as usize];
-        let live = kid.options.output_mode == OutputMode::Stream;
-        let pushed = match &mut out.spill {
-            Some(spill) => spill.push(&self.buffer),
-            // It stays even if it takes nothing: one with a name must not be forgotten.
-            None => SpillBuffer::create(&self.limits, &mut self.spill_count)
-                .and_then(|spill| out.spill.insert(spill).push(&self.buffer)),
+    /// Keeps the bytes of the last read in memory: in the last chunk if they fit into it, else in a
+    /// new one.
+    fn buffer(&mut self, stream: Stream, io: &mut StreamIo) {
+        let buffered = &mut self.streams[stream as usize].buffered;
+        if buffered.back_mut().is_some_and(|last| last.extend_within(&io.buffer)) {
+            return;
+        }
+        let full = io.config.read_buffer_bytes;
+        let bytes = if io.buffer.len() * 2 > full {
+            // Handing the buffer over is cheaper than copying that much.
+            std::mem::replace(&mut io.buffer, io.budget.buffer())
+        } else {
+            // A child that keeps writing gets larger and larger chunks.
+            let grown = buffered.back().map_or(0, |last| last.len() * 2).min(full);
+            let mut bytes = Vec::with_capacity(io.buffer.len().max(grown).max(CHUNK_MIN));
+            bytes.extend_from_slice(&io.buffer);
+            bytes
+        };
+        buffered.push_back(Chunk::new(bytes, &self.quota));
+    }
+
+    /// Writes the bytes of the last read to the spill file. If that fails, they are kept in
+    /// `unwritten` and the stream is paused, so that there are never more of them.
+    fn spill(&mut self, stream: Stream, io: &mut StreamIo) -> Result<Effect> {
+        let is_streaming = self.is_streaming();
+        let state = &mut self.streams[stream as usize];
+        let pushed = match &mut state.spill {
+            Some(spill) => spill.push(&io.buffer),
+            // A new file stays in the stream even if it accepts nothing: it may have a name, and has
+            // to be removed then.
+            None => SpillBuffer::create(&io.config, &mut io.spill_number)
+                .and_then(|spill| state.spill.insert(spill).push(&io.buffer)),
         };
         if let Err(error) = pushed {
-            out.unwritten.append(&mut self.buffer);
-            if let Some(reader) = &mut out.reader {
-                reader.pause(&mut self.reactor).map_err(|error| Error::new("hold a child", error))?;
-            }
-            (out.paused, self.unwritten) = (true, true);
-            if !std::mem::replace(&mut kid.waiting_for_memory, true) {
-                self.memory_waiters.push(token);
-            }
-            return Err(error);
+            state.unwritten.append(&mut io.buffer);
+            state.pause(&mut io.reactor).map_err(pause_failed)?;
+            return Ok(Effect::SpillRefused(error));
         }
-        if live && !std::mem::replace(&mut kid.waiting_for_memory, true) {
-            self.memory_waiters.push(token);
-            self.budget.request_wakeup();
-            self.retry_paused()?;
-        }
-        Ok(())
+        // While a stream spills, the child is among those that wait for memory, so that the bytes are
+        // read back when there is room.
+        let waits = is_streaming && !self.waits_for_memory;
+        Ok(if waits { Effect::WaitForMemory } else { Effect::None })
     }
 
-    /// Stops reading a stream until there is room.
-    pub(super) fn pause_for_memory(&mut self, token: Token, stream: Stream) -> Result<ReadOutcome> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(ReadOutcome::WouldBlock) };
-        let out = &mut kid.streams[stream as usize];
-        if let Some(reader) = &mut out.reader {
-            reader.pause(&mut self.reactor).map_err(|error| Error::new("hold a child", error))?;
-            out.paused = true;
-        }
-        if kid.exit.is_some() {
-            // It is we who do not listen: there may be room in a moment, and that must not look like silence.
-            kid.last_activity = Some(Instant::now());
-        }
-        if !std::mem::replace(&mut kid.waiting_for_memory, true) {
-            self.memory_waiters.push(token);
-        }
-        // Asked first, looked second: room that came in between is seen by the look.
-        self.budget.request_wakeup();
-        self.retry_paused()?;
-        Ok(ReadOutcome::WouldBlock)
+    /// Pauses a stream until there is room in memory.
+    fn pause_for_memory(&mut self, stream: Stream, io: &mut StreamIo) -> Result<ReadStep> {
+        self.stream(stream).pause(&mut io.reactor).map_err(pause_failed)?;
+        // We stop reading, so the child is not silent, even if there is room in a moment.
+        self.note_activity();
+        Ok(ReadStep { outcome: ReadOutcome::WouldBlock, effect: Effect::WaitForMemory })
     }
 
-    /// Serves the children that wait for room, as far as there is some.
-    pub(super) fn retry_paused(&mut self) -> Result<()> {
-        if self.memory_waiters.is_empty() {
-            return Ok(());
+    /// Takes the next step of a stream that waits for memory or for its spill file.
+    pub(super) fn retry(&mut self, stream: Stream, io: &mut StreamIo) -> Result<RetryStep> {
+        let is_streaming = self.is_streaming();
+        let state = &self.streams[stream as usize];
+        if self.is_draining() || !(state.is_paused() || state.is_spilled()) {
+            return Ok(RetryStep::Finished);
         }
-        self.budget.request_wakeup();
-        let mut result = Ok(());
-        for token in std::mem::take(&mut self.memory_waiters) {
-            let streams = [(Kind::Stdout, Stream::Stdout), (Kind::Stderr, Stream::Stderr)];
-            let mut waits = false;
-            for (kind, stream) in streams {
-                let port_token = self.children.port_token(token, kind);
-                match self.retry_paused_stream(token, stream, port_token) {
-                    Ok(more) => waits |= more,
-                    Err(error) => {
-                        (waits, self.unwritten) = (true, true);
-                        result = result.and(Err(error));
-                    }
-                }
-            }
-            if let Some(kid) = self.children.get_mut(token) {
-                kid.waiting_for_memory = waits;
-                if waits {
-                    self.memory_waiters.push(token);
-                }
-            }
+        if state.spill_queued {
+            return Ok(RetryStep::Waiting);
         }
-        result
+        let has_unwritten = !state.unwritten.is_empty();
+        if is_streaming && self.quota.has_room(io.config.read_buffer_bytes) {
+            if self.read_back(stream, io)? {
+                return Ok(RetryStep::ReadBack);
+            }
+        } else if has_unwritten && self.options.overflow != OverflowPolicy::Block {
+            self.write_unwritten(stream, io)?;
+        } else if is_streaming {
+            return Ok(RetryStep::Waiting);
+        }
+        Ok(RetryStep::Resume { again: is_streaming })
     }
 
-    /// Goes on with one stream; says whether it still waits for room.
-    pub(super) fn retry_paused_stream(
-        &mut self,
-        token: Token,
-        stream: Stream,
-        port_token: u64,
-    ) -> Result<bool> {
-        let piece = self.limits.read_buffer_bytes;
-        loop {
-            let Some(kid) = self.children.get_mut(token) else { return Ok(false) };
-            let out = &mut kid.streams[stream as usize];
-            if kid.done_queued || (!out.paused && !out.spilled()) {
-                return Ok(false);
-            }
-            if out.spill_queued {
-                return Ok(true);
-            }
-            let live = kid.options.output_mode == OutputMode::Stream;
-            if live && kid.quota.has_room(piece) {
-                if self.read_back(token, stream)? {
-                    self.queue_output(token, stream);
-                    self.queue_eof(token, stream);
-                    continue;
-                }
-            } else if !out.unwritten.is_empty() && kid.options.overflow != OverflowPolicy::Block {
-                self.write_unwritten(token, stream)?;
-            } else if live {
-                return Ok(true);
-            }
-            self.read_on(token, stream, port_token)?;
-            if !live {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Listens again to a stream that was held.
-    pub(super) fn read_on(&mut self, token: Token, stream: Stream, port_token: u64) -> Result<()> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        let out = &mut kid.streams[stream as usize];
-        let listened = match out.reader.as_mut().filter(|_| out.paused) {
-            Some(reader) => reader.register(&mut self.reactor, port_token),
-            None => Ok(()),
-        };
-        match listened {
-            Err(error) if !is_full(&error) => Err(Error::new("read on", error)),
-            listened => {
-                out.paused = false;
-                if listened.is_err() {
-                    self.defer_read(token, INTERVAL_MIN);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Tries once more to write what the stream's file did not take.
-    pub(super) fn write_unwritten(&mut self, token: Token, stream: Stream) -> Result<()> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(()) };
-        let out = &mut kid.streams[stream as usize];
-        let spill = match out.spill.take() {
+    /// Writes the bytes that the spill file refused before.
+    fn write_unwritten(&mut self, stream: Stream, io: &mut StreamIo) -> Result<()> {
+        let state = self.stream(stream);
+        let spill = match state.spill.take() {
             Some(spill) => spill,
-            None => SpillBuffer::create(&self.limits, &mut self.spill_count)?,
+            None => SpillBuffer::create(&io.config, &mut io.spill_number)?,
         };
-        out.spill.insert(spill).push(&out.unwritten)?;
-        out.unwritten.clear();
+        state.spill.insert(spill).push(&state.unwritten)?;
+        state.unwritten.clear();
         Ok(())
     }
 
-    /// Brings one piece back from the stream's file into memory; says whether there was one.
-    pub(super) fn read_back(&mut self, token: Token, stream: Stream) -> Result<bool> {
-        let Some(kid) = self.children.get_mut(token) else { return Ok(false) };
-        let out = &mut kid.streams[stream as usize];
-        let mut bytes = self.budget.buffer();
-        let brought = out.spill.as_mut().map_or(Ok(0), |spill| spill.pop(&mut bytes))?;
-        if brought == 0 {
-            if out.unwritten.is_empty() {
+    /// Moves one chunk from the spill file to memory. Returns whether there was one.
+    pub(super) fn read_back(&mut self, stream: Stream, io: &StreamIo) -> Result<bool> {
+        let state = &mut self.streams[stream as usize];
+        let mut bytes = io.budget.buffer();
+        let count = match &mut state.spill {
+            Some(spill) => spill.pop(&mut bytes)?,
+            None => 0,
+        };
+        if count == 0 {
+            if state.unwritten.is_empty() {
                 return Ok(false);
             }
-            bytes = std::mem::take(&mut out.unwritten);
+            bytes = std::mem::take(&mut state.unwritten);
         }
-        out.buffered.push_back(Chunk::new(bytes, &kid.quota));
+        state.buffered.push_back(Chunk::new(bytes, &self.quota));
         Ok(true)
     }
 
-    /// A stream is at its end.
-    pub(super) fn handle_eof(&mut self, token: Token, stream: Stream) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        if let Some(reader) = kid.streams[stream as usize].reader.take() {
-            let _ = reader.close(&mut self.reactor);
+    /// Takes the spill file of a stream. The bytes that it refused follow from memory: one full disk
+    /// must not delay the other children.
+    pub(super) fn take_spill_file(&mut self, stream: Stream) -> TakenSpill {
+        let state = &mut self.streams[stream as usize];
+        state.spill_queued = false;
+        let rest_buffered = !state.unwritten.is_empty();
+        if rest_buffered {
+            let rest = std::mem::take(&mut state.unwritten);
+            state.buffered.push_front(Chunk::new(rest, &self.quota));
+            state.queued_events += 1;
         }
-        self.queue_eof(token, stream);
-        self.finish_if_drained(token);
+        let spill = state.spill.take_if(|spill| spill.len() > 0);
+        TakenSpill { file: spill.map(SpillBuffer::into_spill_file), rest_buffered }
     }
 
-    /// Queues a notice for each piece that waits and has none.
-    pub(super) fn queue_output(&mut self, token: Token, stream: Stream) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        let out = &mut kid.streams[stream as usize];
-        while out.queued_events < out.buffered.len() {
-            out.queued_events += 1;
-            self.events.push_back(QueuedEvent::Output(token, stream));
-        }
+    /// Takes the end of a stream if it is due while the child runs: the output is handed over as it
+    /// arrives, and no spilled bytes are left.
+    pub(super) fn take_streamed_eof(&mut self, stream: Stream) -> bool {
+        self.is_streaming() && !self.stream(stream).is_spilled() && self.stream(stream).take_eof()
     }
+}
 
-    /// Tells the end of a live stream, once all of it was.
-    pub(super) fn queue_eof(&mut self, token: Token, stream: Stream) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        let out = &mut kid.streams[stream as usize];
-        let live = kid.options.output_mode == OutputMode::Stream;
-        if live && out.reader.is_none() && out.eof_pending && !out.spilled() {
-            out.eof_pending = false;
-            self.events.push_back(QueuedEvent::Eof(token, stream));
-        }
-    }
+pub(super) fn pause_failed(error: std::io::Error) -> Error {
+    Error::new("hold a child", error).during(Operation::Read)
 }

@@ -1,47 +1,49 @@
-//! How many children that spill are read at a time: as few as bring as many bytes as all would.
+//! How many children that spill are read at a time: the least number that brings as many bytes as
+//! more would.
 //!
-//! More of them at once bring more where each waits for something else than the processor, a
-//! network for example. Where they compute, they only share the processors, and all of their output
-//! waits in files at the same time. Nothing tells the two apart but a trial, so that is what this
-//! does, again and again, and ever more rarely while nothing changes.
+//! If children wait for something other than the processor, such as a network, reading more of them
+//! brings more bytes. If they compute, they only share the processors, and the output of all of them
+//! waits in files at the same time. Only a trial shows which is the case. `Pace` makes trials
+//! repeatedly, and more and more rarely while nothing changes.
 
 use std::time::Duration;
 
 /// How long one width is measured.
 const PHASE: Duration = Duration::from_millis(250);
-/// Twice as many children have to bring this much more, in hundredths, or it stays at fewer: a busy
-/// machine is unsteady.
+/// The throughput that twice the width must reach, in per cent of the throughput before. Otherwise
+/// the smaller width stays, because measurements on a busy machine vary.
 const GAIN_PERCENT: u64 = 150;
-/// How many phases lie between two trials at most.
+/// The most phases between two trials.
 const REST_MAX: u32 = 16;
 
-/// What is measured at the moment.
+/// What is measured now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trial {
-    /// The width that was found to be good.
+    /// The width that the last trial settled on.
     None,
-    /// Twice that.
+    /// Twice that width.
     More,
-    /// Half of that.
+    /// Half of that width.
     Fewer,
 }
 
-/// A pure state machine: bytes and time go in, a width comes out.
+/// A state machine without clock and children: bytes and time go in, a width comes out.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The width is never less.
+    /// The smallest width.
     floor: usize,
     width: usize,
     trial: Trial,
-    /// Bytes and time of the phase so far.
+    /// Bytes and time of the present phase.
     bytes: u64,
     time: Duration,
-    /// Bytes a millisecond before the trial.
-    before: u64,
-    /// Phases until the next trial, and how many were waited for the last one.
+    /// The throughput before the trial, in bytes per millisecond.
+    throughput_before: u64,
+    /// Phases until the next trial.
     rest: u32,
-    rested: u32,
-    /// Whether the last trial that failed was one of more.
+    /// Phases between the last two trials.
+    rest_length: u32,
+    /// Whether the last trial that failed was [`Trial::More`].
     failed_more: bool,
 }
 
@@ -54,59 +56,66 @@ impl Pace {
             trial: Trial::None,
             bytes: 0,
             time: Duration::ZERO,
-            before: 0,
+            throughput_before: 0,
             rest: 0,
-            rested: 1,
+            rest_length: 1,
             failed_more: false,
         }
     }
 
-    /// How many children may be read at a time.
+    /// Returns how many children may be read at a time.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// Bytes were read.
+    /// Counts bytes that were read.
     pub(super) fn count(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// So much time was spent reading and waiting for something to read, with `reading` children
-    /// that may be read.
-    pub(super) fn pass(&mut self, time: Duration, reading: usize) {
+    /// Counts time that was spent reading and waiting for output of `readers` children.
+    pub(super) fn add_time(&mut self, time: Duration, readers: usize) {
         self.time += time;
         if self.time < PHASE {
             return;
         }
-        let flow = self.bytes / u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX).max(1);
-        (self.bytes, self.time) = (0, Duration::ZERO);
+        let millis = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX).max(1);
+        let throughput = self.bytes / millis;
+        self.bytes = 0;
+        self.time = Duration::ZERO;
         match self.trial {
-            Trial::More if flow * 100 >= self.before * GAIN_PERCENT && reading > self.width / 2 => {
-                self.rested = 1;
-                self.try_more(flow);
+            Trial::More
+                if throughput * 100 >= self.throughput_before * GAIN_PERCENT && readers > self.width / 2 =>
+            {
+                self.rest_length = 1;
+                self.try_more(throughput);
             }
             Trial::More => {
                 self.width = (self.width / 2).max(self.floor);
                 self.fail(true);
             }
-            Trial::Fewer if flow * GAIN_PERCENT >= self.before * 100 => self.try_fewer(flow),
+            Trial::Fewer if throughput * GAIN_PERCENT >= self.throughput_before * 100 => {
+                self.try_fewer(throughput);
+            }
             Trial::Fewer => {
                 self.width *= 2;
                 self.fail(false);
             }
             Trial::None if self.rest > 0 => self.rest -= 1,
-            Trial::None if self.failed_more && self.width > self.floor => self.try_fewer(flow),
-            Trial::None => self.try_more(flow),
+            Trial::None if self.failed_more && self.width > self.floor => self.try_fewer(throughput),
+            Trial::None => self.try_more(throughput),
         }
     }
 
-    fn try_more(&mut self, flow: u64) {
-        (self.trial, self.before) = (Trial::More, flow);
+    fn try_more(&mut self, throughput: u64) {
+        self.trial = Trial::More;
+        self.throughput_before = throughput;
         self.width = self.width.saturating_mul(2);
     }
 
-    fn try_fewer(&mut self, flow: u64) {
-        (self.trial, self.before) = (Trial::Fewer, flow);
+    fn try_fewer(&mut self, throughput: u64) {
+        self.trial = Trial::Fewer;
+        self.throughput_before = throughput;
         if self.width / 2 < self.floor {
             self.fail(false);
         } else {
@@ -117,8 +126,8 @@ impl Pace {
     fn fail(&mut self, more: bool) {
         self.trial = Trial::None;
         self.failed_more = more;
-        self.rested = (self.rested * 2).min(REST_MAX);
-        self.rest = self.rested;
+        self.rest_length = (self.rest_length * 2).min(REST_MAX);
+        self.rest = self.rest_length;
     }
 }
 
@@ -126,51 +135,52 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Lets phases pass in which `flow` says how many bytes a number of children brings.
-    fn pass(pace: &mut Pace, phases: usize, flow: impl Fn(usize) -> u64) -> usize {
+    /// Runs phases in which `bytes` returns how many bytes a number of children brings. Returns the
+    /// width.
+    fn run_phases(pace: &mut Pace, phases: usize, bytes: impl Fn(usize) -> u64) -> usize {
         for _ in 0..phases {
-            pace.count(flow(pace.width()));
-            pace.pass(PHASE, pace.width());
+            pace.count(bytes(pace.width()));
+            pace.add_time(PHASE, pace.width());
         }
         pace.width()
     }
 
     #[test]
-    fn children_that_wait_for_something_else_are_read_together() {
+    fn width_grows_while_more_children_bring_more_bytes() {
         let mut pace = Pace::new(2);
         let network = |width: usize| 1_000_000 * width.min(64) as u64;
-        assert!(pass(&mut pace, 8, network) >= 64);
+        assert!(run_phases(&mut pace, 8, network) >= 64);
     }
 
     #[test]
-    fn children_that_share_the_processors_are_not() {
+    fn width_stays_small_when_children_share_the_processors() {
         let mut pace = Pace::new(2);
         let mut widths = Vec::new();
         for _ in 0..200 {
-            widths.push(pass(&mut pace, 1, |_| 100_000_000));
+            widths.push(run_phases(&mut pace, 1, |_| 100_000_000));
         }
         assert!(widths.iter().all(|width| [2, 4].contains(width)), "{widths:?}");
-        // A trial now and then.
+        // Trials are rare.
         assert!(widths.iter().filter(|width| **width == 4).count() < 20, "{widths:?}");
     }
 
     #[test]
-    fn what_was_good_once_is_not_for_ever() {
+    fn width_shrinks_when_more_children_no_longer_bring_more() {
         let mut pace = Pace::new(1);
-        assert!(pass(&mut pace, 6, |width| 1_000_000 * width.min(32) as u64) >= 32);
+        assert!(run_phases(&mut pace, 6, |width| 1_000_000 * width.min(32) as u64) >= 32);
         let mut least = usize::MAX;
         for _ in 0..100 {
-            least = least.min(pass(&mut pace, 1, |_| 32_000_000));
+            least = least.min(run_phases(&mut pace, 1, |_| 32_000_000));
         }
         assert_eq!(least, 1);
     }
 
     #[test]
-    fn it_does_not_grow_without_children() {
+    fn width_does_not_grow_beyond_the_readers() {
         let mut pace = Pace::new(1);
         for _ in 0..100 {
             pace.count(1_000_000 * pace.width() as u64);
-            pace.pass(PHASE, 3);
+            pace.add_time(PHASE, 3);
         }
         assert!(pace.width() <= 8, "{}", pace.width());
     }

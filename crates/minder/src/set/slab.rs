@@ -1,28 +1,51 @@
-//! Children by small numbers that are used again, with generations so that an old token names
-//! nobody.
+//! Children in a table, by tokens with generations: the token of a child that is done never names
+//! another child.
 
-use crate::event::Token;
+use crate::event::{Stream, Token};
 
-/// Which endpoint of a child a port's token names.
+/// Which endpoint of a child the reactor's token names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Endpoint {
     Process,
     Stdin,
     Stdout,
     Stderr,
 }
 
-const KINDS: [Kind; 4] = [Kind::Process, Kind::Stdin, Kind::Stdout, Kind::Stderr];
-const KIND_SHIFT: u32 = 30;
-const INDEX_MASK: u64 = (1 << KIND_SHIFT) - 1;
-/// Below the highest bit, so that no token reaches those that a backend keeps for itself.
+impl From<Stream> for Endpoint {
+    fn from(stream: Stream) -> Self {
+        match stream {
+            Stream::Stdout => Self::Stdout,
+            Stream::Stderr => Self::Stderr,
+        }
+    }
+}
+
+const ENDPOINTS: [Endpoint; 4] = [Endpoint::Process, Endpoint::Stdin, Endpoint::Stdout, Endpoint::Stderr];
+const ENDPOINT_SHIFT: u32 = 30;
+const INDEX_MASK: u64 = (1 << ENDPOINT_SHIFT) - 1;
+/// Without the highest bit, so that no token is one of those that a backend reserves.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 
-/// A token is a generation above an index; a port's token has the kind of endpoint between them.
+/// A table of values. A token is a generation above an index. The reactor's tokens have the endpoint
+/// between them.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    slots: Vec<(u32, Option<T>)>,
+    slots: Vec<Slot<T>>,
     free: Vec<u32>,
+}
+
+/// A place in the table. `generation` counts the values that were in it.
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+impl<T> Slot<T> {
+    fn has_generation_of(&self, token: Token) -> bool {
+        u64::from(self.generation) == token.0 >> 32
+    }
 }
 
 impl<T> Default for Slab<T> {
@@ -38,47 +61,49 @@ impl<T> Slab<T> {
 
     pub(super) fn insert(&mut self, value: T) -> Token {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push((0, None));
+            self.slots.push(Slot { generation: 0, value: None });
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        slot.0 = (slot.0 + 1) & GENERATION_MASK;
-        slot.1 = Some(value);
-        Token(u64::from(slot.0) << 32 | u64::from(index))
+        slot.generation = (slot.generation + 1) & GENERATION_MASK;
+        slot.value = Some(value);
+        Token(u64::from(slot.generation) << 32 | u64::from(index))
     }
 
     pub(super) fn get(&self, token: Token) -> Option<&T> {
-        let (generation, value) = self.slots.get(token.index())?;
-        value.as_ref().filter(|_| u64::from(*generation) == token.0 >> 32)
+        let slot = self.slots.get(token.index())?;
+        if slot.has_generation_of(token) { slot.value.as_ref() } else { None }
     }
 
     pub(super) fn get_mut(&mut self, token: Token) -> Option<&mut T> {
-        let (generation, value) = self.slots.get_mut(token.index())?;
-        value.as_mut().filter(|_| u64::from(*generation) == token.0 >> 32)
+        let slot = self.slots.get_mut(token.index())?;
+        if slot.has_generation_of(token) { slot.value.as_mut() } else { None }
     }
 
     pub(super) fn remove(&mut self, token: Token) -> Option<T> {
         self.get(token)?;
         self.free.push(token.index() as u32);
-        self.slots[token.index()].1.take()
+        self.slots[token.index()].value.take()
     }
 
+    /// Returns the tokens of all values.
     pub(super) fn tokens(&self) -> Vec<Token> {
-        let live = |(index, (generation, value)): (usize, &(u32, Option<T>))| {
-            value.as_ref().map(|_| Token(u64::from(*generation) << 32 | index as u64))
+        let token = |(index, slot): (usize, &Slot<T>)| {
+            slot.value.as_ref().map(|_| Token(u64::from(slot.generation) << 32 | index as u64))
         };
-        self.slots.iter().enumerate().filter_map(live).collect()
+        self.slots.iter().enumerate().filter_map(token).collect()
     }
 
-    pub(super) fn port_token(&self, token: Token, kind: Kind) -> u64 {
-        token.0 | (kind as u64) << KIND_SHIFT
+    /// Returns the reactor's token for an endpoint of a child.
+    pub(super) fn port_token(&self, token: Token, endpoint: Endpoint) -> u64 {
+        token.0 | (endpoint as u64) << ENDPOINT_SHIFT
     }
 
-    /// The child and endpoint that a port's token names, if the child is still there.
-    pub(super) fn find(&self, port_token: u64) -> Option<(Token, Kind)> {
-        let kind = KINDS[(port_token >> KIND_SHIFT & 3) as usize];
+    /// Returns the child and the endpoint that the reactor's token names, if the child is still here.
+    pub(super) fn find(&self, port_token: u64) -> Option<(Token, Endpoint)> {
+        let endpoint = ENDPOINTS[(port_token >> ENDPOINT_SHIFT & 3) as usize];
         let token = Token(port_token >> 32 << 32 | port_token & INDEX_MASK);
-        self.get(token).map(|_| (token, kind))
+        self.get(token).map(|_| (token, endpoint))
     }
 }
 
@@ -87,11 +112,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_token_names_nobody() {
+    fn get_returns_nothing_for_the_token_of_a_removed_value() {
         let mut slab = Slab::default();
         let first = slab.insert('a');
-        let port_token = slab.port_token(first, Kind::Stderr);
-        assert_eq!(slab.find(port_token), Some((first, Kind::Stderr)));
+        let port_token = slab.port_token(first, Endpoint::Stderr);
+        assert_eq!(slab.find(port_token), Some((first, Endpoint::Stderr)));
         assert_eq!(slab.remove(first), Some('a'));
         let second = slab.insert('b');
         assert_eq!(first.index(), second.index());

@@ -1,160 +1,167 @@
-//! Output that found no room in memory: a private file, written at its end and read from its start.
+//! Output for which there is no room in memory: a private file that is written at its end and read
+//! from its start.
 //!
-//! It has no name, so that nothing is left of it, whatever happens; or it has one, so that all of
-//! it is left.
+//! An unnamed file disappears with the process. A named file remains, whatever happens to the
+//! process.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::ChildSetConfig;
+use super::config::ChildSetConfig;
 use crate::backlog::Charge;
 use crate::event::SpillFile;
 use crate::sys::pipe::{ReadOutcome, Reader};
-use crate::{Error, Result};
+use crate::{Error, Operation, Result};
 
-/// The file of one stream, for its owner alone.
+/// No position of a file: the next access seeks.
+const UNKNOWN_POSITION: u64 = u64::MAX;
+
+/// The spill file of one stream.
 #[derive(Debug)]
 pub(super) struct SpillBuffer {
     file: File,
-    /// The name that it has until it is handed over; dropping removes it.
-    name: Name,
+    path: SpillPath,
+    /// How many bytes were read back.
     read: u64,
+    /// How many bytes were written.
     written: u64,
-    /// Where the file's position stands, so that it is moved only between reading and writing.
-    at: u64,
-    /// What waits in it.
+    /// The file's position, so that it is moved only between reading and writing.
+    position: u64,
+    /// Counts the bytes that wait here in the backlog.
     charge: Charge,
 }
 
 impl SpillBuffer {
-    /// Makes a file as the limits say. `number` is used up if it is given a name.
-    pub(super) fn create(limits: &ChildSetConfig, number: &mut u64) -> Result<Self> {
-        let folder = limits.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
-        let made = match &limits.spill_prefix {
-            Some(names) => named(&folder, names, number).map(|(file, name)| (file, Some(name))),
-            None => minder_os::files::create_unnamed_file(&folder).map(|file| (file, None)),
+    /// Creates a file as the configuration asks for. `number` is part of its name, and is increased
+    /// if the file has one.
+    pub(super) fn create(config: &ChildSetConfig, number: &mut u64) -> Result<Self> {
+        let dir = config.spill_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned);
+        let created = match &config.spill_prefix {
+            Some(prefix) => create_named(&dir, prefix, number).map(|(file, name)| (file, Some(name))),
+            None => minder_os::files::create_unnamed_file(&dir).map(|file| (file, None)),
         };
-        let (file, name) =
-            made.map_err(|error| Error::new("make a spill file in", error).with_subject(&folder))?;
+        let (file, name) = created.map_err(|error| {
+            Error::new("make a spill file in", error).during(Operation::Spill).with_subject(&dir)
+        })?;
         Ok(Self {
             file,
-            name: Name { folder, name },
+            path: SpillPath { dir, name },
             read: 0,
             written: 0,
-            at: 0,
-            charge: Charge::new(limits.backlog.clone()),
+            position: 0,
+            charge: Charge::new(config.backlog.clone()),
         })
     }
 
-    /// Hands the file over.
-    pub(super) fn into_spilled(mut self) -> SpillFile {
-        let path = self.name.take();
-        SpillFile {
-            file: self.file,
-            path,
-            start: self.read,
-            len: self.written - self.read,
-            charge: self.charge,
-        }
+    /// Hands the file over to the caller.
+    pub(super) fn into_spill_file(mut self) -> SpillFile {
+        let path = self.path.take();
+        let len = self.len();
+        SpillFile { file: self.file, path, start: self.read, len, charge: self.charge }
     }
 
-    /// Appends all of `bytes`, or nothing that will be read.
+    /// Appends all of `bytes`. After an error none of them will be read back.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         if self.len() == 0 {
-            // All of it was taken back: begin anew, so that the file grows no larger than what waits in it.
-            (self.read, self.written) = (0, 0);
+            // All bytes were read back. Starting again at 0 keeps the file as small as its content.
+            self.read = 0;
+            self.written = 0;
         }
-        self.go(self.written).and_then(|()| self.file.write_all(bytes)).map_err(|error| {
-            // What was written of it is written over by the next try.
-            self.at = u64::MAX;
-            Error::new("spill output to a file in", error).with_subject(&self.name.folder)
-        })?;
+        if let Err(error) = self.seek(self.written).and_then(|()| self.file.write_all(bytes)) {
+            // The next write overwrites the part that was written.
+            self.position = UNKNOWN_POSITION;
+            return Err(self.error("spill output to a file in", error));
+        }
         self.written += bytes.len() as u64;
-        self.at = self.written;
+        self.position = self.written;
         self.charge.set(self.len());
         Ok(())
     }
 
-    /// Appends what is in a pipe, without a copy through our memory. An error loses nothing.
-    pub(super) fn store(&mut self, reader: &mut Reader) -> std::io::Result<ReadOutcome> {
-        let progress = reader.store(&self.file, self.written)?;
-        if let ReadOutcome::Data(count) = progress {
+    /// Appends the bytes that are in a pipe, without a copy through our memory. After an error no byte
+    /// is lost.
+    pub(super) fn splice_from(&mut self, reader: &mut Reader) -> std::io::Result<ReadOutcome> {
+        let outcome = reader.store(&self.file, self.written)?;
+        if let ReadOutcome::Data(count) = outcome {
             self.written += count as u64;
             self.charge.set(self.len());
         }
-        Ok(progress)
+        Ok(outcome)
     }
 
-    /// Takes the oldest bytes, as many as fit into `buffer`; 0 if there are none.
+    /// Moves the oldest bytes to `buffer`, as many as fit into its capacity. Returns how many; 0 if
+    /// there are none.
     pub(super) fn pop(&mut self, buffer: &mut Vec<u8>) -> Result<usize> {
-        let most = (buffer.capacity() - buffer.len()).min(usize::try_from(self.len()).unwrap_or(usize::MAX));
-        if most == 0 {
+        let room = buffer.capacity() - buffer.len();
+        let max = room.min(usize::try_from(self.len()).unwrap_or(usize::MAX));
+        if max == 0 {
             return Ok(0);
         }
-        let read = self.go(self.read).and_then(|()| (&self.file).take(most as u64).read_to_end(buffer));
-        let read = read.map_err(|error| {
-            self.at = u64::MAX;
-            Error::new("read spilled output from a file in", error).with_subject(&self.name.folder)
-        })?;
-        if read < most {
-            self.at = u64::MAX;
-            let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-            return Err(
-                Error::new("read spilled output from a file in", error).with_subject(&self.name.folder)
-            );
-        }
-        self.read += read as u64;
-        self.at = self.read;
-        self.charge.set(self.len());
-        Ok(read)
+        let read = self.seek(self.read).and_then(|()| (&self.file).take(max as u64).read_to_end(buffer));
+        let error = match read {
+            Ok(read) if read == max => {
+                self.read += read as u64;
+                self.position = self.read;
+                self.charge.set(self.len());
+                return Ok(read);
+            }
+            Ok(_) => std::io::ErrorKind::UnexpectedEof.into(),
+            Err(error) => error,
+        };
+        self.position = UNKNOWN_POSITION;
+        Err(self.error("read spilled output from a file in", error))
     }
 
-    /// Bytes that wait.
+    /// Returns how many bytes wait.
     pub(super) fn len(&self) -> u64 {
         self.written - self.read
     }
 
-    fn go(&mut self, to: u64) -> std::io::Result<()> {
-        if self.at != to {
-            self.file.seek(SeekFrom::Start(to))?;
-            self.at = to;
+    fn seek(&mut self, position: u64) -> std::io::Result<()> {
+        if self.position != position {
+            self.file.seek(SeekFrom::Start(position))?;
+            self.position = position;
         }
         Ok(())
     }
-}
 
-/// The name of a file, which is removed with this: all of the file was taken back, or its set is
-/// given up.
-#[derive(Debug)]
-struct Name {
-    folder: PathBuf,
-    name: Option<String>,
-}
-
-impl Name {
-    fn take(&mut self) -> Option<PathBuf> {
-        self.name.take().map(|name| self.folder.join(name))
+    fn error(&self, phrase: &'static str, error: std::io::Error) -> Error {
+        Error::new(phrase, error).during(Operation::Spill).with_subject(&self.path.dir)
     }
 }
 
-impl Drop for Name {
+/// The path of a spill file. Dropping it removes the file: all of its bytes were read back, or the
+/// set was dropped.
+#[derive(Debug)]
+struct SpillPath {
+    dir: PathBuf,
+    name: Option<String>,
+}
+
+impl SpillPath {
+    fn take(&mut self) -> Option<PathBuf> {
+        self.name.take().map(|name| self.dir.join(name))
+    }
+}
+
+impl Drop for SpillPath {
     fn drop(&mut self) {
         if let Some(path) = self.take() {
-            // It may be gone already.
+            // It may have been removed already.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// A file with the next name that is free.
-fn named(folder: &Path, names: &str, number: &mut u64) -> std::io::Result<(File, String)> {
+/// Creates a file with the next free name.
+fn create_named(dir: &Path, prefix: &str, number: &mut u64) -> std::io::Result<(File, String)> {
     loop {
-        let name = format!("{names}{number}");
+        let name = format!("{prefix}{number}");
         *number += 1;
-        match minder_os::files::create_private_file(&folder.join(&name)) {
+        match minder_os::files::create_private_file(&dir.join(&name)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => (),
-            made => return made.map(|file| (file, name)),
+            created => return created.map(|file| (file, name)),
         }
     }
 }
@@ -164,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_in_order() -> Result<()> {
+    fn pop_returns_bytes_in_order() -> Result<()> {
         let mut spill = SpillBuffer::create(&ChildSetConfig::default(), &mut 0)?;
         spill.push(b"abc")?;
         let mut buffer = Vec::with_capacity(2);
@@ -177,13 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
-        let limits =
-            ChildSetConfig { spill_dir: Some("/no/such/folder".into()), ..ChildSetConfig::default() };
-        let error = SpillBuffer::create(&limits, &mut 0).unwrap_err();
-        assert!(
-            error.to_string().starts_with("failed to make a spill file in `/no/such/folder`: "),
-            "{error}"
-        );
+    fn create_names_a_missing_directory() {
+        let config = ChildSetConfig { spill_dir: Some("/no/such/dir".into()), ..ChildSetConfig::default() };
+        let error = SpillBuffer::create(&config, &mut 0).unwrap_err();
+        assert_eq!(error.operation(), Operation::Spill);
+        assert!(error.to_string().starts_with("failed to make a spill file in `/no/such/dir`: "), "{error}");
     }
 }

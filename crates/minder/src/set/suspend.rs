@@ -1,68 +1,77 @@
-//! Children that stand still, and deadlines, which then do so too.
+//! Suspending and resuming children, and their deadlines, which do not run meanwhile.
 
 use std::time::{Duration, Instant};
 
-use super::{ChildSet, Termination, TimerKind, Token, TreeSignal, gone};
-use crate::{Error, Result};
+use super::child_set::{ChildSet, child_gone};
+use super::timers::TimerKind;
+use crate::child::Termination;
+use crate::event::Token;
+use crate::sys::process_tree::TreeSignal;
+use crate::{Error, Operation, Result};
 
 impl ChildSet {
-    /// Stops a child with everything that it started, until [`resume`](Self::resume).
+    /// Suspends a child with everything that it started, until [`resume`](Self::resume).
     ///
-    /// The processes that a [`Termination`] would end get `SIGSTOP`. That is not told as
-    /// [`Event::Stopped`](crate::Event::Stopped). Meanwhile the child's deadline stands still,
-    /// and its outputs do not count as silent
-    /// ([`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout)); what it wrote
-    /// before is handed over as ever. Without effect on a child that is suspended, that is
-    /// being killed, or that is over.
+    /// The processes that a [`Termination`] would kill receive `SIGSTOP`. No
+    /// [`Event::Stopped`](crate::Event::Stopped) reports that. While the child is suspended, its
+    /// deadline does not run and its outputs do not count as silent
+    /// ([`ChildSetConfig::leak_timeout`](crate::ChildSetConfig::leak_timeout)). Output that it wrote
+    /// before is still handed over. Without effect on a child that is suspended, that is being
+    /// killed, or that is done except for its last events.
     ///
-    /// A set that is dropped leaves those that are suspended as they are: resume them before.
-    ///
-    /// # Errors
-    /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
+    /// Dropping a set leaves suspended children suspended: resume them first.
     ///
     /// - Windows: always `Unsupported`.
-    /// - Unix other than Linux: only the child's group is stopped. With
+    /// - Unix other than Linux: only the child's process group is stopped. With
     ///   [`Group::Inherit`](crate::Group::Inherit) that is the child alone.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    /// - `PermissionDenied`: the child runs as another user.
+    /// - `Unsupported`: the operating system cannot suspend processes.
     pub fn suspend(&mut self, token: Token) -> Result<()> {
-        // Read before the child stops, so that none of its time is lost.
+        // Read before the child stops, so that its deadline loses no time.
         let now = Instant::now();
-        let kid = self.children.get_mut(token).ok_or_else(gone)?;
-        if kid.suspended.is_some() || kid.termination.is_some() || kid.done_queued {
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        if child.suspension.is_suspended() || child.termination.is_some() || child.is_draining() {
             return Ok(());
         }
-        kid.process.check();
-        if kid.process.reaped() {
+        child.process.check();
+        if child.process.reaped() {
             return Ok(());
         }
-        let struck = kid.tree.signal_all(&kid.process, TreeSignal::Stop);
-        let id = kid.process.pid();
-        struck.map_err(|error| Error::new("suspend", error).with_subject(id.to_string()))?;
-        kid.suspended = Some(now);
+        child.tree.signal_all(&child.process, TreeSignal::Stop).map_err(|error| {
+            let subject = child.process.pid().to_string();
+            Error::new("suspend", error).during(Operation::Suspend).with_subject(subject)
+        })?;
+        child.suspension.start(now);
         Ok(())
     }
 
-    /// Lets a child that was [suspended](Self::suspend) go on (`SIGCONT`), with as much time until
-    /// its deadline as it had. Without effect on any other.
+    /// Resumes a child that was [suspended](Self::suspend) (`SIGCONT`), with as much time until its
+    /// deadline as it had. Without effect on any other child.
     ///
     /// # Errors
-    /// `Unknown` for a child that is done; `PermissionDenied` for one that became another user's.
+    /// - `Unknown`: the child is done.
+    /// - `PermissionDenied`: the child runs as another user.
     pub fn resume(&mut self, token: Token) -> Result<()> {
-        let kid = self.children.get_mut(token).ok_or_else(gone)?;
-        if kid.suspended.is_none() {
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        if !child.suspension.is_suspended() {
             return Ok(());
         }
-        kid.process.check();
-        if !kid.process.reaped() {
-            let struck = kid.tree.signal_all(&kid.process, TreeSignal::Continue);
-            let id = kid.process.pid();
-            struck.map_err(|error| Error::new("resume", error).with_subject(id.to_string()))?;
+        child.process.check();
+        if !child.process.reaped() {
+            child.tree.signal_all(&child.process, TreeSignal::Continue).map_err(|error| {
+                let subject = child.process.pid().to_string();
+                Error::new("resume", error).during(Operation::Resume).with_subject(subject)
+            })?;
         }
         self.restart_deadline(token, Instant::now());
         self.update_poll_handle()
     }
 
-    /// Suspends all children: see [`suspend`](Self::suspend). The first error is returned, after
-    /// all were tried.
+    /// Suspends all children: see [`suspend`](Self::suspend). Tries every child, and returns the
+    /// first error.
     ///
     /// # Errors
     /// As [`suspend`](Self::suspend).
@@ -74,8 +83,8 @@ impl ChildSet {
         result
     }
 
-    /// Resumes all children: see [`resume`](Self::resume). The first error is returned, after all
-    /// were tried.
+    /// Resumes all children: see [`resume`](Self::resume). Tries every child, and returns the first
+    /// error.
     ///
     /// # Errors
     /// As [`resume`](Self::resume).
@@ -87,76 +96,70 @@ impl ChildSet {
         result
     }
 
-    /// Changes the deadline of a child, or takes it away: see
-    /// [`SpawnOptions::deadline`](crate::SpawnOptions::deadline). One that has passed ends the
-    /// child with the next call of [`next`](Self::next); one that has ended the child already is
-    /// not taken back. For a child that is suspended, what is left from now on is left when it goes
-    /// on.
+    /// Changes or removes the deadline of a child: see
+    /// [`SpawnOptions::deadline`](crate::SpawnOptions::deadline).
+    ///
+    /// A deadline that has passed kills the child in the next call of [`next`](Self::next). A kill
+    /// that a deadline caused before is not taken back. For a suspended child, the time from now to
+    /// the deadline is what it has left when it is resumed.
     ///
     /// # Errors
-    /// `Unknown` for a child that is done.
+    /// - `Unknown`: the child is done.
     pub fn set_deadline(&mut self, token: Token, deadline: Option<(Instant, Termination)>) -> Result<()> {
-        let now = Instant::now();
-        let kid = self.children.get_mut(token).ok_or_else(gone)?;
-        kid.options.deadline = deadline;
-        if let Some(since) = &mut kid.suspended {
-            kid.suspended_time += now.saturating_duration_since(*since);
-            *since = now;
-        }
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        child.options.deadline = deadline;
+        child.suspension.restart(Instant::now());
         self.arm_deadline(token);
         self.update_poll_handle()
     }
 
-    /// How long a child has stood still so far, by [`suspend`](Self::suspend).
+    /// Returns how long a child has been [suspended](Self::suspend) so far.
     ///
     /// # Errors
-    /// `Unknown` for a child that is done.
+    /// - `Unknown`: the child is done.
     pub fn suspended_time(&self, token: Token) -> Result<Duration> {
-        let kid = self.children.get(token).ok_or_else(gone)?;
-        Ok(kid.suspended_time + kid.suspended.map_or(Duration::ZERO, |since| since.elapsed()))
+        let child = self.children.get(token).ok_or_else(child_gone)?;
+        Ok(child.suspension.total())
     }
 
-    /// Takes up again what stood still with the child, if it did.
+    /// Ends the suspension of a child, if it is suspended: moves its deadline by the time that it was
+    /// suspended, and starts to look for silent outputs again.
     pub(super) fn restart_deadline(&mut self, token: Token, now: Instant) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        let Some(since) = kid.suspended.take() else { return };
-        let stood = now.saturating_duration_since(since);
-        kid.suspended_time += stood;
-        if let Some((at, _)) = &mut kid.options.deadline {
-            *at = at.checked_add(stood).unwrap_or(*at);
+        let Some(child) = self.children.get_mut(token) else { return };
+        let Some(suspended) = child.suspension.stop(now) else { return };
+        if let Some((at, _)) = &mut child.options.deadline {
+            *at = at.checked_add(suspended).unwrap_or(*at);
         }
-        if kid.exit.is_some() {
-            kid.last_activity = Some(now);
-            if let Some(after) = self.limits.leak_timeout {
-                self.arm(token, TimerKind::Leak, now + after);
-            }
+        if child.has_exited() {
+            child.note_activity();
+            self.arm_leak_timer(token, now);
         }
         self.arm_deadline(token);
     }
 
-    /// Makes sure that a timer comes no later than the child's deadline. One that comes earlier
-    /// finds that out.
+    /// Arms the timer for a child's deadline. If it is armed for an earlier time, it is armed again
+    /// when it expires.
     pub(super) fn arm_deadline(&mut self, token: Token) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        let Some((at, _)) = kid.options.deadline else { return };
+        let Some(child) = self.children.get_mut(token) else { return };
+        let Some((at, _)) = child.options.deadline else { return };
         self.arm(token, TimerKind::Deadline, at);
     }
 
-    /// A timer for the child's deadline came.
-    pub(super) fn check_deadline(&mut self, token: Token, now: Instant) {
-        let Some(kid) = self.children.get_mut(token) else { return };
-        if kid.done_queued || kid.suspended.is_some() {
+    /// Kills a child whose deadline has come.
+    pub(super) fn on_deadline_timer(&mut self, token: Token, now: Instant) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        if child.is_draining() || child.suspension.is_suspended() {
             return;
         }
-        match kid.options.deadline {
-            Some((at, how)) if at <= now => {
-                kid.options.deadline = None;
-                kid.timed_out |= kid.runs();
-                // Whom we may not kill any more, we wait for: that is no reason to end the wait for the
-                // others.
-                let _ = self.kill(token, how);
-            }
-            _ => self.arm_deadline(token),
+        let Some((at, how)) = child.options.deadline else { return };
+        if at > now {
+            self.arm(token, TimerKind::Deadline, at);
+            return;
         }
+        child.options.deadline = None;
+        child.timed_out |= child.is_alive();
+        // A process that may no longer be signalled is waited for. That must not end the wait for the
+        // other children, so the error is ignored.
+        let _ = self.kill(token, how);
     }
 }

@@ -1,96 +1,98 @@
-//! A tree that is being killed: which signal comes when.
+//! The kill of a process tree: which signal is sent when.
 
 use std::time::{Duration, Instant};
 
 use crate::child::Termination;
 use crate::sys::process_tree::TreeSignal;
 
-/// How long, and through how many blows, a tree that was killed is looked for before it is given
-/// up: a process in an uninterruptible call. The time alone may be one in which we stood still, or
-/// the machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// After this time **and** this many `SIGKILL`s, the set stops waiting for a tree that does not exit:
+/// a process in an uninterruptible system call. The time alone proves nothing, because this process
+/// or the machine may have been suspended.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const KILL_SIGNALS_MIN: u32 = 50;
-/// How often the tree is looked at.
+/// How often the tree is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// The longest pause between two searches of the whole process table. It begins with
+/// The longest time between two searches of the whole process table. It begins with
 /// [`CHECK_INTERVAL`] and doubles.
-const SEARCH_MAX: Duration = Duration::from_millis(320);
-/// The longest pause: a century, far from where adding to the clock would fail.
+const SEARCH_INTERVAL_MAX: Duration = Duration::from_millis(320);
+/// The longest pause after a signal: a century, which can be added to an `Instant`.
 const PAUSE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// An order to kill that is being carried out. Its first blow was struck.
+/// The state of a kill whose first signal was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TerminationState {
     how: Termination,
-    /// How many of its signals were sent.
+    /// How many signals of `how` were sent.
     sent: usize,
-    /// When the next blow is due.
+    /// When the next signal is due.
     next_at: Instant,
-    /// When it was insisted first, and how often since then.
+    /// When the first `SIGKILL` was sent, and how many were.
     escalated: Option<(Instant, u32)>,
-    /// When all processes may be looked at again, and how long the pause before that was.
+    /// When the whole process table may be searched again.
     search_at: Instant,
-    search_pause: Duration,
+    search_interval: Duration,
 }
 
 impl TerminationState {
+    /// Returns the state after the first signal, which the caller sends.
     pub(super) fn new(how: Termination, now: Instant) -> Self {
-        let mut killing = Self {
+        let mut state = Self {
             how,
             sent: 0,
             next_at: now,
             escalated: None,
             search_at: now,
-            search_pause: CHECK_INTERVAL / 2,
+            search_interval: CHECK_INTERVAL / 2,
         };
-        killing.due(now);
-        killing
+        state.next_signal(now);
+        state
     }
 
-    /// When it is to be insisted.
-    pub(super) fn escalate_at(&self) -> Instant {
-        let pauses = self.how.steps()[self.sent..].iter();
-        pauses.fold(self.next_at, |at, step| later(at, step.pause))
+    /// Returns when `SIGKILL` is due.
+    pub(super) fn escalates_at(&self) -> Instant {
+        let unsent = self.how.steps()[self.sent..].iter();
+        unsent.fold(self.next_at, |at, step| add_pause(at, step.pause))
     }
 
-    /// When the tree is to be looked at again.
+    /// Returns when the tree is to be checked again.
     pub(super) fn check_at(&self, now: Instant) -> Instant {
-        let look_at = now + CHECK_INTERVAL;
-        if self.next_at > now { look_at.min(self.next_at) } else { look_at }
+        let check_at = now + CHECK_INTERVAL;
+        if self.next_at > now { check_at.min(self.next_at) } else { check_at }
     }
 
-    /// Whether the whole process table may be searched now. A yes is taken for a search.
+    /// Whether the whole process table may be searched now. The caller searches it after `true`.
     pub(super) fn may_search(&mut self, now: Instant) -> bool {
         if now < self.search_at {
             return false;
         }
-        self.search_pause = (self.search_pause * 2).min(SEARCH_MAX);
-        self.search_at = now + self.search_pause;
+        self.search_interval = (self.search_interval * 2).min(SEARCH_INTERVAL_MAX);
+        self.search_at = now + self.search_interval;
         true
     }
 
-    /// The blow that is due. After the last signal it is due again and again.
-    pub(super) fn due(&mut self, now: Instant) -> Option<TreeSignal> {
+    /// Returns the signal that is due. After the last signal of `how` that is `SIGKILL`, every time.
+    pub(super) fn next_signal(&mut self, now: Instant) -> Option<TreeSignal> {
         if now < self.next_at {
             return None;
         }
         let Some(step) = self.how.steps().get(self.sent) else {
-            let (first, blows) = self.escalated.unwrap_or((now, 0));
-            self.escalated = Some((first, blows.saturating_add(1)));
+            let (first, count) = self.escalated.unwrap_or((now, 0));
+            self.escalated = Some((first, count.saturating_add(1)));
             return Some(TreeSignal::Kill);
         };
         self.sent += 1;
-        self.next_at = later(now, step.pause);
+        self.next_at = add_pause(now, step.pause);
         Some(TreeSignal::Signal(step.signal))
     }
 
-    /// Whether those who are left will not go.
+    /// Whether the set stops waiting for the tree.
     pub(super) fn is_hopeless(&self, now: Instant) -> bool {
-        self.escalated.is_some_and(|(first, blows)| blows >= KILL_SIGNALS_MIN && now > later(first, PATIENCE))
+        self.escalated
+            .is_some_and(|(first, count)| count >= KILL_SIGNALS_MIN && now > add_pause(first, KILL_TIMEOUT))
     }
 }
 
-fn later(at: Instant, pause: Duration) -> Instant {
+fn add_pause(at: Instant, pause: Duration) -> Instant {
     at.checked_add(pause.min(PAUSE_MAX)).unwrap_or(at)
 }
 
@@ -99,34 +101,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_come_in_turn_and_the_end_comes_always() {
+    fn signals_are_sent_in_order_and_end_with_sigkill() {
         let ms = Duration::from_millis;
-        let how = Termination::signals(&[(2, ms(100)), (15, ms(50))]).expect("two signals");
+        let how = Termination::signals(&[(2, ms(100)), (15, ms(50))]).expect("describe two signals");
         let start = Instant::now();
-        let mut killing = TerminationState::new(how, start);
-        assert_eq!((killing.escalate_at(), killing.due(start)), (start + ms(150), None));
-        assert_eq!(killing.due(start + ms(99)), None);
-        // A look that comes late moves what follows.
-        assert_eq!(killing.due(start + ms(110)), Some(TreeSignal::Signal(15)));
-        assert_eq!(killing.escalate_at(), start + ms(160));
-        assert_eq!(killing.due(start + ms(159)), None);
-        // However late the first one is struck.
-        let late = start + ms(160) + 2 * PATIENCE;
+        let mut state = TerminationState::new(how, start);
+        assert_eq!((state.escalates_at(), state.next_signal(start)), (start + ms(150), None));
+        assert_eq!(state.next_signal(start + ms(99)), None);
+        // A late check delays the signals after it.
+        assert_eq!(state.next_signal(start + ms(110)), Some(TreeSignal::Signal(15)));
+        assert_eq!(state.escalates_at(), start + ms(160));
+        assert_eq!(state.next_signal(start + ms(159)), None);
+        // Time alone does not make the kill hopeless.
+        let late = start + ms(160) + 2 * KILL_TIMEOUT;
         for _ in 0..KILL_SIGNALS_MIN {
-            assert!(!killing.is_hopeless(late + 2 * PATIENCE));
-            assert_eq!(killing.due(late), Some(TreeSignal::Kill));
+            assert!(!state.is_hopeless(late + 2 * KILL_TIMEOUT));
+            assert_eq!(state.next_signal(late), Some(TreeSignal::Kill));
         }
-        assert!(!killing.is_hopeless(late + PATIENCE) && killing.is_hopeless(late + ms(1) + PATIENCE));
-        let mut searches = 0;
-        for look in 0..1000 {
-            searches += u32::from(killing.may_search(start + CHECK_INTERVAL * look));
-        }
+        assert!(!state.is_hopeless(late + KILL_TIMEOUT) && state.is_hopeless(late + ms(1) + KILL_TIMEOUT));
+    }
+
+    #[test]
+    fn searches_become_rare_during_a_long_grace_period() {
+        let start = Instant::now();
+        let mut state = TerminationState::new(Termination::graceful(Duration::from_secs(60)), start);
+        let searches = (0..1000).filter(|check| state.may_search(start + CHECK_INTERVAL * *check)).count();
         assert!((30..50).contains(&searches), "{searches} searches in ten seconds of grace");
-        let now = TerminationState::new(Termination::IMMEDIATE, start);
-        assert_eq!(now.escalate_at(), start);
-        assert!(
-            TerminationState::new(Termination::graceful(Duration::MAX), start).escalate_at()
-                >= start + PAUSE_MAX
-        );
+    }
+
+    #[test]
+    fn escalation_time_is_bounded() {
+        let start = Instant::now();
+        assert_eq!(TerminationState::new(Termination::IMMEDIATE, start).escalates_at(), start);
+        let endless = TerminationState::new(Termination::graceful(Duration::MAX), start);
+        assert!(endless.escalates_at() >= start + PAUSE_MAX);
     }
 }

@@ -1,4 +1,5 @@
-//! The deadlines of a set, earliest first. One that no longer holds is found out when it is due.
+//! The timers of a set, earliest first. A timer that was changed stays in the heap and is skipped
+//! when it expires.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,49 +7,61 @@ use std::time::{Duration, Instant};
 
 use crate::event::Token;
 
-/// From how many entries on it is worth looking which of them still hold.
+/// The shortest interval of a repeated timer.
+pub(super) const INTERVAL_MIN: Duration = Duration::from_millis(1);
+
+/// Below this number of entries, stale ones are not removed.
 const ENTRIES_MIN: usize = 1024;
 
-/// How much later than it is due a young child may be looked at, so that many share one look.
-const FRESH_TOLERANCE: Duration = Duration::from_millis(1);
+/// How much later than due a deferred read may be, so that many share one wake-up.
+const DEFERRED_READ_TOLERANCE: Duration = Duration::from_millis(1);
 
-/// What is due. Each child has at most one timer of each kind that holds: see [`Armed`].
+/// What a timer of a child is for. A child has at most one valid timer of each kind: see [`Armed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
-    /// An output may have been silent for too long.
+    /// The outputs of a child that exited may have been silent for too long.
     Leak,
-    /// A tree that is being killed is to be looked at.
-    Killing,
-    /// The child's time may be over.
+    /// The next step of a kill.
+    Termination,
+    /// The child's deadline.
     Deadline,
 }
 
-/// When the timers of one child are due, by kind. An entry of the heap with another time is stale.
+/// When the timers of one child expire, by kind. An entry of the heap with another time is stale.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Armed([Option<Instant>; 3]);
 
 impl Armed {
-    /// Whether the timer of this kind, which came, is one that holds. It holds no more from here
-    /// on.
-    pub(super) fn take(&mut self, due: TimerKind, now: Instant) -> bool {
-        self.0[due as usize].take_if(|at| *at <= now).is_some()
+    /// Returns whether the entry of this kind that expired is valid, and disarms the timer.
+    pub(super) fn take(&mut self, kind: TimerKind, now: Instant) -> bool {
+        self.0[kind as usize].take_if(|at| *at <= now).is_some()
     }
 }
 
+/// A child whose outputs are polled instead of being registered: see `deferred_reads.rs`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeferredRead {
+    pub(super) token: Token,
+    pub(super) due: Instant,
+    /// The time between the last poll and the next.
+    pub(super) interval: Duration,
+}
+
+/// The timers of all children, and those that the set has once.
 #[derive(Debug)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
-    stops_every: Option<Duration>,
-    stops_at: Option<Instant>,
-    fresh_at: Option<Instant>,
-    turns_at: Option<Instant>,
+    stop_poll_interval: Option<Duration>,
+    stop_poll_at: Option<Instant>,
+    deferred_reads_at: Option<Instant>,
+    read_turns_at: Option<Instant>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
     at: Instant,
     token: Token,
-    due: TimerKind,
+    kind: TimerKind,
 }
 
 impl Ord for Entry {
@@ -64,80 +77,88 @@ impl PartialOrd for Entry {
 }
 
 impl Timers {
-    pub(super) fn new(stops_every: Option<Duration>) -> Self {
-        Self { heap: BinaryHeap::new(), stops_every, stops_at: None, fresh_at: None, turns_at: None }
-    }
-
-    /// Makes sure that a timer of this kind comes no later than `at`. A kill that is repeated, or a
-    /// child that is suspended and resumed many times, has one timer all the same.
-    pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, due: TimerKind, at: Instant) {
-        let first = &mut armed.0[due as usize];
-        if first.is_none_or(|first| at < first) {
-            *first = Some(at);
-            self.heap.push(Reverse(Entry { at, token, due }));
+    pub(super) fn new(stop_poll_interval: Option<Duration>) -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            stop_poll_interval,
+            stop_poll_at: None,
+            deferred_reads_at: None,
+            read_turns_at: None,
         }
     }
 
-    /// Forgets the entries that hold no more, once there may be more of them than of others: a set
-    /// that runs a million children with a time-out of an hour keeps the deadlines of those
-    /// that live. `armed` knows the timers of a child.
+    /// Makes sure that a timer of this kind expires at `at` or earlier. A kill that is repeated, or a
+    /// child that is suspended and resumed many times, still has one timer.
+    pub(super) fn arm(&mut self, armed: &mut Armed, token: Token, kind: TimerKind, at: Instant) {
+        let current = &mut armed.0[kind as usize];
+        if current.is_none_or(|current| at < current) {
+            *current = Some(at);
+            self.heap.push(Reverse(Entry { at, token, kind }));
+        }
+    }
+
+    /// Removes the stale entries when they may be most of the heap. A set that runs a million
+    /// children with a time-out of an hour keeps the deadlines of the live ones only. `armed` returns
+    /// the timers of a child.
     pub(super) fn prune<'a>(&mut self, live: usize, armed: impl Fn(Token) -> Option<&'a Armed>) {
         if self.heap.len() > ENTRIES_MIN + 4 * live {
             self.heap.retain(|Reverse(entry)| {
-                armed(entry.token).is_some_and(|armed| armed.0[entry.due as usize] == Some(entry.at))
+                armed(entry.token).is_some_and(|armed| armed.0[entry.kind as usize] == Some(entry.at))
             });
         }
     }
 
-    /// Starts the look for stopped children, if it is wanted and does not run yet.
+    /// Starts to poll for stopped children, if the configuration asks for it.
     pub(super) fn child_started(&mut self) {
-        if let (Some(every), None) = (self.stops_every, self.stops_at) {
-            self.stops_at = Some(Instant::now() + every);
+        if let (Some(interval), None) = (self.stop_poll_interval, self.stop_poll_at) {
+            self.stop_poll_at = Some(Instant::now() + interval);
         }
     }
 
-    /// Makes sure that young children are looked at by then.
-    pub(super) fn fresh_at(&mut self, due: Instant) {
-        // Not to the microsecond: the timer is not set anew for every child.
-        if self.fresh_at.is_none_or(|at| due + FRESH_TOLERANCE < at) {
-            self.fresh_at = Some(due);
+    /// Makes sure that deferred reads are polled at about `due`.
+    pub(super) fn schedule_deferred_reads(&mut self, due: Instant) {
+        // With a tolerance, so that not every child sets the timer again.
+        if self.deferred_reads_at.is_none_or(|at| due + DEFERRED_READ_TOLERANCE < at) {
+            self.deferred_reads_at = Some(due);
         }
     }
 
-    /// Whether young children are to be looked at now.
-    pub(super) fn schedule_deferred_reads(&mut self, now: Instant) -> bool {
-        self.fresh_at.take_if(|at| *at <= now).is_some()
+    /// Returns whether deferred reads are due, and disarms their timer.
+    pub(super) fn take_deferred_reads(&mut self, now: Instant) -> bool {
+        self.deferred_reads_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// Makes sure that turns are looked at then.
-    pub(super) fn turns_at(&mut self, due: Instant) {
-        self.turns_at = Some(due);
+    /// Schedules the next rotation of turns.
+    pub(super) fn schedule_read_turns(&mut self, due: Instant) {
+        self.read_turns_at = Some(due);
     }
 
-    /// Whether turns are to be looked at now.
-    pub(super) fn schedule_read_turns(&mut self, now: Instant) -> bool {
-        self.turns_at.take_if(|at| *at <= now).is_some()
+    /// Returns whether the rotation of turns is due, and disarms its timer.
+    pub(super) fn take_read_turns(&mut self, now: Instant) -> bool {
+        self.read_turns_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// Whether stopped children are to be looked for now. `live` says whether there is anybody to
-    /// look at later.
-    pub(super) fn schedule_stop_poll(&mut self, now: Instant, live: bool) -> bool {
-        let due = self.stops_at.is_some_and(|at| at <= now);
-        if due {
-            self.stops_at = self.stops_every.filter(|_| live).map(|every| now + every);
+    /// Returns whether stopped children are to be polled, and schedules the next poll if there are
+    /// children.
+    pub(super) fn take_stop_poll(&mut self, now: Instant, has_children: bool) -> bool {
+        let is_due = self.stop_poll_at.is_some_and(|at| at <= now);
+        if is_due {
+            let interval = if has_children { self.stop_poll_interval } else { None };
+            self.stop_poll_at = interval.map(|interval| now + interval);
         }
-        due
+        is_due
     }
 
+    /// Returns when the next timer expires.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let first = self.heap.peek().map(|Reverse(entry)| entry.at);
-        [first, self.stops_at, self.fresh_at, self.turns_at].into_iter().flatten().min()
+        [first, self.stop_poll_at, self.deferred_reads_at, self.read_turns_at].into_iter().flatten().min()
     }
 
-    /// Takes the first entry that is due.
+    /// Takes the first entry that expired.
     pub(super) fn pop(&mut self, now: Instant) -> Option<(Token, TimerKind)> {
         self.heap.peek().filter(|Reverse(entry)| entry.at <= now)?;
-        self.heap.pop().map(|Reverse(entry)| (entry.token, entry.due))
+        self.heap.pop().map(|Reverse(entry)| (entry.token, entry.kind))
     }
 }
 
@@ -146,37 +167,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timers_of_the_gone_are_forgotten() {
+    fn prune_keeps_only_the_entries_of_live_children() {
         let mut timers = Timers::new(None);
         let at = Instant::now() + Duration::from_secs(3600);
-        let mut of_all = Armed::default();
-        timers.arm(&mut of_all, Token(0), TimerKind::Leak, at);
+        let mut shared = Armed::default();
+        timers.arm(&mut shared, Token(0), TimerKind::Leak, at);
         for number in 0..100_000 {
             timers.arm(&mut Armed::default(), Token(number), TimerKind::Leak, at);
-            timers.prune(10, |token| (token.0 + 10 > number).then_some(&of_all));
+            timers.prune(10, |token| (token.0 + 10 > number).then_some(&shared));
             assert!(timers.heap.len() <= ENTRIES_MIN + 41);
         }
     }
 
     #[test]
-    fn a_child_has_one_timer_of_each_kind() {
-        let (mut timers, mut armed) = (Timers::new(None), Armed::default());
-        let (token, now) = (Token(7), Instant::now());
+    fn arm_keeps_one_valid_timer_of_each_kind() {
+        let mut timers = Timers::new(None);
+        let mut armed = Armed::default();
+        let token = Token(7);
+        let now = Instant::now();
         let ms = Duration::from_millis;
         for _ in 0..1000 {
-            timers.arm(&mut armed, token, TimerKind::Killing, now + ms(10));
+            timers.arm(&mut armed, token, TimerKind::Termination, now + ms(10));
             timers.arm(&mut armed, token, TimerKind::Leak, now + ms(10));
         }
         assert_eq!(timers.heap.len(), 2);
-        // An earlier one counts in its place, and the later one is stale when it comes.
-        timers.arm(&mut armed, token, TimerKind::Killing, now + ms(5));
-        let mut came = Vec::new();
-        while let Some((_, due)) = timers.pop(now + ms(20)) {
-            if armed.take(due, now + ms(20)) {
-                came.push(due);
+        // An earlier timer replaces the later one, whose entry is stale when it expires.
+        timers.arm(&mut armed, token, TimerKind::Termination, now + ms(5));
+        let mut expired = Vec::new();
+        while let Some((_, kind)) = timers.pop(now + ms(20)) {
+            if armed.take(kind, now + ms(20)) {
+                expired.push(kind);
             }
         }
-        came.sort_by_key(|due| *due as usize);
-        assert_eq!(came, [TimerKind::Leak, TimerKind::Killing]);
+        expired.sort_by_key(|kind| *kind as usize);
+        assert_eq!(expired, [TimerKind::Leak, TimerKind::Termination]);
     }
 }

@@ -1,0 +1,320 @@
+//! The handles of a background set, and its public methods.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use minder_os::sync::{Condvar, Mutex};
+
+use super::config::BackgroundSetConfig;
+use super::event_queue::ChildQueue;
+use super::request::{Request, reply_channel};
+use super::shared::{STOP_TIMEOUT, Shared, State, StopReason};
+use super::worker;
+use crate::child::Termination;
+use crate::command::Command;
+use crate::event::{Event, Token};
+use crate::os::PollHandle;
+use crate::set::{ChildSet, ChildSetConfig, SpawnOptions};
+use crate::sys::wait;
+use crate::{Error, ErrorKind, Operation, Result};
+
+/// A [`ChildSet`] on a separate thread, for a host with its own event loop: an editor, an
+/// interpreter, a window.
+///
+/// The worker thread reads output all the time, so no child waits for a busy host until memory is
+/// full. The host watches one descriptor, [`poll_handle`](Self::poll_handle), and calls
+/// [`drain_events`](Self::drain_events) when it is readable. Handles are cheap to clone, and may be
+/// used from any thread at the same time. The worker thread blocks all signals, so no signal handler
+/// of the process runs on it.
+///
+/// # Order
+/// For one child: `Output` and `Eof` in the order of the bytes; `Exited` after the last byte, and
+/// `Done` immediately after it. (With [`BackgroundSetConfig::eager_exit`], `Exited` comes when the
+/// child exits.) `Writable` and `Stopped` come at their place in this order; at most one of each waits
+/// for a child. `Woken` never comes. Adjacent chunks of the same stream are joined, up to
+/// [`ChildSetConfig::read_buffer_bytes`].
+///
+/// # Memory
+/// Queued output counts in the limits of the [`ChildSetConfig`], and so do the host's chunks. If the
+/// host takes no events, children block, spill or lose their oldest bytes, according to the overflow
+/// policy of each. No event is lost. A child counts in [`ChildSetConfig::max_children`] until the
+/// host has taken its `Done`.
+///
+/// # Shutdown
+/// [`stop`](Self::stop) kills all children. Dropping the last handle ends the thread, closes the
+/// pipes and kills no child, as dropping a [`ChildSet`] does.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use minder::{BackgroundSet, ChildSetConfig, Command, Event, SpawnOptions, Stdio};
+/// let set = BackgroundSet::start(ChildSetConfig::default())?;
+/// let mut command = Command::new("echo");
+/// command.arg("hello").stdout(Stdio::Piped);
+/// let child = set.spawn(&command, SpawnOptions::default())?;
+///
+/// let poller = minder::Poller::new()?; // in place of the host's event loop
+/// poller.add(&set.poll_handle(), minder::Token(0), minder::Interest::READABLE)?;
+/// let mut events = Vec::new();
+/// while !matches!(events.last(), Some(Event::Done(..))) {
+///     poller.wait(&mut minder::Events::new(), None)?;
+///     set.drain_events(&mut events, usize::MAX);
+/// }
+/// let Event::Output(token, _, bytes) = &events[0] else { panic!("{events:?}") };
+/// assert!(*token == child && **bytes == *b"hello\n");
+/// # }
+/// # Ok::<(), minder::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BackgroundSet {
+    handle: Arc<Handle>,
+}
+
+/// Dropping it, with the last `BackgroundSet`, ends the thread.
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+    /// `None` after `stop` has joined the thread.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl BackgroundSet {
+    /// Starts the worker thread with this configuration of its set, and default options otherwise.
+    ///
+    /// # Errors
+    /// As [`ChildSet::new`], and:
+    ///
+    /// - `Exhausted`: no thread can be started.
+    pub fn start(limits: ChildSetConfig) -> Result<Self> {
+        Self::with_options(BackgroundSetConfig { set: limits, ..BackgroundSetConfig::default() })
+    }
+
+    /// Starts the worker thread.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn with_options(options: BackgroundSetConfig) -> Result<Self> {
+        let set = ChildSet::new(options.set.clone())?;
+        let ready = wait::Waker::new()
+            .map_err(|error| Error::new("make a descriptor for news", error).during(Operation::Watch))?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            changed: Condvar::new(),
+            ready,
+            waker: set.waker(),
+            options,
+        });
+        let thread = worker::start(Arc::clone(&shared), set)?;
+        Ok(Self { handle: Arc::new(Handle { shared, thread: Mutex::new(Some(thread)) }) })
+    }
+
+    /// Starts a child on the worker thread, which lives as long as the set, and waits until it was
+    /// started.
+    ///
+    /// # Errors
+    /// As [`ChildSet::spawn`], and:
+    ///
+    /// - `Other`: the set was stopped, or the worker does not reply in time. A child that starts
+    ///   after that is killed at once.
+    pub fn spawn(&self, command: &Command, options: SpawnOptions) -> Result<Token> {
+        let (sender, receiver) = reply_channel();
+        let request = Request::Spawn(Box::new(command.clone()), options, sender);
+        self.send_request("start a child", Operation::Spawn, request)?;
+        receiver.wait("start a child", Operation::Spawn, self.shared().options.call_timeout)
+    }
+
+    /// Queues as many bytes for the child's standard input as there is room for, and returns how
+    /// many. If that is not all, [`Event::Writable`] reports that there is room again. Never blocks.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done or has no such pipe.
+    /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
+    ///   `BrokenPipe`. A write before may have succeeded, because it only queued the bytes.
+    pub fn write(&self, token: Token, bytes: &[u8]) -> Result<usize> {
+        let max = self.shared().options.max_input_bytes;
+        self.change_input(token, |child| child.stdin.accept(bytes, max))
+    }
+
+    /// Closes the child's standard input after the queued bytes were written. Without effect if it
+    /// has none.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    pub fn close_stdin(&self, token: Token) -> Result<()> {
+        self.change_input(token, |child| {
+            child.stdin.close();
+            Ok(())
+        })
+    }
+
+    /// Kills a child and what it started, at once or after asking: see [`ChildSet::kill`].
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    /// - `PermissionDenied`: the child runs as another user.
+    /// - `Other`: the set was stopped, or the worker does not reply in time.
+    pub fn kill(&self, token: Token, how: Termination) -> Result<()> {
+        let (sender, receiver) = reply_channel();
+        self.send_request("kill a child", Operation::Kill, Request::Kill(token, how, sender))?;
+        receiver.wait("kill a child", Operation::Kill, self.shared().options.call_timeout)
+    }
+
+    /// Returns the child's pid. Once the child is done, the pid may belong to another process, even
+    /// if the `Done` was not taken.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child's `Done` was taken.
+    pub fn id(&self, token: Token) -> Result<u32> {
+        let mut state = self.shared().state.lock();
+        let child = state.queue.get(token).ok_or_else(child_gone)?;
+        Ok(child.pid)
+    }
+
+    /// Moves events to the end of `into` and returns how many. Never blocks.
+    ///
+    /// The events come child by child, starting with the child whose oldest event is oldest. The call
+    /// stops before the moved bytes exceed `max_bytes`, but moves at least one event if there is one.
+    /// A child with more events than that is moved behind the others, so that it does not delay them.
+    pub fn drain_events(&self, into: &mut Vec<Event>, max_bytes: usize) -> usize {
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        let count = state.queue.drain(into, max_bytes);
+        if count > 0 {
+            shared.update_poll_handle(&state);
+        }
+        let has_room = state.is_full && state.queue.bytes() < shared.options.set.max_buffered_bytes;
+        if has_room {
+            state.is_full = false;
+        }
+        drop(state);
+        if has_room {
+            shared.wake_worker();
+        }
+        count
+    }
+
+    /// Returns a descriptor or handle for the host's event loop. With every wait backend it is
+    /// readable exactly while [`drain_events`](Self::drain_events) would move an event.
+    ///
+    /// Watch it level-triggered, and do not read from it.
+    pub fn poll_handle(&self) -> PollHandle<'_> {
+        self.shared().ready.poll_handle()
+    }
+
+    /// Returns how many bytes of output are queued.
+    pub fn queued_bytes(&self) -> usize {
+        self.shared().state.lock().queue.bytes()
+    }
+
+    /// Returns how many children were started whose `Done` was not taken yet.
+    pub fn children(&self) -> usize {
+        self.shared().state.lock().queue.children()
+    }
+
+    /// Takes the first error since the last call that belongs to no other call: a spill file cannot
+    /// be written (its child is paused meanwhile), or a system call fails that should not. The worker
+    /// continues after such an error.
+    pub fn take_error(&self) -> Option<Error> {
+        self.shared().state.lock().error.take()
+    }
+
+    /// Kills all children and what they started, ends the thread, and waits for that.
+    ///
+    /// The children are asked to exit and killed after `grace`; they are killed at once if that is
+    /// zero. Events that were not taken are dropped. The other handles return errors from now on.
+    ///
+    /// # Errors
+    /// - `Other`: a process tree still exists 6 s after the grace period. It may be in an
+    ///   uninterruptible system call, it may run as another user, or the host's chunks leave no room
+    ///   for its last bytes.
+    /// - `Other`: the thread panicked before.
+    pub fn stop(self, grace: Duration) -> Result<()> {
+        let failed =
+            |reason| Err(Error::of_kind(ErrorKind::Other, "stop a pump", reason).during(Operation::Stop));
+        let shared = self.shared();
+        // If the thread has ended already, the reason is read below.
+        let _ = self.send_request("stop a pump", Operation::Stop, Request::Stop(grace));
+        let deadline = Instant::now().checked_add(grace.saturating_add(2 * STOP_TIMEOUT));
+        let mut state = shared.state.lock();
+        let reason = loop {
+            if let Some(reason) = state.stopped {
+                break reason;
+            }
+            let left =
+                deadline.map_or(STOP_TIMEOUT, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return failed("its thread did not answer in time");
+            }
+            state = shared.changed.wait_timeout(state, left);
+        };
+        drop(state);
+        // The thread has only to return, so the join is short.
+        if let Some(thread) = self.handle.thread.lock().take() {
+            let _ = thread.join();
+        }
+        match reason {
+            StopReason::Stopped => Ok(()),
+            StopReason::LeftSome => failed("some children were not gone in time"),
+            StopReason::Panicked => failed("the pump's thread panicked"),
+        }
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.handle.shared
+    }
+
+    fn send_request(&self, phrase: &'static str, operation: Operation, request: Request) -> Result<()> {
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        state.check_running(phrase, operation)?;
+        state.requests.push(request);
+        drop(state);
+        shared.wake_worker();
+        Ok(())
+    }
+
+    /// Changes a child's input queue, and wakes the worker for it.
+    fn change_input<T>(&self, token: Token, change: impl FnOnce(&mut ChildQueue) -> Result<T>) -> Result<T> {
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        state.check_running("write to the input of a child", Operation::Write)?;
+        let result = change(state.queue.get(token).ok_or_else(child_gone)?)?;
+        state.inputs.push(token);
+        let is_first = state.inputs.len() == 1;
+        drop(state);
+        // Only the first change wakes the worker: it takes all of `inputs` under the lock.
+        if is_first {
+            shared.wake_worker();
+        }
+        Ok(result)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.state.lock().requests.push(Request::Quit);
+        self.shared.wake_worker();
+    }
+}
+
+fn child_gone() -> Error {
+    Error::of_kind(ErrorKind::Unknown, "reach a child", "it is done").during(Operation::Lookup)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_fail_after_the_worker_panicked() {
+        let set = BackgroundSet::start(ChildSetConfig::default()).unwrap();
+        let other = set.clone();
+        set.send_request("test", Operation::Other, Request::Panic).unwrap();
+        let error = set.spawn(&Command::new("true"), SpawnOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("thread"), "{error}");
+        let error = set.stop(Duration::ZERO).unwrap_err();
+        assert_eq!(error.to_string(), "failed to stop a pump: the pump's thread panicked");
+        assert!(other.write(Token(0), b"x").unwrap_err().to_string().ends_with("the pump's thread panicked"));
+        assert_eq!(other.drain_events(&mut Vec::new(), 1), 0);
+    }
+}

@@ -1,0 +1,407 @@
+//! The set and its public methods. `dispatch.rs` has the wait.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::child::ChildState;
+use super::config::{ChildSetConfig, SpawnOptions};
+use super::event::QueuedEvent;
+use super::read_turns::ReadTurns;
+use super::slab::{Endpoint, Slab};
+use super::stream::StreamIo;
+use super::termination::TerminationState;
+use super::timers::{DeferredRead, INTERVAL_MIN, TimerKind, Timers};
+use crate::child::Termination;
+use crate::chunk::{MemoryBudget, MemoryQuota};
+use crate::command::Command;
+use crate::event::{Event, Token};
+use crate::os::PollHandle;
+use crate::poller::Waker;
+use crate::sys::process_tree::TreeSignal;
+use crate::sys::reap::Process;
+use crate::sys::spawn::Spawner;
+use crate::sys::wait::Reactor;
+use crate::{Error, ErrorKind, Operation, Result};
+
+/// The least size of a read.
+const READ_BUFFER_MIN: usize = 64;
+/// How long `spawn` waits for a child that it had to kill.
+const ABANDON_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// A set of child processes with one wait for all of them, on one thread.
+///
+/// A set starts children, reads what they write, reports their exits, and kills them with everything
+/// that they started. [`next`](Self::next) returns the events. The cost of a wait does not grow with
+/// the number of children. A set is `Send`, but a child with [`Command::die_with_parent`] is killed
+/// when the thread that started it ends.
+///
+/// Memory is bounded: see [`ChildSetConfig`] and [`OverflowPolicy`](crate::OverflowPolicy).
+///
+/// Dropping a set closes its pipes and kills no child. A child that is still running then becomes a
+/// zombie when it exits, until this process ends. To avoid that, call [`kill_all`](Self::kill_all)
+/// and then `next` until the set is empty.
+///
+/// - Linux: pidfds. Without pidfds, the set polls its children every 1 to 50 ms. It also polls the
+///   children, and the outputs, for which the backend has no room (`fs.epoll.max_user_watches`).
+/// - macOS, FreeBSD, NetBSD, OpenBSD: `EVFILT_PROC` with the backend `kqueue`; polling with `poll`.
+/// - Windows: a registered wait for each process, and one completion port.
+#[derive(Debug)]
+pub struct ChildSet {
+    pub(super) io: StreamIo,
+    spawner: Spawner,
+    pub(super) children: Slab<ChildState>,
+    pub(super) events: VecDeque<QueuedEvent>,
+    pub(super) timers: Timers,
+    /// Children that wait for memory or for their spill file: see `memory.rs`.
+    pub(super) memory_waiters: Vec<Token>,
+    /// Whether the next poll retries them without a wake-up, because a spill file refused bytes.
+    pub(super) retry_due: bool,
+    pub(super) deferred_reads: Vec<DeferredRead>,
+    /// Killed children that could not be watched and have not exited yet.
+    abandoned: Vec<Process>,
+    pub(super) read_turns: ReadTurns,
+    /// The reports of a wait. Kept for its memory.
+    pub(super) reports: Vec<crate::sys::wait::Report>,
+    /// Whether the caller watches the descriptor of [`poll_handle`](Self::poll_handle).
+    is_watched: bool,
+}
+
+impl ChildSet {
+    /// Creates an empty set.
+    ///
+    /// # Errors
+    /// - `Unsupported`: the operating system does not have the backend.
+    /// - `Exhausted`: no descriptor is free.
+    pub fn new(limits: ChildSetConfig) -> Result<Self> {
+        let spawner = Spawner::for_many()
+            .map_err(|error| Error::new("prepare for children", error).during(Operation::Spawn))?;
+        let mut config = limits;
+        // A read into an empty buffer would look like the end of the file.
+        config.read_buffer_bytes = config.read_buffer_bytes.max(READ_BUFFER_MIN);
+        // An interval of zero would be due again at once, for ever.
+        config.leak_timeout = config.leak_timeout.map(|timeout| timeout.max(INTERVAL_MIN));
+        config.stop_poll_interval = config.stop_poll_interval.map(|interval| interval.max(INTERVAL_MIN));
+        let mut reactor = Reactor::open(config.backend)
+            .map_err(|error| Error::new("open a wait backend", error).during(Operation::Watch))?;
+        reactor.fault_room(config.fault_capacity);
+        let waker = reactor.waker();
+        // A wake-up fails only if the counter of pending wake-ups is full.
+        let on_room = move || drop(waker.wake());
+        let budget =
+            MemoryBudget::new(config.max_buffered_bytes, config.read_buffer_bytes, Box::new(on_room));
+        let timers = Timers::new(config.stop_poll_interval);
+        let read_turns = ReadTurns::new(config.backlog.clone(), config.min_readers);
+        let io = StreamIo {
+            reactor,
+            buffer: Vec::with_capacity(config.read_buffer_bytes),
+            config,
+            budget,
+            spill_number: 0,
+            splice_wait: None,
+            poll_until: None,
+        };
+        Ok(Self {
+            io,
+            spawner,
+            children: Slab::default(),
+            events: VecDeque::new(),
+            timers,
+            memory_waiters: Vec::new(),
+            retry_due: false,
+            deferred_reads: Vec::new(),
+            abandoned: Vec::new(),
+            read_turns,
+            reports: Vec::new(),
+            is_watched: false,
+        })
+    }
+
+    /// Returns the name of the wait backend.
+    pub fn backend(&self) -> &'static str {
+        self.io.reactor.name()
+    }
+
+    /// Returns how many children are not *done* yet.
+    pub fn len(&self) -> usize {
+        self.children.len()
+    }
+
+    /// Whether all children are done.
+    pub fn is_empty(&self) -> bool {
+        self.children.len() == 0
+    }
+
+    /// Starts a child on the calling thread.
+    ///
+    /// # Errors
+    /// As [`Command::spawn`], and:
+    ///
+    /// - `Limit`: [`ChildSetConfig::max_children`] children are not done yet.
+    /// - `InvalidInput`: the options contradict each other.
+    /// - `Exhausted`: no descriptor, process or memory is free. Nothing is left behind; try again
+    ///   when a child is done.
+    /// - `Other`: the child cannot be watched. Its program had started, and was killed.
+    pub fn spawn(&mut self, command: &Command, options: SpawnOptions) -> Result<Token> {
+        options.check()?;
+        if self.children.len() >= self.io.config.max_children {
+            let reason = "as many children live as this set may have";
+            let error = Error::of_kind(ErrorKind::Limit, "start", reason).during(Operation::Spawn);
+            return Err(error.with_subject(command.get_program()));
+        }
+        let spawned =
+            self.spawner.spawn(command).map_err(|failure| crate::spawn::explain(command, failure))?;
+        let quota = MemoryQuota::new(&self.io.budget, self.io.config.max_child_bytes);
+        let token = self.children.insert(ChildState::new(spawned, quota, options));
+        if let Err(error) = self.watch_child(token) {
+            self.abandon(token);
+            return Err(Error::new("watch", error)
+                .during(Operation::Watch)
+                .with_subject(command.get_program())
+                .with_kind(ErrorKind::Other, "the system watches no more"));
+        }
+        if options.deadline.is_some() {
+            self.arm_deadline(token);
+        }
+        self.timers.child_started();
+        self.update_poll_handle()?;
+        Ok(token)
+    }
+
+    /// Returns the child's pid.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    pub fn id(&self, token: Token) -> Result<u32> {
+        let child = self.children.get(token).ok_or_else(child_gone)?;
+        Ok(child.process.pid())
+    }
+
+    /// Writes as many bytes to the child's standard input as there is room for, and returns how many.
+    /// If that is not all, [`Event::Writable`] reports that there is room again. Never blocks.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done or has no such pipe.
+    /// - Any other kind: the child closed its input. [`io_error`](Error::io_error) is then
+    ///   `BrokenPipe`, and `SIGPIPE` is not raised.
+    pub fn write(&mut self, token: Token, bytes: &[u8]) -> Result<usize> {
+        let port_token = self.children.port_token(token, Endpoint::Stdin);
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        let writer = child.stdin.as_mut().ok_or_else(child_gone)?;
+        match writer.write(&mut self.io.reactor, port_token, bytes) {
+            Ok(written) => Ok(written),
+            Err(error) => {
+                let pid = child.process.pid();
+                self.close_stdin(token)?;
+                let error = Error::new("write to the input of", error).during(Operation::Write);
+                Err(error.with_subject(pid.to_string()))
+            }
+        }
+    }
+
+    /// Closes the child's standard input. Without effect if it has none.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    pub fn close_stdin(&mut self, token: Token) -> Result<()> {
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        let Some(writer) = child.stdin.take() else { return Ok(()) };
+        writer
+            .close(&mut self.io.reactor)
+            .map_err(|error| Error::new("close the input of a child", error).during(Operation::Write))
+    }
+
+    /// Kills a child and what it started, at once or after asking: see [`Termination`].
+    ///
+    /// The child's [`Event::Done`] comes when its whole tree has exited. Without effect on a tree
+    /// that has exited. A [suspended](Self::suspend) child is resumed, so that it can handle the
+    /// signal.
+    ///
+    /// # Errors
+    /// - `Unknown`: the child is done.
+    /// - `PermissionDenied`: the child runs as another user.
+    pub fn kill(&mut self, token: Token, how: Termination) -> Result<()> {
+        let now = Instant::now();
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        child.process.check();
+        if child.process.reaped() {
+            return Ok(());
+        }
+        // A stopped process handles no signal. The signal below is followed by SIGCONT.
+        self.restart_deadline(token, now);
+        let port_token = self.children.port_token(token, Endpoint::Process);
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        child.killed |= child.is_alive();
+        // A second kill replaces the first only if it comes to SIGKILL earlier.
+        let termination = TerminationState::new(how, now);
+        let replaces = match &child.termination {
+            Some(current) => termination.escalates_at() < current.escalates_at(),
+            None => true,
+        };
+        if replaces {
+            child.termination = Some(Box::new(termination));
+        }
+        child.tree.watch(&self.io.reactor, port_token);
+        // Its output is read from now on. Otherwise it could block in a write instead of exiting.
+        let resumed = self.leave_turns(token);
+        let child = self.children.get_mut(token).ok_or_else(child_gone)?;
+        let pid = child.process.pid();
+        let signalled = child.tree.signal_all(&child.process, how.first());
+        self.arm(token, TimerKind::Termination, termination.check_at(now));
+        self.update_poll_handle()?;
+        signalled.map_err(|error| {
+            Error::new("kill", error).during(Operation::Kill).with_subject(pid.to_string())
+        })?;
+        resumed
+    }
+
+    /// Kills all children: see [`kill`](Self::kill). Tries every child, and returns the first error.
+    ///
+    /// # Errors
+    /// As [`kill`](Self::kill).
+    pub fn kill_all(&mut self, how: Termination) -> Result<()> {
+        let mut result = Ok(());
+        for token in self.children.tokens() {
+            result = result.and(self.kill(token, how));
+        }
+        result
+    }
+
+    /// Returns the next event. Waits for one until `deadline`, or, without a deadline, until all
+    /// children are done. Never returns earlier without an event.
+    ///
+    /// `Ok(None)` means that the deadline has passed, or that there was none and all children are
+    /// done.
+    ///
+    /// # Errors
+    /// - A spill file cannot be written ([`Operation::Spill`]). Its child is paused, no byte is lost,
+    ///   and the next call tries again.
+    /// - A system call fails that should not.
+    pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Event>> {
+        let mut is_last_poll = false;
+        loop {
+            if let Some(event) = self.pop_event()? {
+                self.update_poll_handle()?;
+                return Ok(Some(event));
+            }
+            if is_last_poll || (deadline.is_none() && self.is_empty()) {
+                self.update_poll_handle()?;
+                return Ok(None);
+            }
+            // The clock is read before the last poll, so that an event from before the deadline is
+            // always returned.
+            is_last_poll = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let until = [deadline, self.timers.next_at()].into_iter().flatten().min();
+            self.poll_once(until)?;
+        }
+    }
+
+    /// Waits once and hands no event over, for a caller that has no room for events. Output
+    /// accumulates here, according to the overflow policy of each child.
+    pub(crate) fn poll_without_events(&mut self, until: Instant) -> Result<()> {
+        let until = self.timers.next_at().map_or(until, |at| at.min(until));
+        let result = self.poll_once(Some(until));
+        // The caller is awake. Without this, its wake-ups would fill the queue.
+        if matches!(self.events.back(), Some(QueuedEvent::Woken)) {
+            self.events.pop_back();
+        }
+        result
+    }
+
+    /// Returns a descriptor or handle for another event loop: it is readable while
+    /// [`next`](Self::next) with a deadline in the past would return an event or has work to do.
+    ///
+    /// Watch it level-triggered. When it is readable, call `next` until it returns `None`.
+    ///
+    /// # Errors
+    /// - `Unsupported`: on Windows, so far. A [`BackgroundSet`](crate::BackgroundSet) has a handle on
+    ///   every system.
+    /// - `Exhausted`: no descriptor is free. The backend `poll` needs descriptors and a thread for
+    ///   this.
+    pub fn poll_handle(&mut self) -> Result<PollHandle<'_>> {
+        self.is_watched = true;
+        self.update_poll_handle()?;
+        self.io
+            .reactor
+            .news(self.timers.next_at())
+            .map_err(|error| Error::new("watch a set", error).during(Operation::Watch))
+    }
+
+    /// Returns a handle that ends a wait from any thread; the wait returns [`Event::Woken`]. That
+    /// event may also come without a call of [`Waker::wake`].
+    pub fn waker(&self) -> Waker {
+        Waker(self.io.reactor.waker())
+    }
+
+    /// Whether [`next`](Self::next) would return an event without a system call.
+    pub fn has_pending_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Returns how many bytes of memory hold output, here and in the caller's chunks.
+    pub fn buffered_bytes(&self) -> usize {
+        self.io.budget.used()
+    }
+
+    /// Arms a timer of a child. If it is armed for an earlier time, that time stays; the handler then
+    /// arms it again.
+    pub(super) fn arm(&mut self, token: Token, kind: TimerKind, at: Instant) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        self.timers.arm(&mut child.armed, token, kind, at);
+        self.timers.prune(self.children.len(), |token| self.children.get(token).map(|child| &child.armed));
+    }
+
+    /// Registers the endpoints of a new child; with a `read_delay` its process alone at first.
+    fn watch_child(&mut self, token: Token) -> std::io::Result<()> {
+        let port_token = self.children.port_token(token, Endpoint::Process);
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        child.process.watch(&mut self.io.reactor, port_token)?;
+        let delay = self.io.config.read_delay;
+        if delay.is_zero() {
+            return self.register_streams(token, INTERVAL_MIN);
+        }
+        self.defer_read(token, delay);
+        Ok(())
+    }
+
+    /// Kills a child that could not be watched. If it does not exit within a bounded time, it is
+    /// reaped later: it may be in an uninterruptible system call, and other children wait for this
+    /// thread.
+    fn abandon(&mut self, token: Token) {
+        let Some(mut child) = self.children.remove(token) else { return };
+        let _ = child.tree.signal_all(&child.process, TreeSignal::Kill);
+        child.close(&mut self.io.reactor);
+        if let Ok(None) = child.process.wait(Some(Instant::now() + ABANDON_TIMEOUT)) {
+            self.abandoned.push(child.process);
+            return;
+        }
+        child.process.reap();
+    }
+
+    /// Reaps the abandoned children that have exited by now.
+    pub(super) fn reap_abandoned(&mut self) {
+        self.abandoned.retain_mut(|process| {
+            let is_alive = matches!(process.peek(), Ok(None));
+            if !is_alive {
+                process.reap();
+            }
+            is_alive
+        });
+    }
+
+    /// Makes the descriptor of [`poll_handle`](Self::poll_handle) readable if events are queued, and
+    /// sets its timer.
+    pub(super) fn update_poll_handle(&self) -> Result<()> {
+        if !self.is_watched {
+            return Ok(());
+        }
+        let woken = if self.events.is_empty() { Ok(()) } else { self.io.reactor.waker().wake() };
+        let updated = woken.and_then(|()| self.io.reactor.news(self.timers.next_at()).map(drop));
+        updated.map_err(|error| Error::new("announce news", error).during(Operation::Watch))
+    }
+}
+
+/// The error for a token whose child is done, or that has no such stream.
+pub(super) fn child_gone() -> Error {
+    Error::of_kind(ErrorKind::Unknown, "reach a child", "it is done, or has no such stream")
+        .during(Operation::Lookup)
+}

@@ -1,0 +1,84 @@
+//! Deferred reads: the outputs of young children are polled now and then before they are registered
+//! with the backend.
+//!
+//! Registering and removing two pipes are four system calls. A child that exits within milliseconds
+//! needs none of them: its outputs are read at its exit.
+
+use std::time::{Duration, Instant};
+
+use super::child_set::ChildSet;
+use super::timers::{DeferredRead, INTERVAL_MIN};
+use crate::event::{Stream, Token};
+use crate::sys::pipe::ReadOutcome;
+use crate::sys::wait::is_full;
+use crate::{Error, Operation, Result};
+
+/// From this interval on, a silent child is registered instead of being polled again.
+const INTERVAL_MAX: Duration = Duration::from_millis(16);
+
+impl ChildSet {
+    /// Polls the outputs of a child after `interval`, unless a poll is due already.
+    pub(super) fn defer_read(&mut self, token: Token, interval: Duration) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        if std::mem::replace(&mut child.read_deferred, true) {
+            return;
+        }
+        let due = Instant::now() + interval;
+        self.deferred_reads.push(DeferredRead { token, due, interval });
+        self.timers.schedule_deferred_reads(due);
+    }
+
+    /// Registers the outputs of a child with the backend. If the backend is full, the outputs are
+    /// polled after `interval`, until it has room.
+    pub(super) fn register_streams(&mut self, token: Token, interval: Duration) -> std::io::Result<()> {
+        let port_tokens =
+            [Stream::Stdout, Stream::Stderr].map(|stream| self.children.port_token(token, stream.into()));
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        for (stream, port_token) in child.streams.iter_mut().zip(port_tokens) {
+            if let Err(error) = stream.register(&mut self.io.reactor, port_token) {
+                self.defer_read(token, interval);
+                return if is_full(&error) { Ok(()) } else { Err(error) };
+            }
+        }
+        Ok(())
+    }
+
+    /// Polls the outputs that are due. A child that wrote something is registered with the backend. A
+    /// silent child is polled again after twice the time, and registered in the end: most children
+    /// that exit soon have exited by then.
+    pub(super) fn poll_deferred_reads(&mut self, now: Instant) -> Result<()> {
+        let mut result = Ok(());
+        for deferred in std::mem::take(&mut self.deferred_reads) {
+            let DeferredRead { token, due, interval } = deferred;
+            if due > now {
+                self.deferred_reads.push(deferred);
+                self.timers.schedule_deferred_reads(due);
+                continue;
+            }
+            let mut is_silent = interval < INTERVAL_MAX;
+            let mut has_data = false;
+            for stream in [Stream::Stdout, Stream::Stderr] {
+                let outcome = self.on_readable(token, stream, None);
+                has_data |= matches!(outcome, Ok(ReadOutcome::Data(_)));
+                is_silent &= matches!(outcome, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof));
+                result = result.and(outcome.map(drop));
+            }
+            let Some(child) = self.children.get_mut(token) else { continue };
+            child.read_deferred = false;
+            if is_silent && !child.has_exited() {
+                self.defer_read(token, interval * 2);
+                continue;
+            }
+            // If the backend is still full, the outputs are polled again. No child is forgotten.
+            let interval = if has_data { INTERVAL_MIN } else { (interval * 2).min(INTERVAL_MAX) };
+            if let Err(error) = self.register_streams(token, interval) {
+                result = result.and(Err(watch_failed(error)));
+            }
+        }
+        result
+    }
+}
+
+pub(super) fn watch_failed(error: std::io::Error) -> Error {
+    Error::new("hear a child", error).during(Operation::Watch)
+}

@@ -1,0 +1,372 @@
+//! One wait of a set, and everything that follows from it.
+//!
+//! Each report goes to the child that it concerns. The child returns what the set has to do, and the
+//! functions here do it: queue events, arm timers, and keep the lists of children that wait for
+//! something.
+
+use std::time::{Duration, Instant};
+
+use super::child_set::ChildSet;
+use super::deferred_reads::watch_failed;
+use super::event::QueuedEvent;
+use super::exit::{DrainStep, LeakCheck, ProcessStep, TerminationStep};
+use super::output::Effect;
+use super::slab::Endpoint;
+use super::timers::{INTERVAL_MIN, TimerKind};
+use crate::event::{Event, Stream, Token};
+use crate::sys::pipe::ReadOutcome;
+use crate::sys::process_tree::{CHECK_IS_CHEAP, ProcessSnapshot};
+use crate::sys::wait::{Report, WAKE_TOKEN};
+use crate::{Error, Operation, Result};
+
+/// How long one poll waits for a file that accepts no forwarded bytes.
+const SPLICE_WAIT_MAX: Duration = Duration::from_millis(100);
+/// When a spill file is retried for which no descriptor was free.
+const SPILL_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// How often a stream is read at the exit of its child, at most.
+const EXIT_READS: usize = 4;
+
+impl ChildSet {
+    /// Waits once, until `until` at the latest, and handles all reports.
+    pub(super) fn poll_once(&mut self, until: Option<Instant>) -> Result<()> {
+        // A spill file that refused bytes is retried first. While it refuses them, the other children
+        // continue, without a wait.
+        let retried = if std::mem::take(&mut self.retry_due) { self.retry_paused() } else { Ok(()) };
+        let retried = retried.or_else(|error| self.ignore_transient(error));
+        let until = if retried.is_err() {
+            Some(Instant::now())
+        } else if self.retry_due {
+            let retry_at = Instant::now() + SPILL_RETRY_DELAY;
+            Some(until.map_or(retry_at, |until| until.min(retry_at)))
+        } else {
+            until
+        };
+        self.io.splice_wait = Some(SPLICE_WAIT_MAX);
+        self.io.poll_until = until;
+        self.reap_abandoned();
+        let turns_since = self.read_turns.has_waiting().then(Instant::now);
+        let mut reports = std::mem::take(&mut self.reports);
+        let waited = self
+            .io
+            .reactor
+            .wait(&mut reports, until)
+            .map_err(|error| Error::new("wait for children", error).during(Operation::Wait));
+        let mut result = retried.and(waited);
+        for report in reports.drain(..) {
+            let handled = self.dispatch(&report).or_else(|error| self.ignore_transient(error));
+            result = result.and(handled);
+        }
+        self.reports = reports;
+        if let Some(since) = turns_since {
+            self.measure_pace(since.elapsed());
+            result = result.and(self.hand_out_turns());
+        }
+        if self.timers.next_at().is_some() {
+            self.expire_timers(Instant::now())?;
+        }
+        result
+    }
+
+    /// Gives a report to its endpoint. A report for a child that is done is dropped: the generation
+    /// in its token does not match.
+    fn dispatch(&mut self, report: &Report) -> Result<()> {
+        if report.token == WAKE_TOKEN {
+            self.events.push_back(QueuedEvent::Woken);
+            return self.retry_paused();
+        }
+        let Some((token, endpoint)) = self.children.find(report.token) else { return Ok(()) };
+        match endpoint {
+            Endpoint::Process => self.on_process_report(token, report),
+            Endpoint::Stdin => self.on_writable(token, report),
+            Endpoint::Stdout => self.on_readable(token, Stream::Stdout, Some(report)).map(drop),
+            Endpoint::Stderr => self.on_readable(token, Stream::Stderr, Some(report)).map(drop),
+        }
+    }
+
+    fn on_writable(&mut self, token: Token, report: &Report) -> Result<()> {
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        let Some(writer) = &mut child.stdin else { return Ok(()) };
+        let has_room = writer
+            .ready(&mut self.io.reactor, report)
+            .map_err(|error| Error::new("write to a child", error).during(Operation::Write))?;
+        if has_room {
+            self.events.push_back(QueuedEvent::Writable(token));
+        }
+        Ok(())
+    }
+
+    /// Reads a stream once, after a report or without one.
+    pub(super) fn on_readable(
+        &mut self,
+        token: Token,
+        stream: Stream,
+        report: Option<&Report>,
+    ) -> Result<ReadOutcome> {
+        let is_reading = self.children.get_mut(token).is_some_and(|child| child.stream(stream).is_reading());
+        if !is_reading || !self.has_turn(token, stream)? {
+            return Ok(ReadOutcome::WouldBlock);
+        }
+        let Some(child) = self.children.get_mut(token) else { return Ok(ReadOutcome::WouldBlock) };
+        let step = child.read(stream, &mut self.io, report)?;
+        self.apply(token, stream, step.effect)?;
+        if let ReadOutcome::Data(count) = step.outcome {
+            self.count_read(token, count as u64);
+        }
+        Ok(step.outcome)
+    }
+
+    fn apply(&mut self, token: Token, stream: Stream, effect: Effect) -> Result<()> {
+        match effect {
+            Effect::None => (),
+            Effect::QueueOutput => self.queue_output(token, stream),
+            Effect::QueueForwarded => self.events.push_back(QueuedEvent::Forwarded(token, stream)),
+            Effect::Closed => self.on_closed(token, stream),
+            Effect::WaitForMemory => {
+                self.add_memory_waiter(token);
+                // The wake-up is requested before the room is checked: see `chunk.rs`.
+                self.io.budget.request_wakeup();
+                self.retry_paused()?;
+            }
+            Effect::SpillRefused(error) => {
+                self.retry_due = true;
+                self.add_memory_waiter(token);
+                return Err(error);
+            }
+            Effect::KeepTurn => self.keep_turn(token),
+        }
+        Ok(())
+    }
+
+    fn on_closed(&mut self, token: Token, stream: Stream) {
+        self.queue_eof(token, stream);
+        self.queue_drain(token);
+    }
+
+    fn on_process_report(&mut self, token: Token, report: &Report) -> Result<()> {
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        match child.on_process_report(&mut self.io.reactor, report)? {
+            ProcessStep::Alive => Ok(()),
+            ProcessStep::Exited => self.on_exit(token),
+            ProcessStep::TreeChanged => {
+                if CHECK_IS_CHEAP {
+                    self.finish_if_tree_gone(token);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Queues the exit of a child, and reads what it wrote last.
+    fn on_exit(&mut self, token: Token) -> Result<()> {
+        let mut result = self.leave_turns(token);
+        self.events.push_back(QueuedEvent::Exited(token));
+        // Its last bytes and the ends of its outputs are usually in the pipes already. Reading them
+        // now saves a wait.
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            result = result.and(self.read_at_exit(token, stream));
+        }
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        if child.has_open_streams()
+            && let Err(error) = self.register_streams(token, INTERVAL_MIN)
+        {
+            result = result.and(Err(watch_failed(error)));
+        }
+        if CHECK_IS_CHEAP {
+            // The other processes of its tree have usually exited, too.
+            self.finish_if_tree_gone(token);
+        }
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        if child.has_open_streams() {
+            child.note_activity();
+            self.arm_leak_timer(token, Instant::now());
+        }
+        self.queue_drain(token);
+        result
+    }
+
+    fn read_at_exit(&mut self, token: Token, stream: Stream) -> Result<()> {
+        for _ in 0..EXIT_READS {
+            match self.on_readable(token, stream, None)? {
+                ReadOutcome::Data(_) => (),
+                ReadOutcome::Eof | ReadOutcome::WouldBlock => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles every timer that is due.
+    fn expire_timers(&mut self, now: Instant) -> Result<()> {
+        // One snapshot of the process table serves all kills.
+        let mut snapshot = None;
+        while let Some((token, kind)) = self.timers.pop(now) {
+            // A child that is done, or a timer that was armed again for another time, is skipped.
+            let is_armed = self.children.get_mut(token).is_some_and(|child| child.armed.take(kind, now));
+            if !is_armed {
+                continue;
+            }
+            match kind {
+                TimerKind::Leak => self.on_leak_timer(token, now)?,
+                TimerKind::Termination => self.on_termination_timer(token, now, &mut snapshot),
+                TimerKind::Deadline => self.on_deadline_timer(token, now),
+            }
+        }
+        if self.timers.take_deferred_reads(now) {
+            self.poll_deferred_reads(now)?;
+        }
+        if self.timers.take_read_turns(now) {
+            self.rotate_turns(now)?;
+        }
+        if self.timers.take_stop_poll(now, self.children.len() > 0) {
+            self.poll_stops();
+        }
+        Ok(())
+    }
+
+    /// Arms the timer that finds silent outputs of a child that exited.
+    pub(super) fn arm_leak_timer(&mut self, token: Token, now: Instant) {
+        if let Some(timeout) = self.io.config.leak_timeout {
+            self.arm(token, TimerKind::Leak, now + timeout);
+        }
+    }
+
+    /// Closes the outputs of a child that exited, if they are silent.
+    fn on_leak_timer(&mut self, token: Token, now: Instant) -> Result<()> {
+        let Some(timeout) = self.io.config.leak_timeout else { return Ok(()) };
+        let Some(child) = self.children.get(token) else { return Ok(()) };
+        match child.check_leak(now, timeout) {
+            LeakCheck::Stop => return Ok(()),
+            LeakCheck::CheckAgain(at) => {
+                self.arm(token, TimerKind::Leak, at);
+                return Ok(());
+            }
+            LeakCheck::Silent => (),
+        }
+        // If this timer is late, the last bytes may not have been read yet.
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let outcome = self.on_readable(token, stream, None);
+            let was_active =
+                self.children.get(token).is_some_and(|child| child.was_active_since(stream, now));
+            if was_active || !matches!(outcome, Ok(ReadOutcome::WouldBlock | ReadOutcome::Eof)) {
+                self.arm(token, TimerKind::Leak, now + timeout);
+                return outcome.map(drop);
+            }
+        }
+        let Some(child) = self.children.get_mut(token) else { return Ok(()) };
+        child.leaked = child.has_open_streams();
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let Some(child) = self.children.get_mut(token) else { break };
+            child.stream(stream).close(&mut self.io.reactor);
+            self.on_closed(token, stream);
+        }
+        Ok(())
+    }
+
+    fn on_termination_timer(&mut self, token: Token, now: Instant, snapshot: &mut Option<ProcessSnapshot>) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        match child.advance_termination(now, snapshot) {
+            TerminationStep::None => (),
+            TerminationStep::Finished => self.queue_drain(token),
+            TerminationStep::CheckAgain(at) => self.arm(token, TimerKind::Termination, at),
+        }
+    }
+
+    /// Finishes a kill before its timer is due, if the tree is gone. The timer then finds no kill.
+    fn finish_if_tree_gone(&mut self, token: Token) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        if child.finish_termination_if_gone() {
+            self.queue_drain(token);
+        }
+    }
+
+    /// Queues an event for each child that was stopped since the last poll, except by us.
+    fn poll_stops(&mut self) {
+        for token in self.children.tokens() {
+            let stopped = self.children.get(token).and_then(|child| child.poll_stop());
+            if let Some(signal) = stopped {
+                self.events.push_back(QueuedEvent::Stopped(token, signal));
+            }
+        }
+    }
+
+    /// Queues an event for each chunk in memory that has none.
+    pub(super) fn queue_output(&mut self, token: Token, stream: Stream) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        let state = child.stream(stream);
+        while state.queued_events < state.buffered.len() {
+            state.queued_events += 1;
+            self.events.push_back(QueuedEvent::Output(token, stream));
+        }
+    }
+
+    /// Queues the end of a stream whose output is handed over as it arrives, once all of it is queued.
+    pub(super) fn queue_eof(&mut self, token: Token, stream: Stream) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        if child.take_streamed_eof(stream) {
+            self.events.push_back(QueuedEvent::Eof(token, stream));
+        }
+    }
+
+    /// Queues the end of a child, once it exited, its outputs ended and no kill is under way.
+    fn queue_drain(&mut self, token: Token) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        if child.begin_drain() {
+            self.events.push_back(QueuedEvent::Drain(token));
+        }
+    }
+
+    /// Takes the next event from the queue.
+    pub(super) fn pop_event(&mut self) -> Result<Option<Event>> {
+        while let Some(queued) = self.events.pop_front() {
+            let event = match queued {
+                QueuedEvent::Woken => Some(Event::Woken),
+                QueuedEvent::Writable(token) => self.children.get(token).map(|_| Event::Writable(token)),
+                QueuedEvent::Eof(token, stream) => Some(Event::Eof(token, stream)),
+                QueuedEvent::Stopped(token, signal) => Some(Event::Stopped(token, signal)),
+                QueuedEvent::Output(token, stream) => self.take_output(token, stream),
+                QueuedEvent::Spilled(token, stream) => self.take_spill_file(token, stream),
+                QueuedEvent::Forwarded(token, stream) => self.take_forwarded(token, stream),
+                QueuedEvent::Exited(token) => {
+                    let exit = self.children.get(token).and_then(|child| child.exit());
+                    exit.map(|exit| Event::Exited(token, exit))
+                }
+                QueuedEvent::Drain(token) => self.drain(token)?,
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the oldest chunk of a stream. `None` if it was dropped to make room.
+    fn take_output(&mut self, token: Token, stream: Stream) -> Option<Event> {
+        let state = self.children.get_mut(token)?.stream(stream);
+        state.queued_events -= 1;
+        let chunk = state.buffered.pop_front()?;
+        Some(Event::Output(token, stream, chunk))
+    }
+
+    /// Returns the next event of a child that is being drained. `None` if the queue has changed: the
+    /// caller takes the next entry.
+    fn drain(&mut self, token: Token) -> Result<Option<Event>> {
+        let Some(child) = self.children.get_mut(token) else { return Ok(None) };
+        if child.cancel_drain() {
+            return Ok(None);
+        }
+        // The entry stays first until the child is done. It is put back before anything can fail.
+        self.events.push_front(QueuedEvent::Drain(token));
+        match child.next_drained(&self.io)? {
+            DrainStep::Output(stream, chunk) => Ok(Some(Event::Output(token, stream, chunk))),
+            DrainStep::Forwarded(stream) => Ok(self.take_forwarded(token, stream)),
+            DrainStep::SpillFile(stream) => Ok(self.take_spill_file(token, stream)),
+            DrainStep::Eof(stream) => Ok(Some(Event::Eof(token, stream))),
+            DrainStep::Done => {
+                self.leave_turns(token)?;
+                self.events.pop_front();
+                let Some(child) = self.children.remove(token) else { return Ok(None) };
+                let outcome = child.finish(&mut self.io.reactor);
+                Ok(outcome.map(|outcome| Event::Done(token, outcome)))
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Children that wait for memory, or for a spill file that refused their bytes.
+//!
+//! Chunks are dropped on any thread. The protocol that no freed room is missed is in `chunk.rs`:
+//! the set requests a wake-up first and checks the room afterwards.
+
+use super::child_set::ChildSet;
+use super::output::RetryStep;
+use crate::event::{Stream, Token};
+use crate::{Error, ErrorKind, Result};
+
+impl ChildSet {
+    /// Adds a child to those that wait for memory, unless it is one.
+    pub(super) fn add_memory_waiter(&mut self, token: Token) {
+        let Some(child) = self.children.get_mut(token) else { return };
+        if !std::mem::replace(&mut child.waits_for_memory, true) {
+            self.memory_waiters.push(token);
+        }
+    }
+
+    /// Retries the streams that wait for memory or for their spill file.
+    pub(super) fn retry_paused(&mut self) -> Result<()> {
+        if self.memory_waiters.is_empty() {
+            return Ok(());
+        }
+        // Before the room is checked: room that becomes free in between wakes the set.
+        self.io.budget.request_wakeup();
+        let mut result = Ok(());
+        for token in std::mem::take(&mut self.memory_waiters) {
+            let mut waits = false;
+            for stream in [Stream::Stdout, Stream::Stderr] {
+                match self.retry_paused_stream(token, stream) {
+                    Ok(stream_waits) => waits |= stream_waits,
+                    Err(error) => {
+                        waits = true;
+                        self.retry_due = true;
+                        result = result.and(Err(error));
+                    }
+                }
+            }
+            if let Some(child) = self.children.get_mut(token) {
+                child.waits_for_memory = waits;
+                if waits {
+                    self.memory_waiters.push(token);
+                }
+            }
+        }
+        result
+    }
+
+    /// Retries one stream as far as there is room. Returns whether it still waits.
+    fn retry_paused_stream(&mut self, token: Token, stream: Stream) -> Result<bool> {
+        loop {
+            let Some(child) = self.children.get_mut(token) else { return Ok(false) };
+            match child.retry(stream, &mut self.io)? {
+                RetryStep::Finished => return Ok(false),
+                RetryStep::Waiting => return Ok(true),
+                RetryStep::ReadBack => {
+                    self.queue_output(token, stream);
+                    self.queue_eof(token, stream);
+                }
+                RetryStep::Resume { again } => {
+                    self.resume_stream(token, stream)?;
+                    if !again {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ignores an error that no descriptor is free for a spill file, while a child that is being
+    /// read may exit and free some. The bytes wait, their stream is paused, and the next poll
+    /// retries.
+    pub(super) fn ignore_transient(&self, error: Error) -> Result<()> {
+        let may_exit = |token| {
+            self.waits_for_turn(token)
+                || self
+                    .children
+                    .get(token)
+                    .is_some_and(|child| child.streams.iter().all(|stream| !stream.is_paused()))
+        };
+        let is_transient = error.kind() == ErrorKind::Exhausted
+            && self.retry_due
+            && self.children.tokens().into_iter().any(may_exit);
+        if is_transient { Ok(()) } else { Err(error) }
+    }
+}
