@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use minder::{ExitStatus, Stdio, Termination};
 
 #[cfg(any(target_os = "linux", windows))]
-use crate::kit::lives;
+use crate::support::lives;
 #[cfg(target_os = "linux")]
-use crate::kit::{alone, own_children};
-use crate::kit::{kid, killed, patience, patterned, read_all, silent};
+use crate::support::{alone, own_children};
+use crate::support::{kid, killed, patience, patterned, read_all, silent};
 
 #[test]
 fn wait_tells_the_status_once_and_again() {
@@ -134,13 +134,13 @@ fn a_status_that_was_stolen_is_no_hang() {
             thief.join().expect("the thief");
         }
         // Stolen from a set.
-        crate::kit::each_backend(|backend| {
-            let mut set = minder::ChildSet::new(crate::kit::limits(backend)).expect("a set");
+        crate::support::each_backend(|backend| {
+            let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("a set");
             let token =
                 set.spawn(&kid("script 500 0 5 7"), minder::SpawnOptions::default()).expect("a child");
             let pid = Pid::from_raw(set.id(token).expect("a child").cast_signed());
             waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
-            let mut ledger = crate::kit::Ledger::default();
+            let mut ledger = crate::support::Ledger::default();
             ledger.finish(&mut set);
             assert!(known(ledger.outcome(token).exit.status) && ledger.of(token).outs[0].len() == 500);
         });
@@ -161,7 +161,7 @@ fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let token = set.spawn(&kid("script 10 10 1 7"), minder::SpawnOptions::default()).expect("a child");
-        let mut ledger = crate::kit::Ledger::default();
+        let mut ledger = crate::support::Ledger::default();
         ledger.finish(&mut set);
         assert!(known(ledger.outcome(token).exit.status));
         assert_eq!(ledger.of(token).outs, [patterned(10), patterned(10)]);
@@ -203,12 +203,12 @@ fn signals_for_the_host_end_no_wait() {
             let begun = Instant::now();
             assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None);
             assert!(begun.elapsed() >= Duration::from_millis(100));
-            crate::kit::each_backend(|backend| {
-                let mut set = minder::ChildSet::new(crate::kit::limits(backend)).expect("a set");
+            crate::support::each_backend(|backend| {
+                let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("a set");
                 for _ in 0..20 {
                     set.spawn(&kid("both 100000"), minder::SpawnOptions::default()).expect("a child");
                 }
-                let mut ledger = crate::kit::Ledger::default();
+                let mut ledger = crate::support::Ledger::default();
                 ledger.finish(&mut set);
                 assert!(ledger.records.values().all(|record| record.outs[1] == patterned(100_000)));
                 let deadline = Instant::now() + Duration::from_millis(20);

@@ -7,7 +7,7 @@ mod run;
 mod output;
 mod views;
 mod input;
-mod bad_days;
+mod resource_limits;
 mod messages;
 #[cfg(unix)] // `console` has Ctrl-C, and `windows` runs that are ended by force.
 mod signals;
@@ -15,24 +15,24 @@ mod signals;
 mod terminal;
 mod daemons;
 mod shutdown;
-mod keys;
+mod suspend_interrupt;
 mod descriptors;
 #[cfg(unix)] // GNU make. `windows` has a jobserver as make has it there.
 mod jobserver;
 mod resume;
 mod record;
 mod log;
-mod faults;
+mod record_faults;
 mod bench;
 mod help;
 #[cfg(unix)] // What is shown is typed into bash.
 mod guide;
 #[cfg(target_os = "linux")] // tmux, and a pseudo-terminal.
-mod tour;
-mod teach;
+mod terminal_snapshots;
+mod help_man_completions;
 #[cfg(unix)] // GNU parallel, and the shells of Unix.
-mod oracle;
-mod face;
+mod gnu_differential;
+mod parallel_compat;
 mod bench_exit;
 #[cfg(windows)]
 mod windows;
@@ -47,7 +47,7 @@ use minder::{
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit::{KID, Ledger, Record, TESTKID};
+use crate::support::{KID, Ledger, Record, TESTKID};
 
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
@@ -153,7 +153,7 @@ fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) ->
 
 /// The input of a run, from a file.
 fn input(bytes: &[u8]) -> Stdio {
-    crate::kit::file_of(bytes).into()
+    crate::support::file_of(bytes).into()
 }
 
 /// Runs `minder` with these words to its end.
@@ -197,7 +197,7 @@ impl Live {
         #[cfg(unix)]
         self.signal(Signal::KILL);
         #[cfg(windows)]
-        crate::kit::end(self.pid());
+        crate::support::end(self.pid());
     }
 
     #[cfg(unix)]
@@ -419,7 +419,7 @@ fn is_root() -> bool {
 /// A pipe's ends, which no child inherits.
 fn pipe() -> (File, File) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    (crate::kit::file(reader), crate::kit::file(writer))
+    (crate::support::file(reader), crate::support::file(writer))
 }
 
 /// Whether a program of this path can be run by another user.

@@ -10,7 +10,7 @@ use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::kit::{TESTKID, said_by};
+use crate::support::{TESTKID, said_by};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -114,7 +114,7 @@ fn hard() -> Vec<OsString> {
     values.extend([r"a\", r"a b\\", r"\", r"C:\x y\", ""].map(OsString::from));
     values.push(OsString::from_wide(&[b'a'.into(), 0xd800, b' '.into(), 0xdfff]));
     if expands_again() {
-        crate::kit::skip(format_args!(
+        crate::support::skip(format_args!(
             "values with `%`: this cmd expands again what came of a variable, as Wine's does"
         ));
         values.retain(|value| !value.as_encoded_bytes().contains(&b'%'));

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use minder::{Command, Group};
 
-use crate::kit::said_by;
+use crate::support::said_by;
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 fn doctor(args: &[&str], locale: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
     command.arg("doctor").args(args).env("LC_ALL", locale);
-    let output = crate::kit::output(&mut command);
+    let output = crate::support::output(&mut command);
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "the report is data and goes to stdout: {output:?}");
     output
@@ -16,7 +16,7 @@ fn the_report_names_each_backend_and_the_one_that_is_used() {
     let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("text");
     let waiting = text.lines().next().expect("a line");
     assert!(waiting.starts_with("waiting      "), "{text}");
-    for backend in crate::kit::backends() {
+    for backend in crate::support::backends() {
         assert!(waiting.contains(&format!("{backend} ✓")), "{waiting}");
     }
     assert_eq!(waiting.matches("(chosen)").count(), 1, "{waiting}");

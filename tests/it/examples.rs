@@ -28,12 +28,12 @@ fn built(name: &str) -> Option<PathBuf> {
 fn each_example_ends_well_and_says_so() {
     for (name, begins) in EXAMPLES {
         let Some(path) = built(name) else {
-            crate::kit::skip(format_args!(
+            crate::support::skip(format_args!(
                 "the example `{name}` is not built; `cargo test --workspace` builds it"
             ));
             continue;
         };
-        let output = crate::kit::output(&mut Command::new(&path));
+        let output = crate::support::output(&mut Command::new(&path));
         let (said, complained) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name}: {}\n{said}{complained}", output.status);
@@ -47,7 +47,7 @@ fn each_example_ends_well_and_says_so() {
 fn every_example_is_short_and_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
     let Ok(entries) = std::fs::read_dir(folder) else {
-        crate::kit::skip(format_args!("no sources beside the tests"));
+        crate::support::skip(format_args!("no sources beside the tests"));
         return;
     };
     for entry in entries.flatten() {

@@ -5,8 +5,8 @@
 //! environment, since those that matter have left their parent, group and session. Nothing is
 //! killed that does not carry the word.
 
-mod stage;
-mod ends;
-mod kills;
+mod harness;
+mod exit_status;
+mod kill;
 mod signals;
-mod starts;
+mod startup;

@@ -12,11 +12,11 @@ use minder::{
     ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination, Token,
 };
 
-use crate::kit::{kid, patience, patterned, silent};
+use crate::support::{kid, patience, patterned, silent};
 
 mod control;
 #[cfg(unix)] // A limit of descriptors.
-mod shortage;
+mod resource_shortage;
 #[cfg(unix)] // Nobody stands still on Windows: there is no word for it.
 mod suspend;
 

@@ -7,7 +7,7 @@ use minder::ErrorKind;
 use minder::lab::{Meter, Objects, Waiting, is_wine, waits};
 
 #[cfg(windows)]
-use crate::kit::threads;
+use crate::support::threads;
 
 /// The bare call of this system.
 const BARE: &str = if cfg!(windows) { "bare-wfmo" } else { "bare-poll" };
@@ -32,7 +32,7 @@ fn some(count: usize) -> impl Iterator<Item = usize> {
 
 #[test]
 fn each_mechanism_tells_what_was_signalled() {
-    for name in waits().filter(|name| crate::kit::has_backend(name)) {
+    for name in waits().filter(|name| crate::support::has_backend(name)) {
         // A call of a pool takes 64; a set of select has 1024 bits, unless it is ours.
         for count in [1, 2, 63, 64, 65, 127, 1100].into_iter().filter(|count| *count <= most(name)) {
             let mut waiting = Waiting::open(name, Objects::open(count).expect("objects")).expect(name);
@@ -45,7 +45,7 @@ fn each_mechanism_tells_what_was_signalled() {
 
 #[test]
 fn a_look_finds_what_was_signalled_and_does_not_wait() {
-    for name in waits().filter(|name| crate::kit::has_backend(name)) {
+    for name in waits().filter(|name| crate::support::has_backend(name)) {
         // Without any object, in one call, and with threads if there are any.
         for count in [0, 3, 70].into_iter().filter(|count| *count <= most(name)) {
             if count == 0 && name == "bare-wfmo" {

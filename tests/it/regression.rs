@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
 
-use crate::kit::{Ledger, end_rest_of, kid, lives, nameless_files, patience, patterned};
+use crate::support::{Ledger, end_rest_of, kid, lives, nameless_files, patience, patterned};
 
 /// Grace that has no end became five seconds.
 // Nobody can be asked on Windows: the first word ends.
@@ -67,7 +67,7 @@ fn a_buffer_of_no_bytes_ended_every_output() {
 #[cfg(target_os = "linux")] // A limit of the size of files.
 #[test]
 fn spilled_bytes_were_lost_when_the_disk_was_full() {
-    crate::kit::alone("regression::spilled_bytes_were_lost_when_the_disk_was_full", || {
+    crate::support::alone("regression::spilled_bytes_were_lost_when_the_disk_was_full", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;

@@ -2,13 +2,13 @@
 //! its own below.
 
 mod output;
-mod live;
-mod turns;
+mod streaming;
+mod read_turns;
 mod kill;
 // Nobody stands still on Windows: there is no word for it.
 #[cfg(unix)]
 mod suspend;
-mod news;
+mod foreign_loop;
 mod model;
 
 use std::io::Write;
@@ -21,16 +21,16 @@ use minder::{
     ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream, Termination, Token,
 };
 
-use crate::kit::{Ledger, TESTKID, alone, each_backend, kid, killed, limits, patience, patterned, silent};
+use crate::support::{Ledger, TESTKID, alone, each_backend, kid, killed, limits, patience, patterned, silent};
 #[cfg(any(target_os = "linux", windows))]
-use crate::kit::{open_descriptors, own_children};
+use crate::support::{open_descriptors, own_children};
 
 /// Children that all live at once: they wait for the end of an input that they share.
 fn crowd(backend: &'static str, count: usize) {
     let mut set = ChildSet::new(limits(backend)).expect("a set");
     assert_eq!(set.backend(), backend);
     let (gate, opener) = std::io::pipe().expect("a pipe");
-    let gate = Stdio::File(Arc::new(crate::kit::file(gate)));
+    let gate = Stdio::File(Arc::new(crate::support::file(gate)));
     let mut tokens = Vec::new();
     for number in 0..count {
         let mut command = Command::new(TESTKID);
@@ -39,7 +39,7 @@ fn crowd(backend: &'static str, count: usize) {
         match set.spawn(&command, SpawnOptions::default()) {
             Ok(token) => tokens.push(token),
             Err(error) if error.kind() == ErrorKind::Exhausted => {
-                crate::kit::skip(format_args!("{count} children on {backend}: after {number} {error}"));
+                crate::support::skip(format_args!("{count} children on {backend}: after {number} {error}"));
                 break;
             }
             Err(error) => panic!("child {number} of {count}: {error}"),

@@ -5,7 +5,7 @@
 #[cfg(unix)]
 mod unix;
 #[cfg(target_os = "linux")] // Where `clone3` is.
-mod keys;
+mod terminal_keys;
 #[cfg(windows)]
 mod windows;
 
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use minder::{Command, ErrorKind, ExitStatus, Stdio};
 
-use crate::kit::{TESTKID, alone, kid, read_all, said, silent};
+use crate::support::{TESTKID, alone, kid, read_all, said, silent};
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
@@ -111,7 +111,7 @@ fn a_program_that_moved_is_found_again() {
         command.args(["exit", "0"]).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         let start = |set: &mut minder::ChildSet| {
             set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
-            crate::kit::Ledger::default().finish(set);
+            crate::support::Ledger::default().finish(set);
         };
         start(&mut set);
         std::fs::rename(first.path().join(&mover), second.path().join(&mover)).expect("a move");
@@ -122,7 +122,7 @@ fn a_program_that_moved_is_found_again() {
         std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("a copy");
         set_path(listed(&[third.path(), second.path()]));
         let token = set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
-        let mut ledger = crate::kit::Ledger::default();
+        let mut ledger = crate::support::Ledger::default();
         ledger.finish(&mut set);
         assert!(!ledger.outcome(token).exit.status.success(), "the old PATH was used");
     });

@@ -13,7 +13,7 @@ use minder::{
     ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, Group, SpawnOptions, Stdio, Termination, Token,
 };
 
-use crate::kit::{
+use crate::support::{
     Ledger, TESTKID, alone, each_backend, end, kid, killed, limits, lives, nap, patience, patterned, silent,
     threads,
 };
@@ -34,7 +34,7 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
         match set.spawn(&command(number), SpawnOptions::default()) {
             Ok(token) => tokens.push(token),
             Err(error) if error.kind() == ErrorKind::Exhausted && number > 64 => {
-                crate::kit::skip(format_args!("{count} children: after {number} {error}"));
+                crate::support::skip(format_args!("{count} children: after {number} {error}"));
                 break;
             }
             Err(error) => panic!("child {number} of {count}: {error}"),
@@ -197,7 +197,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     let begun = Instant::now();
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let (gate, opener) = std::io::pipe().expect("a pipe");
-    let gate = Stdio::File(std::sync::Arc::new(crate::kit::file(gate)));
+    let gate = Stdio::File(std::sync::Arc::new(crate::support::file(gate)));
     let tokens = start(&mut set, count, |number| {
         let mut command = silent(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
         command.stdin(gate.clone());

@@ -23,7 +23,7 @@ const LIMITED: (&str, u32, &[&str]) = if cfg!(windows) {
 
 /// Those of this machine.
 fn mechanisms() -> Vec<&'static str> {
-    minder::lab::waits().filter(|name| crate::kit::has_backend(name)).collect()
+    minder::lab::waits().filter(|name| crate::support::has_backend(name)).collect()
 }
 
 /// One of ours and a baseline, which are on every machine.

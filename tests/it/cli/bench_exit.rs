@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::text;
 use super::{Command, Live, ended, file, minder, path};
 #[cfg(target_os = "linux")]
-use crate::kit::lives;
+use crate::support::lives;
 
 /// Children that nobody else starts: they sleep for so many seconds, which name this test.
 #[cfg(target_os = "linux")]
@@ -101,7 +101,7 @@ fn number(cell: &str) -> f64 {
 
 /// The mechanisms of this machine.
 fn exits() -> Vec<&'static str> {
-    lab::exits().filter(|name| crate::kit::has_backend(name)).collect()
+    lab::exits().filter(|name| crate::support::has_backend(name)).collect()
 }
 
 const EXIT: &str = "mechanism,kind,live,round,exits,cpu_ns,wall_ns";
@@ -246,7 +246,7 @@ fn children_die_with_a_minder_that_is_killed() {
 #[test]
 fn a_child_that_is_of_no_use_is_named() {
     // The words of a child are separated by blanks, which its path may have: it is found in PATH.
-    let folder = crate::kit::testkid_folder();
+    let folder = crate::support::testkid_folder();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
         Live::start(command.arg("--child").arg(child).env("PATH", &folder)).finish().code(255)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Live, ended, minder, pids};
-use crate::kit::{end, lives};
+use crate::support::{end, lives};
 
 /// Shows what a job writes at once, where its numbers are to be had in no other way.
 const SHOWN: &str = if cfg!(windows) { "-u" } else { "" };
@@ -47,7 +47,7 @@ fn family(live: &Live) -> [u32; 2] {
     #[cfg(target_os = "linux")]
     let (runner, children) = (super::runner(live.pid()).expect("a runner"), super::children);
     #[cfg(windows)]
-    let (runner, children) = (live.pid(), crate::kit::children_of);
+    let (runner, children) = (live.pid(), crate::support::children_of);
     [runner, children(runner)[0]]
 }
 

@@ -8,7 +8,7 @@ use minder::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::{Ended, Live, MINDER, STATE, file, folder, path};
-use crate::kit::KID;
+use crate::support::KID;
 
 /// What make says at its end when tokens are missing.
 const LOST: &str = "INTERNAL";
@@ -36,7 +36,7 @@ fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
     match there {
         Ok(mut child) => drop(child.wait()),
         Err(error) => {
-            crate::kit::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
+            crate::support::skip(format_args!("make does not run: {error}; cure: apt-get install make"));
             return None;
         }
     }

@@ -3,8 +3,8 @@
 #![cfg(any(target_os = "linux", windows))]
 
 mod data;
-mod ends;
-mod live;
+mod job_status;
+mod running;
 mod prune;
 
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use minder::Command;
 use super::{Ended, Live, minder, path, pipe, script};
 #[cfg(unix)]
 use super::{is_public, is_root, minder_as};
-use crate::kit::TESTKID;
+use crate::support::TESTKID;
 
 /// A state folder of our own, and the runs in it.
 struct State(tempfile::TempDir);
@@ -365,7 +365,7 @@ fn the_state_of_another_user_is_named() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0"]).code(0);
     if !is_root() || !is_public(super::MINDER) {
-        crate::kit::skip(format_args!("a folder of another user: no right to become one"));
+        crate::support::skip(format_args!("a folder of another user: no right to become one"));
         return;
     }
     let mut other = minder_as("user=65534", "log");

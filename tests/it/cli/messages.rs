@@ -47,7 +47,7 @@ use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{Live, MINDER, input, text};
-use crate::kit::{KID, TESTKID};
+use crate::support::{KID, TESTKID};
 
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
@@ -423,7 +423,7 @@ impl Scene {
 
 /// `PATH` with the folder of testkid: words that are separated by blanks cannot name it otherwise.
 fn with_testkid() -> OsString {
-    let own = crate::kit::testkid_folder();
+    let own = crate::support::testkid_folder();
     let all = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(own).chain(std::env::split_paths(&all));
     std::env::join_paths(folders).expect("folders without colons")

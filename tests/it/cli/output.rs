@@ -9,7 +9,7 @@ use minder::Stdio;
 #[cfg(target_os = "linux")]
 use super::is_root;
 use super::{Live, ended, fed, folder, input, jobs_in, minder, path, pipe, scripted};
-use crate::kit::patterned;
+use crate::support::patterned;
 
 const MIB: usize = 1 << 20;
 
@@ -51,7 +51,7 @@ fn spill_files_are_private_and_vanish() {
     let own = folder.path().join("tmp");
     fs::create_dir(&own).expect("a folder");
     let mut command = minder("run -j2 --no-record");
-    command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::kit::KID));
+    command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::support::KID));
     let mut live = Live::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
     let outer = live.pid();
     // Nothing is told as yet: the output waits where nobody else can read it.
@@ -205,7 +205,7 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
             .output()
             .is_ok_and(|output| output.status.success());
     if !mounted {
-        crate::kit::skip(format_args!("a full disk needs the right to mount one"));
+        crate::support::skip(format_args!("a full disk needs the right to mount one"));
         return;
     }
     let mut command = minder("run -j3 --no-record KID job");

@@ -11,7 +11,7 @@ use minder::{Command, Stdio};
 
 use super::{Ended, Live, file, folder, input, minder, path, scripted};
 #[cfg(unix)]
-use crate::kit::KID;
+use crate::support::KID;
 
 /// A state folder of its own, and a folder to work in.
 pub(super) struct Place(tempfile::TempDir);
@@ -354,7 +354,7 @@ fn a_killed_run_without_a_record_leaves_nothing_either() {
         let outer = live.pid();
         live.kill();
         live.until("its end", |record| record.done.is_some());
-        live.until_true("its end", || !crate::kit::lives(outer));
+        live.until_true("its end", || !crate::support::lives(outer));
         drop(live);
         assert!(!place.at("state").exists(), "{flags}: a record");
         assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));

@@ -5,10 +5,10 @@
 //! repeats one choice of moments and outputs.
 #![cfg(any(target_os = "linux", windows))]
 
-mod seen;
+mod output_checks;
 #[cfg(unix)] // Signals ask for the end.
-mod wishes;
-mod order;
+mod interrupts;
+mod keep_order;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -328,7 +328,7 @@ impl Running {
     #[cfg(windows)]
     fn kill(&mut self, _victim: Victim) {
         if !self.is_over() {
-            crate::kit::end(self.child.id());
+            crate::support::end(self.child.id());
         }
     }
 
@@ -345,7 +345,7 @@ impl Running {
     /// The processes that work in the run's folder.
     #[cfg(windows)]
     fn inhabitants(&self) -> Vec<u32> {
-        crate::kit::children_of(self.child.id())
+        crate::support::children_of(self.child.id())
     }
 
     #[cfg(unix)]
@@ -388,8 +388,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         for pid in self.inhabitants() {
             #[cfg(windows)]
-            if crate::kit::lives(pid) {
-                crate::kit::end(pid);
+            if crate::support::lives(pid) {
+                crate::support::end(pid);
             }
             #[cfg(unix)]
             let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), Signal::KILL);

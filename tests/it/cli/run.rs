@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Live, ended, fed, file, folder, input, jobs_in, minder, path};
-use crate::kit::{KID, TESTKID};
+use crate::support::{KID, TESTKID};
 
 #[test]
 fn words_are_run_directly() {
@@ -273,7 +273,7 @@ fn two_hundred_jobs_do_as_a_model_says() {
     let text: String =
         specs.iter().map(|(id, out, err, code)| format!("{id},{out},{err},{code}\n")).collect();
     let failed = specs.iter().filter(|spec| spec.3 != 0).count();
-    for backend in crate::kit::backends() {
+    for backend in crate::support::backends() {
         let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
         let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
         assert_eq!(ended.status, minder::ExitStatus::Exited(failed as i32), "{backend}");

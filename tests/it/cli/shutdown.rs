@@ -9,7 +9,7 @@ use minder::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Live, children, file, folder, minder, path, runner};
-use crate::kit::{KID, TESTKID};
+use crate::support::{KID, TESTKID};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
 /// there.

@@ -7,7 +7,7 @@ use minder::Stdio;
 use rustix::process::Signal;
 
 use super::{Live, file, folder, minder, minder_as, path, pipe};
-use crate::kit::KID;
+use crate::support::KID;
 
 /// Ten seconds: what a loaded machine may need for what takes milliseconds.
 const SOON: Duration = Duration::from_secs(10);
@@ -136,7 +136,7 @@ fn the_whole_tree_of_a_job_goes() {
         live.listen(Duration::from_millis(200));
         live.signal(Signal::INT);
         let ended = live.finish().by(Signal::INT);
-        let alive: Vec<&u32> = all.iter().filter(|pid| crate::kit::lives(**pid)).collect();
+        let alive: Vec<&u32> = all.iter().filter(|pid| crate::support::lives(**pid)).collect();
         assert!(alive.is_empty(), "{verb}: {alive:?} of {all:?} live on\n{}", ended.err);
     }
 }

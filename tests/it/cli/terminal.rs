@@ -6,7 +6,7 @@ use std::time::Duration;
 use minder::{Command, Group, Size, Stdio};
 
 use super::{Ended, Live, ended, folder, minder, path};
-use crate::kit::KID;
+use crate::support::KID;
 
 /// The command with all of its streams on a terminal of its own.
 fn on_terminal(line: &str) -> Command {

@@ -7,11 +7,11 @@ mod bytes;
 mod long_lines;
 mod order;
 mod live;
-mod sinks;
+mod stdout_targets;
 mod results;
 mod tables;
-mod beside;
-mod waiting;
+mod results_files;
+mod buffered_output;
 mod options;
 
 use std::fs;

@@ -7,7 +7,7 @@ use std::os::windows::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::{Live, ended, fed, folder, job_bytes, jobs_in, minder, path};
-use crate::kit::{self, TESTKID};
+use crate::support::{self, TESTKID};
 
 /// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can
 /// say.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::stage::{MIX, Run, Setting, send, send_group, start, stat, wait_for};
-use crate::kit::nap;
+use super::harness::{MIX, Run, Setting, send, send_group, start, stat, wait_for};
+use crate::support::nap;
 
 /// A run as the foreground job of a shell on a terminal of its own.
 struct Terminal {
@@ -93,7 +93,7 @@ fn a_job_that_reads_the_terminal_dies_too() {
     let terminal = Terminal::start(&SHELL, &["terminal", "plain"]);
     let pids = terminal.run.ready();
     let killed = std::time::Instant::now();
-    super::stage::kill(pids.outer);
+    super::harness::kill(pids.outer);
     terminal.run.expect_gone(killed, "a job at the terminal");
 }
 

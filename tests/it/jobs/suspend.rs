@@ -45,7 +45,7 @@ fn jobs_that_stand_still_can_be_ended() {
 fn the_last_order_counts() {
     let site = Site::new(degree(6), (0..60).map(|_| silent("sleep-ms 5")));
     site.run(|site| {
-        let end = Instant::now() + crate::kit::race_time() / 2;
+        let end = Instant::now() + crate::support::race_time() / 2;
         while Instant::now() < end && site.crew.counts().succeeded < 50 {
             site.crew.suspend();
             site.crew.resume();

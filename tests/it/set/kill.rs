@@ -7,10 +7,10 @@ use minder::{ChildSet, Event, ExitStatus, Group, SpawnOptions, Termination, Toke
 use minder::{ChildSetConfig, Stdio};
 
 #[cfg(any(target_os = "linux", windows))]
-use crate::kit::lives;
-use crate::kit::{Ledger, each_backend, kid, killed, limits, patience, silent};
+use crate::support::lives;
+use crate::support::{Ledger, each_backend, kid, killed, limits, patience, silent};
 #[cfg(target_os = "linux")]
-use crate::kit::{alone, open_descriptors};
+use crate::support::{alone, open_descriptors};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -186,7 +186,7 @@ fn a_normal_end_leaves_the_group_alone_and_says_so() {
         assert!(lives(pid), "it was killed");
         let outcome = ledger.outcome(token);
         assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
-        crate::kit::end(pid);
+        crate::support::end(pid);
     });
 }
 
@@ -301,7 +301,7 @@ fn kill_all_ends_many_trees() {
 #[test]
 fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
     each_backend(|backend| {
-        let end = Instant::now() + crate::kit::race_time() / 2;
+        let end = Instant::now() + crate::support::race_time() / 2;
         let mut round: u32 = 0;
         while Instant::now() < end {
             let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());

@@ -3,7 +3,7 @@
 use minder::{ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
 use proptest::prelude::*;
 
-use crate::kit::{Ledger, kid, limits, patience, patterned};
+use crate::support::{Ledger, kid, limits, patience, patterned};
 
 /// What one child is told to do, and how it is treated.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn tells_what_random_children_do(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
-        for backend in crate::kit::backends() {
+        for backend in crate::support::backends() {
             play(backend, &scripts, habits);
         }
     }

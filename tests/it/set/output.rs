@@ -7,7 +7,7 @@ use minder::{
     Stream, Termination, Token,
 };
 
-use crate::kit::{
+use crate::support::{
     Ledger, each_backend, end_rest_of, kid, killed, limits, nameless_files, patience, patterned,
 };
 
@@ -95,7 +95,7 @@ fn a_chunk_that_another_thread_drops_makes_room() {
 #[test]
 fn room_is_never_missed_however_the_threads_meet() {
     each_backend(|backend| {
-        let end = Instant::now() + crate::kit::race_time() / 2;
+        let end = Instant::now() + crate::support::race_time() / 2;
         let mut rounds = 0;
         while Instant::now() < end {
             let mut limits = tight(backend);

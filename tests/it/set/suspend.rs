@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use minder::{ChildSet, ErrorKind, ExitStatus, SpawnOptions, Termination};
 
-use crate::kit::{Ledger, each_backend, limits, patience, silent};
+use crate::support::{Ledger, each_backend, limits, patience, silent};
 
 const LONG: &str = "sleep-ms 600000";
 
@@ -179,7 +179,7 @@ fn an_output_that_stands_still_does_not_leak() {
         // On a busy machine a writer comes late.
         limits.leak_timeout = Some(Duration::from_millis(500));
         let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-        let command = crate::kit::kid("leave-lines 120 5");
+        let command = crate::support::kid("leave-lines 120 5");
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         let lines = |ledger: &Ledger| ledger.text(token).lines().count();
         let begun = |ledger: &Ledger| lines(ledger) > 1 && ledger.of(token).exit.is_some();
@@ -224,7 +224,7 @@ fn what_outlives_one_that_stood_still_goes_on() {
         kill(id);
         ledger.finish(&mut set);
         await_state(&[stray], false);
-        assert!(crate::kit::lives(stray));
+        assert!(crate::support::lives(stray));
         kill(stray);
     });
 }

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 
 use super::set_path;
-use crate::kit::{TESTKID, alone, kid, read_all, said};
+use crate::support::{TESTKID, alone, kid, read_all, said};
 #[cfg(target_os = "linux")]
-use crate::kit::{open_descriptors, own_children};
+use crate::support::{open_descriptors, own_children};
 
 /// Gives SIGPIPE its default action, which Rust's runtime took away.
 pub(crate) fn restore_sigpipe() {
@@ -88,7 +88,7 @@ fn a_child_inherits_three_descriptors_and_no_other() {
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         for _ in 0..5 {
             let token = set.spawn(&kid("fds"), minder::SpawnOptions::default()).expect("a child");
-            let mut ledger = crate::kit::Ledger::default();
+            let mut ledger = crate::support::Ledger::default();
             ledger.finish(&mut set);
             assert_eq!(descriptors(&ledger.text(token)), [0, 1, 2]);
             assert!(!ledger.outcome(token).leaked, "a copy of its output stayed here");
@@ -139,7 +139,7 @@ fn a_child_keeps_the_descriptors_that_its_command_names() {
         }
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let token = set.spawn(&command, minder::SpawnOptions::default()).expect("a child");
-        let mut ledger = crate::kit::Ledger::default();
+        let mut ledger = crate::support::Ledger::default();
         ledger.finish(&mut set);
         assert_eq!(descriptors(&ledger.text(token)), with(&[]));
         // One that is closed since is missing, and what took its number is not passed.

@@ -5,7 +5,7 @@
 
 mod batch;
 mod jobs;
-mod words;
+mod command_line;
 
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
 
@@ -13,14 +13,14 @@ use minder::{Command, ErrorKind, Stdio};
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
 
 use super::{listed, program, set_path};
-use crate::kit::{TESTKID, alone, kid, open_descriptors, own_children, said};
+use crate::support::{TESTKID, alone, kid, open_descriptors, own_children, said};
 
 #[test]
 fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
     // What the standard library starts may inherit pipes of other tests, too.
     alone("spawn::windows::a_handle_that_others_would_inherit_does_not_reach_a_child", || {
         let handles: Vec<OwnedHandle> =
-            (0..20).map(|_| crate::kit::file(std::io::pipe().expect("a pipe").0).into()).collect();
+            (0..20).map(|_| crate::support::file(std::io::pipe().expect("a pipe").0).into()).collect();
         let mut words = String::from("holds");
         for handle in &handles {
             // SAFETY: the handle is open.

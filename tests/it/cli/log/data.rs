@@ -215,7 +215,7 @@ fn read_by_python(file: &std::path::Path) {
     };
     // The smallest package of Python has no module for it.
     if !python("import sqlite3").is_ok_and(|read| read.status.success()) {
-        crate::kit::skip(format_args!("reading it by another program: python3 has no sqlite3"));
+        crate::support::skip(format_args!("reading it by another program: python3 has no sqlite3"));
         return;
     }
     let read = python(script).expect("a program that runs");

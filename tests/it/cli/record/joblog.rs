@@ -53,11 +53,11 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
         .stderr(Stdio::Null)
         .spawn();
     let version = version.ok().map(|mut child| {
-        let text = crate::kit::read_all(child.take_stdout());
+        let text = crate::support::read_all(child.take_stdout());
         child.wait().map(|_| text)
     });
     if !version.is_some_and(|text| text.is_ok_and(|text| text.starts_with("GNU parallel"))) {
-        crate::kit::skip(format_args!("GNU parallel is not installed"));
+        crate::support::skip(format_args!("GNU parallel is not installed"));
         return None;
     }
     Live::start(&command).finish();
@@ -162,7 +162,7 @@ fn what_is_no_joblog_is_left_alone() {
 #[test]
 fn a_joblog_that_cannot_be_written_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {
-        crate::kit::skip(format_args!("there is no /dev/full"));
+        crate::support::skip(format_args!("there is no /dev/full"));
         return;
     }
     let place = Place::new();

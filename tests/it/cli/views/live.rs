@@ -1,7 +1,7 @@
 //! Jobs that are seen while they write.
 
 use super::{Live, folder, is_known, minder, path, shell};
-use crate::kit::Record;
+use crate::support::Record;
 
 fn out(bytes: &'static str) -> impl Fn(&Record) -> bool {
     move |record| record.outs[0] == bytes.as_bytes()

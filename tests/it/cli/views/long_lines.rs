@@ -93,7 +93,7 @@ fn who_ended_behind_a_long_line_is_seen_when_the_line_is_over() {
         live.listen(std::time::Duration::from_millis(300));
         std::fs::write(&line_end, "").expect("a file");
         let has = |part: &'static str| {
-            move |record: &crate::kit::Record| super::super::text(&record.outs[0]).contains(part)
+            move |record: &crate::support::Record| super::super::text(&record.outs[0]).contains(part)
         };
         live.until("output of a short job", has("short"));
         live.until("output of a brief job", has("brief"));
@@ -148,7 +148,7 @@ fn both_streams_of_a_job_are_long() {
     ids.sort();
     assert_eq!(ids, ["1", "2", "3", "4", "5"]);
     for bytes in [&ended.out, &ended.errors] {
-        let long = crate::kit::patterned(2_000_000);
+        let long = crate::support::patterned(2_000_000);
         assert_eq!(bytes.split(|byte| *byte == b'\n').filter(|line| *line == long).count(), 5);
     }
 }

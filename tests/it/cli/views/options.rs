@@ -199,7 +199,7 @@ fn a_job_with_a_terminal() {
         &["1", "2", "3"],
     );
     let ended = Live::start(command.env("TERM", "xterm")).finish().code(0);
-    let once = crate::kit::patterned(700_000);
+    let once = crate::support::patterned(700_000);
     let bytes: Vec<u8> = ended.out.iter().copied().filter(|byte| *byte != b'\r').collect();
     assert_eq!(bytes.len(), 3 * 700_003);
     assert_eq!(bytes.split(|byte| *byte == b'\n').filter(|line| *line == once).count(), 3);

@@ -10,7 +10,7 @@ use super::{Live, Text, feed, folder, is_known, minder, shell, untangle};
 fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
     // 1 to 6: fine, failed, silent, not there, killed, fine.
     use super::path;
-    use crate::kit::KID;
+    use crate::support::KID;
 
     let folder = folder();
     let script = |name: &str, text: &str| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use minder::{Command, ErrorKind, Stdio};
 
 use super::super::{listed, set_path};
-use crate::kit::{TESTKID, alone, said};
+use crate::support::{TESTKID, alone, said};
 
 /// Shows what testkid gets of what the batch file gets, then the first two arguments, and ends with
 /// 7.
@@ -22,7 +22,7 @@ fn batch(folder: &Path, name: &str) -> PathBuf {
 fn output(command: &mut Command) -> (String, Option<i32>) {
     command.stdin(Stdio::Null).stdout(Stdio::Piped);
     let mut child = command.spawn().expect("a child");
-    let text = crate::kit::read_all(child.take_stdout());
+    let text = crate::support::read_all(child.take_stdout());
     (text, child.wait().expect("its end").status.code())
 }
 

@@ -2,7 +2,7 @@
 
 use minder::{Child, ChildSet, ChildSetConfig, Group, SpawnOptions, Stdio, Termination};
 
-use crate::kit::{Ledger, end, kid, lives, nap, patience, read_all, said, silent};
+use crate::support::{Ledger, end, kid, lives, nap, patience, read_all, said, silent};
 
 /// Reads so many numbers, one a line.
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {

@@ -1,0 +1,464 @@
+//! The pump: a set on a thread of its own, and a host that watches one descriptor.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use minder::{
+    BackgroundSet, BackgroundSetConfig, ChildSetConfig, Command, ErrorKind, Event, ExitStatus, OutputMode,
+    OverflowPolicy, Poller, SpawnOptions, Stdio, Termination, Token,
+};
+
+use crate::support::{Ledger, each_backend, kid, limits, patience, patterned, readable};
+
+fn hold() -> SpawnOptions {
+    SpawnOptions::default()
+}
+
+/// A host with a loop of its own, which knows nothing but the descriptor.
+struct Host {
+    pump: BackgroundSet,
+    ledger: Ledger,
+    /// What one call takes.
+    max: usize,
+}
+
+impl Host {
+    fn new(limits: ChildSetConfig) -> Self {
+        Self::of(BackgroundSet::start(limits).expect("a pump"))
+    }
+
+    fn of(pump: BackgroundSet) -> Self {
+        Self { pump, ledger: Ledger::default(), max: usize::MAX }
+    }
+
+    fn spawn(&self, command: &Command, options: SpawnOptions) -> Token {
+        self.pump.spawn(command, options).expect("a child")
+    }
+
+    /// Whether there is news before `deadline`, as the system sees it.
+    fn news(&self, deadline: Instant) -> bool {
+        readable(self.pump.poll_handle(), deadline.saturating_duration_since(Instant::now()))
+    }
+
+    fn take(&mut self) -> usize {
+        let mut events = Vec::new();
+        let count = self.pump.drain_events(&mut events, self.max);
+        assert_eq!(count, events.len());
+        events.into_iter().for_each(|event| self.ledger.take(event));
+        count
+    }
+
+    /// Goes by the news alone until `enough`.
+    fn until(&mut self, enough: impl Fn(&Ledger) -> bool) {
+        let until = patience();
+        while !enough(&self.ledger) {
+            assert!(
+                self.news(until),
+                "no news, while {} children are not done: {:?}",
+                self.pump.children(),
+                self.pump
+            );
+            assert!(self.take() > 0, "news of nothing");
+        }
+    }
+
+    fn finish(&mut self) {
+        let until = patience();
+        while self.pump.children() > 0 {
+            assert!(
+                self.news(until),
+                "no news, while {} children are not done: {:?}",
+                self.pump.children(),
+                self.pump
+            );
+            assert!(self.take() > 0, "news of nothing");
+        }
+        assert!(!self.news(Instant::now()) && self.take() == 0, "news after the end");
+        assert!(self.pump.take_error().is_none());
+    }
+}
+
+/// Lets time pass, while the pump works.
+fn meanwhile(time: Duration) {
+    let poller = Poller::new().expect("a poller");
+    poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("a wait");
+}
+
+#[test]
+fn a_hundred_children_arrive_byte_for_byte() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        host.max = 100_000;
+        let (many, step) = if cfg!(windows) { (25, 12_044) } else { (100, 3011) };
+        let sizes: Vec<usize> = (0..many).map(|child| child * step).collect();
+        let kids: Vec<Token> =
+            sizes.iter().map(|size| host.spawn(&kid(&format!("both {size} 700")), hold())).collect();
+        host.finish();
+        for (token, size) in kids.iter().zip(sizes) {
+            let record = host.ledger.of(*token);
+            assert!(
+                record.outs.iter().all(|out| *out == patterned(size)),
+                "{size} bytes became {:?}",
+                record.outs.each_ref().map(Vec::len)
+            );
+            assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
+        }
+    });
+}
+
+#[test]
+fn a_silent_host_blocks_a_loud_child_and_loses_nothing() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
+        let mut host = Host::new(limits);
+        let loud = host.spawn(&kid("spew 8000000"), hold());
+        let quiet = host.spawn(&kid("spew 5000"), hold());
+        let until = patience();
+        while host.pump.queued_bytes() < 192 << 10 && Instant::now() < until {
+            meanwhile(Duration::from_millis(1));
+        }
+        meanwhile(Duration::from_millis(50));
+        let waiting = host.pump.queued_bytes();
+        assert!((192 << 10..=(256 << 10) + 5000).contains(&waiting), "{waiting} bytes wait");
+        host.finish();
+        assert_eq!(host.ledger.of(loud).outs[0], patterned(8_000_000));
+        assert_eq!(host.ledger.of(quiet).outs[0], patterned(5000));
+    });
+}
+
+#[test]
+fn chunks_in_the_hosts_hands_hold_the_child() {
+    let mut limits = ChildSetConfig::default();
+    (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
+    let pump = BackgroundSet::start(limits).expect("a pump");
+    let _loud = pump.spawn(&kid("spew 4000000"), hold()).expect("a child");
+    let mut kept = Vec::new();
+    let until = Instant::now() + Duration::from_millis(200);
+    while Instant::now() < until {
+        pump.drain_events(&mut kept, usize::MAX);
+        meanwhile(Duration::from_millis(1));
+    }
+    let bytes = |events: &[Event]| -> usize {
+        events.iter().map(|event| if let Event::Output(_, _, chunk) = event { chunk.len() } else { 0 }).sum()
+    };
+    let held = bytes(&kept);
+    assert!(held <= 512 << 10, "{held} bytes were handed over while none were dropped");
+    kept.clear();
+    let (mut host, until) = (Host::of(pump), patience());
+    while host.pump.children() > 0 && host.news(until) {
+        host.take();
+    }
+    let rest = host.ledger.records.values().map(|record| record.outs[0].len()).sum::<usize>();
+    assert_eq!(held + rest, 4_000_000);
+}
+
+#[test]
+fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (4 << 20, 700_000);
+        let mut host = Host::new(limits);
+        // Small enough for a child that is slow under Wine.
+        let size = if cfg!(windows) { 2_000_000 } else { 6_000_000 };
+        let token = host.spawn(&kid(&format!("spew {size}")), hold().overflow(OverflowPolicy::DropOldest));
+        let pid = host.pump.id(token).expect("its number");
+        let until = patience();
+        while crate::support::lives(pid) && Instant::now() < until {
+            assert!(host.pump.queued_bytes() <= 700_000, "{} bytes wait", host.pump.queued_bytes());
+            meanwhile(Duration::from_millis(1));
+        }
+        host.finish();
+        let record = host.ledger.of(token);
+        let heard = &record.outs[0];
+        assert_eq!(heard.len() as u64 + host.ledger.outcome(token).dropped, size as u64);
+        // What was still in the pipe when the child was gone may have been read after the first take.
+        let most = 700_000 + (64 << 10);
+        assert!(
+            (600_000..=most).contains(&heard.len()) && patterned(size).ends_with(heard),
+            "{} bytes heard",
+            heard.len()
+        );
+    });
+}
+
+#[test]
+fn what_was_spilled_comes_back_within_the_bound() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
+        let mut host = Host::new(limits);
+        let options = hold().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
+        let token = host.spawn(&kid("spew 9000000"), options);
+        assert!(host.news(patience()));
+        meanwhile(Duration::from_millis(50));
+        let waiting = host.pump.queued_bytes();
+        assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
+        host.max = 300_000;
+        host.finish();
+        assert_eq!(host.ledger.of(token).outs[0], patterned(9_000_000));
+    });
+}
+
+#[test]
+fn news_is_there_exactly_while_there_is_something_to_take() {
+    each_backend(|backend| {
+        for gather in [Duration::ZERO, Duration::from_millis(1)] {
+            let mut options = BackgroundSetConfig::default();
+            (options.set, options.coalesce_delay) = (limits(backend), gather);
+            let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
+            assert!(!host.news(Instant::now()));
+            let kids: Vec<Token> = (0..20).map(|_| host.spawn(&kid("lines 30 1"), hold())).collect();
+            host.max = 50;
+            host.finish();
+            let wanted: String = (0..30).map(|line| format!("line {line}\n")).collect();
+            assert!(kids.iter().all(|token| host.ledger.text(*token) == wanted));
+        }
+    });
+}
+
+#[test]
+fn small_pieces_are_joined() {
+    let mut host = Host::new(ChildSetConfig::default());
+    let token = host.spawn(&kid("spew 20000 10"), hold());
+    let pid = host.pump.id(token).expect("its number");
+    let until = patience();
+    while crate::support::lives(pid) && Instant::now() < until {
+        meanwhile(Duration::from_millis(1));
+    }
+    host.finish();
+    let record = host.ledger.of(token);
+    assert_eq!(record.outs[0], patterned(20_000));
+    assert!(record.pieces <= 3, "20,000 bytes, written ten at a time, came in {} pieces", record.pieces);
+}
+
+#[test]
+fn the_exit_comes_after_the_last_byte_or_at_once() {
+    each_backend(|backend| {
+        for at_once in [false, true] {
+            let mut options = BackgroundSetConfig::default();
+            (options.set, options.eager_exit) = (limits(backend), at_once);
+            options.set.leak_timeout = None;
+            let pump = BackgroundSet::with_options(options).expect("a pump");
+            let token = pump.spawn(&kid("leave-lines 30 10"), hold()).expect("a child");
+            let (mut events, until) = (Vec::new(), patience());
+            while !matches!(events.last(), Some(Event::Done(..))) {
+                assert!(Host::of(pump.clone()).news(until));
+                pump.drain_events(&mut events, usize::MAX);
+            }
+            let exited = events.iter().position(|event| matches!(event, Event::Exited(..))).expect("an exit");
+            let last = events.iter().rposition(|event| matches!(event, Event::Output(..))).expect("output");
+            assert_eq!(
+                (exited < last, exited + 2 == events.len()),
+                (at_once, !at_once),
+                "{token:?}: {events:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn input_is_queued_within_a_bound_and_closed_after_the_last_byte() {
+    each_backend(|backend| {
+        let mut options = BackgroundSetConfig::default();
+        (options.set, options.max_input_bytes) = (limits(backend), 100_000);
+        let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
+        let mut command = kid("cat");
+        let token = host.spawn(command.stdin(Stdio::Piped), hold());
+        let (bytes, mut written, mut refused) = (patterned(3_000_000), 0, 0);
+        while written < bytes.len() {
+            let count = host.pump.write(token, &bytes[written..]).expect("room or none");
+            assert!(count <= 100_000);
+            written += count;
+            if written < bytes.len() {
+                refused += 1;
+                host.until(|ledger| ledger.of(token).writables >= refused);
+            }
+        }
+        host.pump.close_stdin(token).expect("a child");
+        let error = host.pump.write(token, b"x").expect_err("its input is closed");
+        assert_eq!(error.kind(), ErrorKind::Unknown);
+        host.finish();
+        assert_eq!(host.ledger.of(token).outs[0], bytes);
+        assert_eq!(host.pump.write(token, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    });
+}
+
+#[test]
+fn a_child_that_reads_no_more_is_an_error_of_a_later_write() {
+    let mut host = Host::new(ChildSetConfig::default());
+    let mut command = kid("close-stdin 60000");
+    let token = host.spawn(command.stdin(Stdio::Piped), hold());
+    host.until(|ledger| ledger.text(token) == "closed\n");
+    let until = patience();
+    let error = loop {
+        match host.pump.write(token, b"to nobody") {
+            Ok(_) => assert!(Instant::now() < until),
+            Err(error) => break error,
+        }
+        meanwhile(Duration::from_millis(1));
+    };
+    assert_eq!(error.io_error().kind(), io::ErrorKind::BrokenPipe);
+    host.pump.stop(Duration::ZERO).expect("an end");
+}
+
+#[test]
+fn a_child_is_killed_and_an_unknown_one_is_not() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let token = host.spawn(&kid("tree 3"), hold());
+        host.until(|ledger| ledger.text(token).lines().count() == 3);
+        host.pump.kill(token, Termination::IMMEDIATE).expect("a child");
+        host.finish();
+        assert!(host.ledger.of(token).exit.is_some_and(|status| crate::support::killed(status, 9)));
+        for pid in host.ledger.text(token).lines() {
+            assert!(!crate::support::lives(pid.parse().expect("a number")), "{pid} lives");
+        }
+        assert_eq!(
+            host.pump.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
+            Err(ErrorKind::Unknown)
+        );
+        assert_eq!(host.pump.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+    });
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_of_the_call() {
+    let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    let error = pump.spawn(&Command::new("no-such-program-anywhere"), hold()).expect_err("no program");
+    assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
+    assert_eq!(pump.children(), 0);
+}
+
+#[test]
+fn a_child_that_was_not_taken_still_counts() {
+    let mut limits = ChildSetConfig::default();
+    limits.max_children = 2;
+    let mut host = Host::new(limits);
+    for _ in 0..2 {
+        host.spawn(&kid("exit 3"), hold());
+    }
+    let until = patience();
+    while !host.news(until) {}
+    meanwhile(Duration::from_millis(50));
+    let error = host.pump.spawn(&kid("exit 0"), hold()).expect_err("a third one");
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    host.finish();
+    host.spawn(&kid("exit 0"), hold());
+    host.finish();
+}
+
+// Nobody can be asked on Windows: the first word ends.
+#[cfg(unix)]
+#[test]
+fn a_stop_insists_and_ends_the_pump_for_everybody() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let stubborn = host.spawn(&kid("ignore-term 600000"), hold());
+        let loud = host.spawn(&kid("spew 1000000000"), hold());
+        host.until(|ledger| !ledger.text(stubborn).is_empty());
+        let pids = [stubborn, loud].map(|token| host.pump.id(token).expect("its number"));
+        let (other, grace) = (host.pump.clone(), Duration::from_millis(60));
+        let before = Instant::now();
+        host.pump.stop(grace).expect("an end");
+        assert!(before.elapsed() >= grace, "it was asked first");
+        assert!(pids.iter().all(|pid| !crate::support::lives(*pid)));
+        let error = other.spawn(&kid("exit 0"), hold()).expect_err("a pump that was stopped");
+        assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
+        assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
+        assert!(!Host::of(other.clone()).news(Instant::now()));
+        other.stop(Duration::ZERO).expect("stopped is stopped");
+    });
+}
+
+#[test]
+fn a_stop_ends_a_child_for_whose_output_there_is_no_room() {
+    let mut limits = ChildSetConfig::default();
+    limits.max_buffered_bytes = 128 << 10;
+    let host = Host::new(limits);
+    for _ in 0..4 {
+        host.spawn(&kid("spew 100000000"), hold());
+    }
+    while host.pump.queued_bytes() == 0 {
+        meanwhile(Duration::from_millis(1));
+    }
+    host.pump.stop(Duration::from_millis(10)).expect("an end");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn dropping_the_last_handle_ends_the_thread_and_kills_nobody() {
+    crate::support::alone("background::dropping_the_last_handle_ends_the_thread_and_kills_nobody", || {
+        let threads = || {
+            let names = std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten();
+            let names =
+                names.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+            names.filter(|name| name.trim() == "minder-pump").count()
+        };
+        let before = crate::support::open_descriptors();
+        let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+        let second = pump.clone();
+        let token = pump.spawn(&kid("sleep-ms 600000"), hold()).expect("a child");
+        let pid = pump.id(token).expect("its number");
+        drop(pump);
+        assert_eq!((threads(), second.children()), (1, 1));
+        drop(second);
+        let until = patience();
+        while (threads() > 0 || crate::support::open_descriptors() > before) && Instant::now() < until {
+            meanwhile(Duration::from_millis(1));
+        }
+        assert_eq!((threads(), crate::support::open_descriptors()), (0, before));
+        assert!(crate::support::lives(pid), "it was killed");
+        crate::support::end(pid);
+    });
+}
+
+#[test]
+fn many_threads_use_one_pump() {
+    each_backend(|backend| {
+        let mut host = Host::new(limits(backend));
+        let all: Vec<(Token, usize)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|thread| {
+                    let pump = host.pump.clone();
+                    scope.spawn(move || {
+                        let start = |child: usize| {
+                            let bytes = thread * 1000 + child;
+                            let mut command = kid(&format!("gate {bytes}"));
+                            let token = pump.spawn(command.stdin(Stdio::Piped), hold()).expect("a child");
+                            pump.close_stdin(token).expect("a child");
+                            (token, bytes)
+                        };
+                        (0..if cfg!(windows) { 4 } else { 12 }).map(start).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+        });
+        host.finish();
+        for (token, bytes) in all {
+            assert_eq!(host.ledger.of(token).outs[0], patterned(bytes));
+            assert_eq!(host.ledger.of(token).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
+        }
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_signal_of_the_host_arrives_at_the_pumps_thread() {
+    let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    pump.spawn(&kid("exit 0"), hold()).expect("a child");
+    let mut seen = 0;
+    for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let field =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        if field("Name:") == "minder-pump" {
+            let blocked = u64::from_str_radix(field("SigBlk:"), 16).expect("a mask");
+            // All but the two that cannot be blocked and the two of the C library, 32 and 33.
+            assert_eq!(blocked | 1 << 8 | 1 << 18 | 3 << 31, u64::MAX, "{blocked:x}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}

@@ -1,0 +1,143 @@
+//! Help by topics, manual pages, completions: made of the flags themselves, and read by the
+//! programs that they are for.
+
+use std::path::PathBuf;
+
+use minder::{Command, ExitStatus, Stdio};
+
+use super::{Live, ended, file, folder, minder, path, pipe};
+
+/// Where a program of this name is, or a word about its absence.
+fn find(name: &str) -> Option<PathBuf> {
+    if cfg!(windows) {
+        // Those that read what is made are programs of Unix.
+        return None;
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file());
+    if found.is_none() {
+        crate::support::skip(format_args!("{name} is not in PATH; cure: apt-get install {name}"));
+    }
+    found
+}
+
+/// What a program does with a text in a file.
+fn reads(program: &str, words: &[&str], text: &str) -> Option<super::Ended> {
+    let program = find(program)?;
+    let folder = folder();
+    let text_file = folder.path().join("text");
+    std::fs::write(&text_file, text).expect("a file");
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .arg(&text_file)
+        .env("HOME", folder.path())
+        .env("LC_ALL", "C.UTF-8")
+        .env("MANWIDTH", "80");
+    command.current_dir(folder.path()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
+    Some(Live::start(&command).finish())
+}
+
+#[test]
+fn help_lists_verbs_and_topics() {
+    let list = ended("help").code(0).says("").text();
+    let named: Vec<&str> =
+        list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    for name in named.iter().filter(|name| !matches!(**name, "parallel,")) {
+        let text = ended(&format!("help {name}")).code(0).says("").text();
+        assert!(text.lines().count() > 3, "{name}: {text}");
+        // What commands print is as wide as it is.
+        let narrow = |line: &str| line.chars().count() <= 100 || line.starts_with("    minder: ");
+        assert!(text.lines().all(narrow), "{name}: {text}");
+    }
+    assert!(named.contains(&"run") && named.contains(&"quoting"), "{list}");
+    assert_eq!(ended("help run").text(), ended("run --help").text());
+    ended("help nothing").code(255).complains(&["`nothing`", "run", "quoting"]);
+    ended("help parallel").code(255).complains(&["`minder parallel --help`"]);
+}
+
+#[test]
+fn the_short_help_has_one_line_a_flag() {
+    let help = ended("run -h").code(0).says("").text();
+    let flags = help.split("\nOptions:\n").nth(1).and_then(|rest| rest.split("\nArguments:\n").next());
+    for line in flags.expect("flags").lines().filter(|line| line.starts_with(' ')) {
+        assert!(line.trim_start().starts_with('-'), "more than a line: {line}");
+    }
+    let long = ended("run --help").code(0).text();
+    let begin = long.lines().take(24).collect::<Vec<_>>().join("\n");
+    assert!(begin.contains("Examples:") && begin.contains("minder help"), "the first screen:\n{begin}");
+}
+
+#[test]
+fn what_teaches_ends_quietly_when_nobody_reads() {
+    for line in ["help", "help input", "man run", "completions bash"] {
+        let (reader, writer) = pipe();
+        drop(reader);
+        Live::start(minder(line).stdout(writer)).finish().code(141).says("");
+    }
+}
+
+#[test]
+fn manual_pages_are_read_without_a_warning() {
+    for line in [
+        "man",
+        "man run",
+        "man log",
+        "man doctor",
+        "man bench",
+        "man bench wait",
+        "man bench exit",
+        "man bench spawn",
+        "man help",
+        "man completions",
+        "man man",
+    ] {
+        let page = ended(line).code(0).says("").text();
+        assert!(page.contains(".TH MINDER"), "{page}");
+        let Some(read) = reads("man", &["--warnings", "-l"], &page) else { return };
+        let text = read.code(0).says("").text();
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"] {
+            assert!(text.lines().any(|line| line == section), "{line} has no {section}:\n{text}");
+        }
+    }
+    let page = ended("man run").text().replace('\\', "");
+    for flag in ["--keep-order", "--lb", "-P", "--timeout", "--pipe", "--resume"] {
+        assert!(page.contains(flag), "{flag} is not in the page");
+    }
+    for topic in ["input", "quoting", "exit"] {
+        assert!(ended("man").text().contains(&format!("minder help {topic}")), "{topic} is not in the page");
+    }
+    ended("man nothing").code(255).complains(&["`nothing`", "run"]);
+}
+
+#[test]
+fn completions_are_understood_by_their_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let text = ended(&format!("completions {shell}")).code(0).says("").text();
+        if let Some(read) = reads(shell, &["-n"], &text) {
+            let read = read.says("");
+            assert_eq!(read.status, ExitStatus::Exited(0), "{shell}");
+        }
+    }
+    for shell in ["elvish", "powershell"] {
+        assert!(ended(&format!("completions {shell}")).code(0).says("").text().contains("--keep-order"));
+    }
+    ended("completions tcsh").code(255).complains(&["tcsh", "minder completions --help"]);
+}
+
+#[test]
+fn bash_completes_flags() {
+    if find("bash").is_none() {
+        return;
+    }
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("completions"), ended("completions bash").code(0).text()).expect("a file");
+    let script = "source completions\nCOMP_WORDS=(minder run --keep) COMP_CWORD=2\n\
+                  _minder minder --keep run\nprintf '%s\\n' \"${COMPREPLY[@]}\" > reply\n";
+    std::fs::write(at("script"), script).expect("a file");
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "-i", path(&at("script"))]).current_dir(folder.path()).env("HOME", folder.path());
+    Live::start(bash.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped)).finish();
+    assert_eq!(file(&at("reply")), "--keep-order\n");
+}

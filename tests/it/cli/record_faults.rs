@@ -1,0 +1,225 @@
+//! Runs whose record meets a full disk, a folder that cannot be written, a damaged journal, another
+//! run, a clock that jumps.
+#![cfg(any(target_os = "linux", windows))]
+
+mod damaged_journal;
+#[cfg(unix)] // Pipes and links with names.
+mod pending_output;
+#[cfg(unix)] // File systems that are mounted for them.
+mod full_disk;
+
+use std::fs;
+#[cfg(unix)]
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+#[cfg(unix)]
+use super::is_root;
+use super::record::Place;
+use super::{Live, file, path, scripted};
+
+/// The words of three jobs that say their numbers, behind these flags.
+fn three(flags: &str) -> String {
+    format!("run -j1 -k {flags} KID append ../log ::: 1 2 3")
+}
+
+/// The run goes on without a record, and says so in one line; where the record was asked for, it is
+/// an error.
+fn goes_without(place: &Place, part: &str) {
+    for flags in ["", "--lb", "--spool"] {
+        let flags = if flags.is_empty() { "-j2" } else { flags };
+        let ended = place
+            .ended(&three(flags).replace("-k --lb", "--lb"))
+            .code(0)
+            .complains(&["leaves no record", part]);
+        assert_eq!(ended.sorted(), ["1", "2", "3"], "{flags}");
+    }
+    assert_eq!(place.ended(&three("--quiet")).code(0).says("").sorted(), ["1", "2", "3"]);
+    assert_eq!(place.ended(&three("--no-record")).code(0).says("").sorted(), ["1", "2", "3"]);
+    fs::remove_file(place.at("log")).expect("a log");
+    place.ended(&three("--sync")).code(255).complains(&["record", part]);
+    assert!(!place.at("log").exists(), "jobs ran");
+}
+
+#[test]
+fn a_state_folder_that_is_a_file_costs_the_record_only() {
+    let place = Place::new();
+    fs::write(place.at("state"), "mine").expect("a file");
+    goes_without(&place, "state");
+    assert_eq!(file(&place.at("state")), "mine");
+}
+
+#[cfg(unix)] // Not everybody may make links on Windows.
+#[test]
+fn a_state_folder_that_leads_nowhere_costs_the_record_only() {
+    let place = Place::new();
+    symlink(place.at("nowhere"), place.at("state")).expect("a link");
+    goes_without(&place, "state");
+    assert!(!place.at("nowhere").exists(), "the link was followed");
+}
+
+#[cfg(unix)] // Modes are those of Unix.
+#[test]
+fn a_state_folder_that_cannot_be_written_costs_the_record_only() {
+    let place = Place::new();
+    if is_root() {
+        // Root may write everywhere but where nobody can.
+        let Some(_disk) = full_disk::Disk::mount(&place.at("state"), 1 << 20) else { return };
+        full_disk::Disk::read_only(&place.at("state"));
+        return goes_without(&place, "ead-only");
+    }
+    fs::create_dir(place.at("state")).expect("a folder");
+    fs::set_permissions(place.at("state"), fs::Permissions::from_mode(0o500)).expect("its permissions");
+    goes_without(&place, "ermission denied");
+}
+
+#[test]
+fn a_run_is_taken_up_by_one_only() {
+    let place = Place::new();
+    let wait = place.at("wait");
+    let mut command = place.command("run -j2");
+    let line = format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec KID await {} {{}}", path(&wait));
+    Live::start(scripted(&mut command, &line).args([":::", "1", "2"])).finish().code(2);
+    fs::write(place.at("go"), "").expect("a file");
+    let id = place.id();
+    let mut first = Live::start(&place.command(&format!("run --retry-failed {id}")));
+    first.until_true("its jobs", || file(&place.at("log")).lines().count() == 4);
+    for flag in ["--resume", "--resume-failed", "--retry-failed"] {
+        let second = place.ended(&format!("run {flag} {id}"));
+        second.code(255).complains(&[&id, "being run by another minder"]);
+    }
+    fs::write(&wait, "").expect("a file");
+    assert_eq!(first.finish().code(0).sorted(), ["1", "2"]);
+    assert_eq!(file(&place.at("log")).lines().count(), 4, "something ran twice");
+    place.ended(&format!("run --retry-failed {id}")).code(0).says("");
+    assert_eq!(file(&place.at("log")).lines().count(), 4, "something ran twice");
+}
+
+#[test]
+fn two_at_once_where_only_one_can_be_first() {
+    for _ in 0..5 {
+        let place = Place::new();
+        let mut command = place.command("run");
+        let line = "echo {} >>../log; [ -e ../go ]";
+        Live::start(scripted(&mut command, line).args([":::", "1", "2", "3"])).finish().code(3);
+        fs::write(place.at("go"), "").expect("a file");
+        let again = place.command(&format!("run --retry-failed {}", place.id()));
+        let both = [Live::start(&again), Live::start(&again)].map(Live::finish);
+        for ended in both {
+            // The second was refused, or came when all was done.
+            assert!(
+                ended.status == minder::ExitStatus::Exited(0) || ended.err.contains("another minder"),
+                "{}",
+                ended.err
+            );
+        }
+        assert_eq!(file(&place.at("log")).lines().count(), 6, "a job ran twice, or not at all");
+    }
+}
+
+#[test]
+fn different_runs_at_once_have_records_of_their_own() {
+    let place = Place::new();
+    let mut lives: Vec<Live> = (0..6)
+        .map(|run| Live::start(&place.command(&format!("run -j2 KID echo-args {run} ::: 1 2 3 4"))))
+        .collect();
+    for live in lives.drain(..) {
+        let ended = live.finish().code(0).says("");
+        assert_eq!(ended.sorted().len(), 8);
+    }
+    let runs = place.runs();
+    assert_eq!(runs.len(), 6);
+    for run in runs {
+        let text = file(&run.join("attempt-1.jsonl"));
+        assert_eq!(text.matches("{\"event\":\"ended\"").count(), 4, "{text}");
+    }
+}
+
+/// Everything in a folder and below, with its content.
+fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        match entry.path().is_dir() {
+            true => found.extend(all_below(&entry.path())),
+            false => found.push((entry.path(), fs::read(entry.path()).expect("a file"))),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_resume_that_is_refused_changes_nothing() {
+    for flags in ["-j1", "-k", "--tmpdir DIR/tmp"] {
+        let place = Place::new();
+        fs::create_dir(place.at("tmp")).expect("a folder");
+        let mut command = place.command(&format!("run {flags} KID echo-args"));
+        Live::start(command.stdin(super::input(b"1\n2\n3\n"))).finish().code(0);
+        let id = place.id();
+        let (before, tmp) = (all_below(&place.run()), all_below(&place.at("tmp")));
+        for wrong in ["", "1\n2\n", "x\n2\n3\n"] {
+            let mut command = place.command(&format!("run --resume {id}"));
+            let ended = Live::start(command.stdin(super::input(wrong.as_bytes()))).finish();
+            ended.code(255).complains(&["not what it was"]);
+            assert!(
+                all_below(&place.run()) == before && all_below(&place.at("tmp")) == tmp,
+                "{flags} {wrong:?}"
+            );
+            assert_eq!(fs::read_dir(place.at("tmp")).expect("a folder").count(), 0);
+        }
+        let listed = place.ended("log").code(0).text();
+        assert!(!listed.contains('('), "{listed}");
+        let mut command = place.command(&format!("run --resume {id}"));
+        let ended = Live::start(command.stdin(super::input(b"1\n2\n3\n4\n"))).finish().code(0);
+        let text = ended.text();
+        assert!(text.contains('4') && !text.contains('3'), "{text}");
+    }
+}
+
+#[cfg(unix)] // Modes, links and owners are those of Unix.
+#[test]
+fn a_folder_of_runs_that_others_may_change_is_not_used_as_it_is() {
+    let place = Place::new();
+    place.ended("run KID exit ::: 0").code(0).says("");
+    let runs = place.at("state/runs");
+    let mode = || fs::metadata(&runs).expect("a folder").permissions().mode() & 0o7777;
+    for open in [0o777, 0o1777, 0o770] {
+        fs::set_permissions(&runs, fs::Permissions::from_mode(open)).expect("its mode");
+        place.ended("run KID exit ::: 0").code(0).complains(&["other users could change", "0700 now"]);
+        assert_eq!(mode(), 0o700);
+    }
+    fs::set_permissions(&runs, fs::Permissions::from_mode(0o755)).expect("its mode");
+    place.ended("run KID exit ::: 0").code(0).says("");
+    // A run of another user is that user's command.
+    if is_root() {
+        let run = &place.runs()[0];
+        std::os::unix::fs::chown(run, Some(12_345), None).expect("another owner");
+        let id = run.file_name().expect("a name").to_string_lossy().into_owned();
+        place.ended(&format!("run --resume {id}")).code(255).complains(&["belongs to another user"]);
+        assert!(!place.ended("log").code(0).text().contains(&id));
+        std::os::unix::fs::chown(&runs, Some(12_345), None).expect("another owner");
+        place.ended("run KID exit ::: 0").code(0).complains(&["leaves no record", "belongs to another user"]);
+        place.ended("log").code(255).complains(&["belongs to another user"]);
+        std::os::unix::fs::chown(&runs, Some(0), None).expect("its owner");
+    } else {
+        eprintln!("skipped: only root may give a folder away");
+    }
+    fs::rename(&runs, place.at("elsewhere")).expect("a folder to move");
+    symlink(place.at("elsewhere"), &runs).expect("a link");
+    place.ended("run KID exit ::: 0").code(0).complains(&["leaves no record", "it is a link"]);
+    place.ended("run --sync KID exit ::: 0").code(255).complains(&["it is a link"]);
+    place.ended("log").code(255).complains(&["it is a link"]);
+    place.ended("run --resume last").code(255).complains(&["it is a link"]);
+}
+
+#[cfg(unix)] // A folder in which files are open stays on Windows.
+#[test]
+fn a_record_that_vanishes_is_said() {
+    let place = Place::new();
+    let mut command = place.command("run -j1");
+    let line = format!("echo up; KID await {} x", path(&place.at("go")));
+    let mut live = Live::start(scripted(&mut command, &line).args([":::", "1"]));
+    live.until("its word", |record| !record.outs[0].is_empty());
+    fs::remove_dir_all(place.run()).expect("a record");
+    fs::write(place.at("go"), "").expect("room");
+    live.finish().code(0).complains(&["the record of this run is gone"]);
+}

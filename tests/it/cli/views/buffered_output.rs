@@ -1,0 +1,299 @@
+//! Output that waits: how much of it in memory, where the rest is, who may read it, and that it
+//! goes.
+
+use std::fs;
+#[cfg(any(target_os = "linux", windows))]
+use std::path::Path;
+
+#[cfg(any(target_os = "linux", windows))]
+use super::path;
+use super::{Live, ended, feed, files, folder, input, is_known, minder, shell, texts, untangle};
+#[cfg(target_os = "linux")]
+use super::{Text, is_root};
+
+const MIB: usize = 1 << 20;
+
+#[cfg(target_os = "linux")]
+fn mode(about: &fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(about) & 0o777
+}
+
+/// Files have none.
+#[cfg(windows)]
+fn mode(_about: &fs::Metadata) -> u32 {
+    0
+}
+
+/// All files below a folder, with their modes.
+#[cfg(any(target_os = "linux", windows))]
+fn listed(folder: &Path) -> Vec<(String, u32, u64)> {
+    let mut found = Vec::new();
+    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+        // What Windows keeps in the folder itself is late with the size of an open file.
+        match fs::symlink_metadata(item.path()).or_else(|_| item.metadata()) {
+            Ok(about) if about.is_dir() => {
+                found.push((path(&item.path()).to_owned(), mode(&about), 0));
+                found.extend(listed(&item.path()));
+            }
+            Ok(about) => found.push((path(&item.path()).to_owned(), mode(&about), about.len())),
+            Err(_) => (),
+        }
+    }
+    found
+}
+
+/// On Windows all files have names.
+#[cfg(windows)]
+fn held(_runner: u32, _folder: &Path) -> Vec<(String, u32, u64)> {
+    Vec::new()
+}
+
+/// The files below a folder that the runner has open, be they without a name.
+#[cfg(target_os = "linux")]
+fn held(outer: u32, folder: &Path) -> Vec<(String, u32, u64)> {
+    let runner = super::super::runner(outer).expect("the process that runs the jobs");
+    let links = fs::read_dir(format!("/proc/{runner}/fd")).into_iter().flatten().flatten();
+    let named = |link: fs::DirEntry| {
+        let target = fs::read_link(link.path()).ok().filter(|target| target.starts_with(folder))?;
+        let about = fs::metadata(link.path()).ok()?;
+        Some((path(&target).to_owned(), mode(&about), about.len()))
+    };
+    links.filter_map(named).collect()
+}
+
+#[cfg(target_os = "linux")] // As `/proc` shows it: Wine's figures of memory are not those of Windows.
+#[test]
+fn memory_has_one_bound() {
+    let folder = folder();
+    let mark = |job: usize| folder.path().join(job.to_string());
+    let target = folder.path().join("out");
+    let file = fs::File::create(&target).expect("a file");
+    let mut command = minder("run -j64 KID fill 4194304 :::");
+    for job in 0..64 {
+        command.arg(mark(job));
+    }
+    let mut live = Live::start(command.stdout(file).env("MINDER_STATE_DIR", folder.path().join("state")));
+    let outer = live.pid();
+    live.until_true("all of the jobs' output", || (0..64).all(|job| mark(job).exists()));
+    let runner = super::super::runner(outer).expect("the process that runs the jobs");
+    let status = super::file(Path::new(&format!("/proc/{runner}/status")));
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
+    let peak: usize = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(peak < 40 << 10, "{peak} KiB resident");
+    (0..64).for_each(|job| fs::write(mark(job).with_extension("go"), "").expect("a file"));
+    live.finish().code(0);
+    let bytes = fs::read(&target).expect("the output");
+    assert_eq!(bytes.len(), 64 * 4 * MIB);
+}
+
+#[cfg(any(target_os = "linux", windows))]
+#[test]
+fn files_of_output_are_private_and_go() {
+    let all = ["-j2", "--spool -k -j2", "--lb -j3 --buffer 64k", "-k -j3", "--spool -j3", "-j3 --buffer 64k"];
+    // Where Wine stands for Windows, a start takes many times as long.
+    for flags in &all[..if cfg!(windows) { 3 } else { all.len() }] {
+        for tmpdir in [false, true] {
+            let folder = folder();
+            let (state, own) = (folder.path().join("state"), folder.path().join("own"));
+            let [written, wait] = ["written", "wait"].map(|name| folder.path().join(name));
+            fs::create_dir(&own).expect("a folder");
+            let more = if tmpdir { format!(" --tmpdir {}", path(&own)) } else { String::new() };
+            let line = format!(
+                "case {{}} in first) KID await {0} x; KID await {1} x;; second) KID spew 900000; KID touch {0} 0; KID await {1} y;; *) KID spew 90000;; esac",
+                path(&written),
+                path(&wait)
+            );
+            let mut command = shell(&format!("{flags}{more}"), &line, &["first", "second", "third"]);
+            let mut live = Live::start(command.env("MINDER_STATE_DIR", &state));
+            live.until_true("output that waits", || written.exists());
+            let found = [listed(&state), listed(&own), held(live.pid(), folder.path())].concat();
+            for (name, mode, _) in &found {
+                assert_eq!(mode & 0o077, 0, "{flags}: {name} is for all");
+            }
+            let place = if tmpdir { &own } else { &state };
+            if !flags.contains("--lb") {
+                let here = found.iter().any(|(name, _, len)| *len > 400_000 && name.starts_with(path(place)));
+                assert!(here, "{flags}{more}: {found:?}");
+            }
+            fs::write(&wait, "").expect("a file");
+            let ended = live.finish().code(0);
+            assert_eq!(ended.out.len(), 900_000 + 90_000 + 6, "{flags}");
+            let left: Vec<_> = [listed(&state), listed(&own)].concat();
+            assert!(
+                !left.iter().any(|(name, _, _)| name.contains("spill")
+                    || name.contains("job")
+                    || name.starts_with(path(&own))),
+                "{flags}: left: {left:?}"
+            );
+            assert!(left.iter().all(|(_, _, len)| *len < 90_000), "{flags}: output is left: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_without_a_record() {
+    let folder = folder();
+    let (state, own) = (folder.path().join("state"), folder.path().join("own"));
+    fs::create_dir(&own).expect("a folder");
+    let jobs = texts(8, 2000, MIB);
+    let all = ["-j3", "-k -j3", "--spool -j3", "--lb -j3", "-u -j1", "--pty -j2", "-j3 --buffer 64k"];
+    let temporary = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+    for flags in all.into_iter().filter(|flags| is_known(flags)) {
+        let mut command = minder(&format!("run {flags} --no-record KID text"));
+        command.env("MINDER_STATE_DIR", &state).env(temporary, &own).stdin(input(&feed(&jobs)));
+        Live::start(&command).finish().code(0);
+        assert!(!state.exists(), "{flags}: a record");
+        assert_eq!(files(&own), 0, "{flags}");
+    }
+}
+
+#[test]
+fn a_spool_of_any_kind() {
+    // Nothing at all, one stream only, and a daemon that goes on.
+    let ended = ended("run --spool -j3 KID exit ::: 0 0 0 0").code(0).says("");
+    assert_eq!(ended.out.len(), 0);
+    let line = "case {} in out) KID spew 3000000;; err) KID spew 3000000 >&2;; esac";
+    for view in ["--spool -j3", "--spool -k -j3", "--spool -j1", "--spool --no-record -j3"] {
+        let ended = Live::start(&shell(view, line, &["out", "none", "err"])).finish().code(0);
+        assert_eq!((ended.out.len(), ended.errors.len()), (3_000_000, 3_000_000), "{view}");
+        let daemon = "KID leave-lines 20 30; echo {}";
+        let ended = Live::start(&shell(view, daemon, &["a", "b"])).finish().code(0);
+        let own = ended.text().lines().filter(|line| ["a", "b"].contains(line)).count();
+        assert_eq!(own, 2, "{view}: {:?}", ended.text());
+        assert!(
+            ended.text().lines().all(|line| ["a", "b"].contains(&line) || line.starts_with("line ")),
+            "{view}"
+        );
+    }
+}
+
+#[cfg(target_os = "linux")] // As `/dev` and `/proc` have it.
+#[test]
+fn a_job_empties_its_output_or_reads_what_it_wrote() {
+    let ended = Live::start(&shell("--spool -j1", "echo long before; : > /dev/stdout; echo {}", &["x"]))
+        .finish()
+        .code(0);
+    assert!(ended.text().ends_with("x\n"), "{:?}", ended.text());
+    assert!(super::ended("run --spool -j2 KID fds ::: 1").code(0).text().lines().count() >= 3);
+}
+
+/// A folder with little room, if we may make one.
+#[cfg(target_os = "linux")]
+struct Small(tempfile::TempDir);
+
+#[cfg(target_os = "linux")]
+impl Small {
+    fn new() -> Option<Self> {
+        let folder = folder();
+        let mount = ["-t", "tmpfs", "-o", "size=1m", "minder-test", path(folder.path())];
+        let mounted = is_root()
+            && std::process::Command::new("mount")
+                .args(mount)
+                .output()
+                .is_ok_and(|output| output.status.success());
+        if !mounted {
+            crate::support::skip(format_args!("a full disk needs the right to mount one"));
+        }
+        mounted.then(|| Self(folder))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Small {
+    fn drop(&mut self) {
+        let unmounted = std::process::Command::new("umount").arg(self.0.path()).output();
+        let unmounted = unmounted.is_ok_and(|output| output.status.success());
+        assert!(unmounted || std::thread::panicking(), "the small disk is still in use");
+    }
+}
+
+#[cfg(target_os = "linux")] // A file system that is mounted for it.
+#[test]
+fn a_full_disk_is_one_line_and_nothing_is_torn() {
+    let Some(small) = Small::new() else { return };
+    let jobs: Vec<Text> = (0..6)
+        .map(|id| Text { id, lens: [[20, 1_900_000][id % 2], 40_000], longest: 300, code: 0 })
+        .collect();
+    for flags in [
+        "-j3 --buffer 64k",
+        "-k -j3 --buffer 64k",
+        "--tag -j3 --buffer 64k",
+        "--no-record -j4 --buffer 64k",
+        "-k -j4 --no-record --buffer 64k",
+    ] {
+        let place = path(small.0.path());
+        let mut command = minder(&format!("run {flags} --tmpdir {place}"));
+        // The first waits until the others have written; else it might free the disk in time.
+        command
+            .arg(format!("{0} text {{}}; exec {0} sleep-ms 600000", crate::support::KID))
+            .stdin(input(&feed(&jobs)));
+        let ended = Live::start(&command).finish().code(255);
+        let said: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("minder: ")).collect();
+        assert_eq!(said.len(), 1, "{flags}: {:?}", ended.err);
+        assert!(
+            said[0].contains("no space left on device") && said[0].contains("--tmpdir"),
+            "{flags}: {said:?}"
+        );
+        if !flags.contains("-k") {
+            assert_eq!(ended.out.len(), 0, "{flags}: pieces of killed jobs are shown");
+        }
+        // What ended and was not shown is kept for whoever takes up the run.
+        if flags.contains("--no-record") {
+            assert_eq!(files(small.0.path()), 0, "{flags}");
+        }
+        for left in fs::read_dir(small.0.path()).expect("the small disk").flatten() {
+            fs::remove_dir_all(left.path()).expect("what is left");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")] // The same.
+#[test]
+fn jobs_that_ended_before_the_disk_was_full_are_whole() {
+    let Some(small) = Small::new() else { return };
+    let jobs: Vec<Text> =
+        (0..40).map(|id| Text { id: id * 2, lens: [200_000, 0], longest: 300, code: 0 }).collect();
+    let folder = folder();
+    let wait = folder.path().join("never");
+    let place = path(small.0.path());
+    // All wait behind the first until nothing more fits.
+    let mut command = minder(&format!("run -k -j3 --buffer 64k --tmpdir {place}"));
+    let kid = crate::support::KID;
+    command.arg(format!("case {{}} in 0,*) exec {kid} await {} x;; esac; {kid} text {{}}", path(&wait)));
+    let ended = Live::start(command.stdin(input(&feed(&jobs))))
+        .finish()
+        .code(255)
+        .mentions("no space left on device");
+    let said = ended.err.lines().filter(|line| line.starts_with("minder: ")).count();
+    assert_eq!(said, 1, "{}", ended.err);
+    let mut left = ended.out.as_slice();
+    // What is shown is whole, job by job.
+    for job in jobs.iter().skip(1) {
+        let text = job.lines(0).concat();
+        if left.starts_with(&text) {
+            left = &left[text.len()..];
+        }
+    }
+    assert_eq!(left.len(), 0, "something is torn");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_one_line() {
+    for flags in ["-j2 --buffer 64k", "--spool -j2", "-k -j2 --buffer 64k", "--spool -j1 --no-record"] {
+        let told = if cfg!(windows) { r":\no\such\folder`" } else { "`/no/such/folder`" };
+        let line = format!("run {flags} --tmpdir /no/such/folder KID spew 900000 ::: 1 2 3");
+        let ended = ended(&line).code(255).mentions(told);
+        assert_eq!(ended.err.lines().count(), 1, "{flags}: {}", ended.err);
+    }
+}
+
+#[test]
+fn bytes_are_the_same_under_any_bound() {
+    let jobs = texts(8, 9000, 2 * MIB);
+    for buffer in ["64k", "100000", "1M", "1G"] {
+        let mut command = minder(&format!("run -k -j8 --buffer {buffer} KID text"));
+        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        untangle(&ended.out, 0, &jobs, false);
+        untangle(&ended.errors, 1, &jobs, false);
+    }
+}

@@ -1,0 +1,178 @@
+//! What a poller holds open, and when it lets go.
+//!
+//! Each test has a process for itself: a child that another test starts may hold copies for a
+//! moment.
+
+use std::io::{ErrorKind as IoKind, Read, Write};
+use std::time::{Duration, Instant};
+
+use minder::{Interest, Token};
+
+use super::{Stream, counter, expect, has_edge, hear, names, open, pair, raise, tokens};
+use crate::support::{alone, each_backend, patience};
+
+/// Whether our side sees that the other one has no copy left.
+pub(super) fn hung_up(mut ours: &Stream) -> bool {
+    ours.set_nonblocking(true).expect("a pair");
+    match ours.read(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) if error.kind() == IoKind::WouldBlock => false,
+        Err(error) if error.kind() == IoKind::ConnectionReset => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Whether `enough` comes to be so.
+pub(super) fn soon(enough: impl Fn() -> bool) -> bool {
+    let until = patience();
+    while !enough() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}
+
+/// What was deleted is not held: the other side sees at once that we closed it.
+#[test]
+fn delete_lets_go_of_the_file() {
+    alone("poller::fd_lifetime::delete_lets_go_of_the_file", || {
+        each_backend(|name| {
+            for interest in [Interest::READABLE, Interest::READABLE.oneshot(), Interest::READABLE.edge()] {
+                if !has_edge(name) && interest.is_edge() {
+                    continue;
+                }
+                for looked in [false, true] {
+                    for told in [false, true] {
+                        let poller = open(name);
+                        let (ours, theirs) = pair().expect("a pair");
+                        poller.add(&ours, Token(1), interest).expect("a source");
+                        if looked {
+                            expect(&poller, &[]);
+                        }
+                        if told {
+                            (&theirs).write_all(b"x").expect("a pair");
+                            expect(&poller, &[1]);
+                            (&ours).read_exact(&mut [0]).expect("a byte");
+                        }
+                        poller.delete(&ours).expect("a source");
+                        drop(ours);
+                        assert!(
+                            hung_up(&theirs),
+                            "{interest:?}, looked {looked}, told {told}: it is held open"
+                        );
+                        expect(&poller, &[]);
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// The same when another thread watched it, which waits, computes, or is no more.
+#[test]
+fn delete_lets_go_of_a_file_that_another_thread_watched() {
+    alone("poller::fd_lifetime::delete_lets_go_of_a_file_that_another_thread_watched", || {
+        each_backend(|name| {
+            let poller = open(name);
+            let (ours, theirs) = pair().expect("a pair");
+            poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| hear(&poller, patience()));
+                super::settle();
+                poller.delete(&ours).expect("a source");
+                drop(ours);
+                assert!(soon(|| hung_up(&theirs)), "a waiting thread holds it");
+                poller.notify().expect("a wake");
+                assert_eq!(waiting.join().expect("the waiter"), []);
+            });
+            let (ours, theirs) = pair().expect("a pair");
+            std::thread::scope(|scope| {
+                let add = || {
+                    poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
+                    tokens(&poller)
+                };
+                assert_eq!(scope.spawn(add).join().expect("a thread"), [0; 0]);
+            });
+            poller.delete(&ours).expect("a source");
+            drop(ours);
+            assert!(soon(|| hung_up(&theirs)), "a thread that ended holds it");
+            let (ours, theirs) = pair().expect("a pair");
+            std::thread::scope(|scope| {
+                let (send, receive) = std::sync::mpsc::channel::<()>();
+                let (added, wait) = std::sync::mpsc::channel();
+                let ours = &ours;
+                let poller = &poller;
+                scope.spawn(move || {
+                    poller.add(ours, Token(3), Interest::READABLE).expect("a source");
+                    assert_eq!(tokens(poller), [0; 0]);
+                    added.send(()).expect("a listener");
+                    // It sleeps for something else.
+                    receive.recv().expect("a word");
+                });
+                wait.recv().expect("a word");
+                poller.delete(ours).expect("a source");
+                theirs.shutdown(std::net::Shutdown::Write).expect("a pair");
+                send.send(()).expect("a listener");
+            });
+            drop(ours);
+            assert!(soon(|| hung_up(&theirs)));
+        });
+    });
+}
+
+/// A poller that goes lets go of all that it watched.
+#[test]
+fn a_poller_that_is_dropped_holds_nothing() {
+    alone("poller::fd_lifetime::a_poller_that_is_dropped_holds_nothing", || {
+        each_backend(|name| {
+            let before = crate::support::open_descriptors();
+            for news in [false, cfg!(unix)] {
+                let (ours, theirs) = pair().expect("a pair");
+                let poller = open(name);
+                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+                poller
+                    .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
+                    .expect("one");
+                expect(&poller, &[]);
+                if news {
+                    poller.poll_handle().expect("a descriptor");
+                }
+                drop(poller);
+                drop(ours);
+                assert!(soon(|| hung_up(&theirs)), "it is held open");
+            }
+            assert_eq!(crate::support::open_descriptors(), before, "descriptors are left");
+        });
+    });
+}
+
+/// The same when the wait that goes on ends for something else in that moment, and no other
+/// follows.
+#[test]
+fn delete_lets_go_of_a_file_though_the_wait_ends_for_another_source() {
+    alone("poller::fd_lifetime::delete_lets_go_of_a_file_though_the_wait_ends_for_another_source", || {
+        each_backend(|name| {
+            for round in 0..200 {
+                let (poller, other) = (open(name), counter());
+                let (ours, theirs) = pair().expect("a pair");
+                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+                poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+                std::thread::scope(|scope| {
+                    let waiting = scope.spawn(|| {
+                        let told = names(&hear(&poller, patience()));
+                        // It lives on, and does not come back.
+                        assert!(soon(|| hung_up(&theirs)), "it is held open, round {round}");
+                        told
+                    });
+                    crate::support::nap(Duration::from_micros(500));
+                    raise(&other);
+                    poller.delete(&ours).expect("a source");
+                    drop(ours);
+                    assert_eq!(waiting.join().expect("the waiter"), [2]);
+                });
+            }
+        });
+    });
+}

@@ -1,0 +1,273 @@
+//! Processes as sources: children, those that ended, those that somebody else started.
+
+use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant};
+
+use minder::{Child, ErrorKind, Interest, Poller, Source, Stdio, Termination, Token};
+
+use super::{hear, names, open, settle};
+use crate::support::{each_backend, end as kill, kid, lives, nap, patience, silent};
+
+const ONCE: Interest = Interest::READABLE.oneshot();
+/// Longer than the longest time between two looks at a process that has no descriptor.
+const QUIET: Duration = Duration::from_millis(80);
+
+/// A child that lives until it is killed.
+fn sleeper() -> Child {
+    silent("sleep-ms 600000").spawn().expect("a child")
+}
+
+/// The one token that the next wait tells.
+fn next(poller: &Poller) -> u64 {
+    let told = hear(poller, patience());
+    match told[..] {
+        [one] => {
+            assert!(one.readable && !one.expired, "{one:?}");
+            one.token.0
+        }
+        _ => panic!("told {told:?}"),
+    }
+}
+
+fn assert_silent(poller: &Poller, what: &str) {
+    assert_eq!(hear(poller, Instant::now() + QUIET), [], "{what}");
+}
+
+fn end(child: &mut Child) {
+    child.kill(Termination::IMMEDIATE).expect("a child");
+    child.wait().expect("its end");
+}
+
+#[test]
+fn the_end_of_a_child_is_told_until_it_is_deleted() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut child = sleeper();
+        poller.add(&child, Token(1), Interest::READABLE).expect("a child");
+        assert_silent(&poller, "it lives");
+        child.kill(Termination::IMMEDIATE).expect("a child");
+        assert_eq!([next(&poller), next(&poller)], [1, 1]);
+        let exit = child.try_wait().expect("a child");
+        assert!(exit.is_some(), "told before its end");
+        assert_eq!(next(&poller), 1, "reaped, and not deleted");
+        poller.delete(&child).expect("a child");
+        assert_silent(&poller, "it was deleted");
+        assert_eq!(poller.delete(&child).expect_err("gone").kind(), ErrorKind::NotFound);
+    });
+}
+
+#[test]
+fn a_process_is_told_by_its_number() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut one, mut other) = (sleeper(), sleeper());
+        poller.add(Source::process(one.id()), Token(1), Interest::READABLE).expect("a process");
+        poller.add(Source::process(other.id()), Token(2), Interest::READABLE).expect("a process");
+        assert_silent(&poller, "both live");
+        other.kill(Termination::IMMEDIATE).expect("a child");
+        assert_eq!(next(&poller), 2);
+        poller.delete(Source::process(other.id())).expect("a process");
+        assert_silent(&poller, "one lives, and the other was deleted");
+        end(&mut one);
+        assert_eq!(next(&poller), 1);
+        poller.delete(Source::process(one.id())).expect("a process that is gone");
+        end(&mut other);
+    });
+}
+
+#[test]
+fn a_child_that_has_ended_and_was_not_reaped_is_told_at_once() {
+    each_backend(|name| {
+        let mut child = silent("exit 3").spawn().expect("a child");
+        let first = open(name);
+        first.add(&child, Token(0), Interest::READABLE).expect("a child");
+        assert_eq!(next(&first), 0);
+        // A zombie from here on.
+        let poller = open(name);
+        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a zombie");
+        assert_eq!(next(&poller), 1);
+        poller.delete(Source::process(child.id())).expect("a process");
+        poller.add(&child, Token(2), Interest::READABLE).expect("a zombie");
+        assert_eq!(next(&poller), 2);
+        assert_eq!(
+            child.wait().expect("its end").status,
+            minder::ExitStatus::Exited(3),
+            "its status was left"
+        );
+    });
+}
+
+#[test]
+fn a_number_that_is_nobodys_is_refused() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut child = silent("exit 0").spawn().expect("a child");
+        let number = child.id();
+        child.wait().expect("its end");
+        // Windows keeps the number for whoever has a handle.
+        drop(child);
+        let until = patience();
+        let error = loop {
+            match poller.add(Source::process(number), Token(1), Interest::READABLE) {
+                Err(error) => break error,
+                // Others may have a handle for a moment.
+                Ok(()) => assert!(cfg!(windows) && Instant::now() < until, "it is gone"),
+            }
+            poller.delete(Source::process(number)).expect("a process");
+        };
+        assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+        assert_eq!(poller.delete(Source::process(number)).expect_err("no").kind(), ErrorKind::NotFound);
+        for number in [0, u32::MAX, 1 << 31] {
+            let error =
+                poller.add(Source::process(number), Token(1), Interest::READABLE).expect_err("nobody");
+            let kind = if cfg!(windows) { ErrorKind::Unknown } else { ErrorKind::InvalidInput };
+            assert_eq!(error.kind(), kind, "{number}: {error}");
+        }
+        assert_silent(&poller, "nothing is watched");
+    });
+}
+
+/// Starts a child that leaves a child of its own, which nobody here waits for.
+fn stranger() -> u32 {
+    let mut child = kid("leave-group 600000").stderr(Stdio::Null).spawn().expect("a child");
+    let mut line = String::new();
+    BufReader::new(child.take_stdout().expect("a pipe")).read_line(&mut line).expect("its number");
+    child.wait().expect("its end");
+    line.trim().parse().expect("a number")
+}
+
+#[test]
+fn the_end_of_a_process_that_somebody_else_started_is_told() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (one, other) = (stranger(), stranger());
+        poller.add(Source::process(one), Token(1), Interest::READABLE).expect("a process");
+        poller.add(Source::process(other), Token(2), ONCE).expect("a process");
+        assert_silent(&poller, "both live");
+        kill(one);
+        assert_eq!(next(&poller), 1);
+        assert!(!lives(one), "told before its end");
+        poller.delete(Source::process(one)).expect("a process");
+        kill(other);
+        assert_eq!(next(&poller), 2);
+        assert_silent(&poller, "told once");
+    });
+}
+
+#[test]
+fn a_process_is_watched_once() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut child = sleeper();
+        let number = child.id();
+        let source = || Source::process(number);
+        poller.add(source(), Token(1), Interest::READABLE).expect("a process");
+        let error = poller.add(source(), Token(2), Interest::READABLE).expect_err("twice");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        poller.modify(source(), Token(3), Interest::READABLE).expect("a process");
+        assert_silent(&poller, "it lives");
+        poller.delete(source()).expect("a process");
+        let error = poller.modify(source(), Token(4), Interest::READABLE).expect_err("not there");
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        poller.add(source(), Token(5), Interest::READABLE).expect("free again");
+        child.kill(Termination::IMMEDIATE).expect("a child");
+        assert_eq!(next(&poller), 5);
+        poller.modify(source(), Token(6), Interest::READABLE).expect("a process that ended");
+        assert_eq!([next(&poller), next(&poller)], [6, 6]);
+        poller.delete(source()).expect("a process");
+        assert_silent(&poller, "it was deleted");
+        child.wait().expect("its end");
+    });
+}
+
+/// An end comes once: edge is the same as one-shot.
+#[test]
+fn an_end_is_told_once_if_that_was_asked_for() {
+    each_backend(|name| {
+        let poller = open(name);
+        for interest in [ONCE, Interest::READABLE.edge()] {
+            let mut child = sleeper();
+            let number = child.id();
+            let source = || Source::process(number);
+            poller.add(source(), Token(1), interest).expect("a process");
+            child.kill(Termination::IMMEDIATE).expect("a child");
+            assert_eq!(next(&poller), 1);
+            assert_silent(&poller, "told once");
+            poller.modify(source(), Token(2), interest).expect("a process that ended");
+            assert_eq!(next(&poller), 2);
+            assert_silent(&poller, "told once");
+            poller.delete(source()).expect("a silent one");
+            child.wait().expect("its end");
+        }
+    });
+}
+
+#[test]
+fn an_end_is_told_to_a_wait_that_goes_on() {
+    each_backend(|name| {
+        let poller = open(name);
+        for round in 0..6 {
+            let mut child = sleeper();
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| names(&hear(&poller, patience())));
+                if round % 2 == 0 {
+                    settle();
+                }
+                poller.add(Source::process(child.id()), Token(round), Interest::READABLE).expect("a process");
+                if round % 3 == 0 {
+                    nap(Duration::from_millis(3));
+                }
+                child.kill(Termination::IMMEDIATE).expect("a child");
+                assert_eq!(waiting.join().expect("the waiter"), [round]);
+            });
+            poller.delete(Source::process(child.id())).expect("a process");
+            child.wait().expect("its end");
+        }
+    });
+}
+
+/// A wait with a deadline is as exact beside processes as without.
+#[test]
+fn processes_end_no_wait_early() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut child = sleeper();
+        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
+        for round in 0..60 {
+            let deadline = Instant::now() + Duration::from_micros(200 + 37 * round);
+            assert_eq!(hear(&poller, deadline), []);
+            assert!(Instant::now() >= deadline, "early");
+        }
+        end(&mut child);
+        poller.delete(Source::process(child.id())).expect("a process");
+    });
+}
+
+#[test]
+fn a_crowd_of_ends_is_told() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut children: Vec<_> = (0..super::CROWD)
+            .map(|number| silent(&format!("exit {}", number % 7)).spawn().expect("a child"))
+            .collect();
+        for (token, child) in (0..).zip(&children) {
+            poller.add(child, Token(token), ONCE).expect("a child");
+        }
+        let mut seen = vec![0; children.len()];
+        while seen.contains(&0) {
+            let told = hear(&poller, patience());
+            assert!(
+                !told.is_empty(),
+                "{} ends were not told",
+                seen.iter().filter(|&&times| times == 0).count()
+            );
+            told.iter().for_each(|one| seen[one.token.0 as usize] += 1);
+        }
+        assert!(seen.iter().all(|&times| times == 1), "some were told twice");
+        for (number, child) in children.iter_mut().enumerate() {
+            poller.delete(&*child).expect("a child");
+            let exit = child.try_wait().expect("a child").expect("its end was told");
+            assert_eq!(exit.status, minder::ExitStatus::Exited(number as i32 % 7));
+        }
+    });
+}

@@ -1,0 +1,470 @@
+//! What is told as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and errors.
+
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::net::SocketAddr;
+use std::net::{Shutdown, TcpListener, TcpStream};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(unix)]
+use std::time::Duration;
+use std::time::Instant;
+
+use minder::{Interest, Poller, Readiness, Source, Token};
+
+#[cfg(windows)]
+use super::begin;
+use super::{
+    copy, counter, each_exact, each_source, expect, expect_since, full, hear, look, lower, open, pair, pipe,
+    raise, tokens,
+};
+#[cfg(unix)]
+use crate::support::backends;
+use crate::support::{each_backend, patience};
+
+#[test]
+fn tells_a_readable_source_until_it_is_served() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut reader, mut writer) = pipe().expect("a pipe");
+        poller.add(&reader, Token(7), Interest::READABLE).expect("a source");
+        expect_since(&poller, &[], "an empty pipe is ready");
+        writer.write_all(b"ab").expect("a pipe");
+        for _ in 0..3 {
+            let ready = super::soon(&poller);
+            assert_eq!(ready.len(), 1);
+            assert_eq!(ready[0].token, Token(7));
+            assert!(ready[0].readable && !ready[0].writable && !ready[0].closed, "{ready:?}");
+        }
+        reader.read_exact(&mut [0]).expect("a byte");
+        expect_since(&poller, &[7], "one byte is left");
+        reader.read_exact(&mut [0]).expect("a byte");
+        expect(&poller, &[]);
+        drop(writer);
+        let ready = hear(&poller, patience());
+        assert!(
+            ready.len() == 1 && ready[0].readable && ready[0].closed,
+            "the other side is gone: {ready:?}"
+        );
+        poller.delete(&reader).expect("a source");
+        expect_since(&poller, &[], "told after it was deleted");
+    });
+}
+
+#[test]
+fn tells_a_writable_source_and_a_reader_that_is_gone() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut reader, mut writer) = pipe().expect("a pipe");
+        poller.add(&writer, Token(1), Interest::WRITABLE).expect("a source");
+        let ready = super::soon(&poller);
+        assert!(ready.len() == 1 && ready[0].writable && !ready[0].closed, "{ready:?}");
+        let written = full(&mut writer);
+        expect_since(&poller, &[], "a full pipe is writable");
+        reader.read_exact(&mut vec![0; written]).expect("all of it");
+        expect(&poller, &[1]);
+        let _ = full(&mut writer);
+        drop(reader);
+        let ready = hear(&poller, patience());
+        assert!(ready.len() == 1 && ready[0].writable && ready[0].closed, "{ready:?}");
+        poller.delete(&writer).expect("a source");
+    });
+}
+
+#[test]
+fn tells_both_of_one_source() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (ours, theirs) = pair().expect("a pair");
+        poller.add(&ours, Token(5), Interest::BOTH).expect("a source");
+        let ready = super::soon(&poller);
+        assert!(ready.len() == 1 && ready[0].writable && !ready[0].readable, "{ready:?}");
+        (&theirs).write_all(b"x").expect("a pair");
+        let ready = super::soon(&poller);
+        assert!(ready.len() == 1 && ready[0].writable && ready[0].readable, "{ready:?}");
+        poller.modify(&ours, Token(6), Interest::READABLE).expect("a source");
+        let ready = super::soon(&poller);
+        assert!(ready.len() == 1 && !ready[0].writable && ready[0].readable, "{ready:?}");
+        assert_eq!(ready[0].token, Token(6), "the new token");
+    });
+}
+
+#[test]
+fn two_names_of_one_object_are_two_sources() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        let other = copy(&source);
+        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&other, Token(2), Interest::READABLE).expect("two names of one object are two sources");
+        raise(&source);
+        expect(&poller, &[1, 2]);
+        poller.delete(&source).expect("a source");
+        drop(source);
+        expect(&poller, &[2]);
+        poller.delete(&other).expect("a source");
+        expect(&poller, &[]);
+    });
+}
+
+// The handle of a file is signalled by what was done with it, whatever that was.
+#[cfg(unix)]
+#[test]
+fn a_plain_file_is_refused_or_always_ready() {
+    each_backend(|name| {
+        let poller = open(name);
+        let file = tempfile::tempfile().expect("a file");
+        match poller.add(&file, Token(1), Interest::READABLE) {
+            Ok(()) => assert_eq!(tokens(&poller), [1]),
+            Err(error) => assert!(error.to_string().starts_with("failed to watch a source: "), "{error}"),
+        }
+    });
+}
+
+/// The one source, its token and what is told of it: readable, writable, closed.
+fn only(poller: &Poller) -> [bool; 3] {
+    flags(&look(poller))
+}
+
+fn flags(ready: &[Readiness]) -> [bool; 3] {
+    match ready {
+        [] => [false; 3],
+        [one] => [one.readable, one.writable, one.closed],
+        many => panic!("several are told: {many:?}"),
+    }
+}
+
+/// What came over a network may need a moment.
+fn soon(poller: &Poller, expected: [bool; 3], what: &str) {
+    let until = patience();
+    loop {
+        let told = only(poller);
+        if told == expected {
+            return;
+        }
+        assert!(Instant::now() < until, "{what}: told {told:?}, expected {expected:?}");
+    }
+}
+
+/// A child that another test starts may hold the other side for a moment.
+fn soon_closed(poller: &Poller) -> [bool; 3] {
+    let until = patience();
+    loop {
+        let told = only(poller);
+        if told[2] {
+            return told;
+        }
+        assert!(Instant::now() < until, "the hang-up was not told: {told:?}");
+    }
+}
+
+const READ: [bool; 3] = [true, false, false];
+const ALL: [bool; 3] = [true, true, true];
+const NONE: [bool; 3] = [false; 3];
+
+/// Whatever was ready and was served before a wait began is not told by it, however it was watched
+/// meanwhile.
+#[test]
+fn what_was_served_before_a_wait_is_not_told() {
+    each_exact(|name| {
+        let poller = open(name);
+        let sources: Vec<_> = (0..40).map(|_| counter()).collect();
+        for (token, source) in (0..).zip(&sources) {
+            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+        }
+        for round in 0..50 {
+            // All are watched and silent; then they become ready, while nobody waits.
+            expect_since(&poller, &[], &format!("round {round}"));
+            sources.iter().for_each(raise);
+            // Some rounds see a wait that tells them.
+            if round % 3 == 1 {
+                assert_eq!(tokens(&poller).len(), sources.len());
+            }
+            // One is left.
+            let left = round % sources.len();
+            sources.iter().enumerate().filter(|(at, _)| *at != left).for_each(|(_, source)| lower(source));
+            expect_since(&poller, &[left as u64], &format!("round {round}"));
+            lower(&sources[left]);
+        }
+    });
+}
+
+#[test]
+fn interest_in_nothing_else_is_told() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (ours, theirs) = pair().expect("a pair");
+        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        assert_eq!(only(&poller), NONE, "a socket with room, of which nobody asked");
+        poller.modify(&ours, Token(1), Interest::WRITABLE).expect("a source");
+        (&theirs).write_all(b"x").expect("a pair");
+        assert_eq!(only(&poller), [false, true, false], "bytes of which nobody asked");
+    });
+}
+
+// There are no pairs of local sockets.
+#[cfg(unix)]
+#[test]
+fn a_unix_socket_that_is_half_closed_is_readable_and_no_more() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut ours, theirs) = pair().expect("a pair");
+        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        assert_eq!(only(&poller), NONE);
+        theirs.shutdown(Shutdown::Write).expect("a pair");
+        assert_eq!(only(&poller), READ, "the end of the stream");
+        assert_eq!(ours.read(&mut [0]).expect("the end"), 0);
+        assert_eq!(only(&poller), READ, "an end stays ready");
+        drop(theirs);
+        soon_closed(&poller);
+    });
+}
+
+/// A connection over the loopback device.
+fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let ours = TcpStream::connect(listener.local_addr().expect("its number")).expect("a connection");
+    (ours, listener.accept().expect("a connection").0)
+}
+
+#[test]
+fn tells_of_a_tcp_connection_its_bytes_its_half_close_and_its_end() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut ours, mut theirs) = connection();
+        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("a source");
+        assert_eq!(only(&poller), NONE);
+        theirs.write_all(b"xy").expect("a connection");
+        soon(&poller, READ, "bytes");
+        ours.read_exact(&mut [0; 2]).expect("two bytes");
+        assert_eq!(only(&poller), NONE);
+        theirs.shutdown(Shutdown::Write).expect("a connection");
+        soon(&poller, READ, "their half is closed");
+        poller.modify(Source::socket(&ours), Token(1), Interest::BOTH).expect("a source");
+        soon(&poller, [true, true, false], "ours is open");
+        ours.shutdown(Shutdown::Write).expect("a connection");
+        // The driver does not say whether our own half is closed.
+        if cfg!(unix) {
+            soon(&poller, ALL, "both are closed");
+        }
+    });
+}
+
+#[test]
+fn a_connection_that_is_reset_is_an_error() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (mut ours, theirs) = connection();
+        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("a source");
+        assert_eq!(only(&poller), NONE);
+        // Whoever closes with unread bytes resets.
+        ours.write_all(b"x").expect("a connection");
+        // By other means than a poller: the byte is there.
+        theirs.peek(&mut [0]).expect("a byte");
+        drop(theirs);
+        let until = patience();
+        while !look(&poller).iter().any(|ready| ready.readable && ready.closed) {
+            assert!(Instant::now() < until, "the reset was not told");
+        }
+        match ours.read(&mut [0]) {
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "the next read says why");
+            }
+            // Wine takes the error from the socket when it looks at it.
+            Ok(count) => assert!(cfg!(windows) && count == 0, "no reset"),
+        }
+    });
+}
+
+#[test]
+fn a_listener_is_readable_while_somebody_waits_to_be_let_in() {
+    each_backend(|name| {
+        let poller = open(name);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let to = listener.local_addr().expect("its number");
+        poller.add(Source::socket(&listener), Token(1), Interest::READABLE).expect("a source");
+        for _ in 0..5 {
+            assert_eq!(only(&poller), NONE, "nobody waits");
+            let guests = [(); 2].map(|()| TcpStream::connect(to).expect("a connection"));
+            for _ in &guests {
+                soon(&poller, READ, "somebody waits");
+                listener.accept().expect("a connection");
+            }
+        }
+        poller.delete(Source::socket(&listener)).expect("a source");
+    });
+}
+
+/// Begins to connect, and does not wait for it.
+#[cfg(unix)]
+fn begin(to: SocketAddr) -> OwnedFd {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).expect("a socket");
+    match connect(&socket, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::CONNREFUSED) => socket,
+        Err(error) => panic!("connect: {error}"),
+    }
+}
+
+// How many connections wait unseen is a matter of the system, and can be told to Linux only.
+#[cfg(unix)]
+#[test]
+fn a_connection_in_progress_is_writable_when_it_is_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = listener.local_addr().expect("its number");
+    // The system takes so many without us; the next hangs until one was taken, and its request is
+    // repeated after a second.
+    rustix::net::listen(&listener, 0).expect("a listener");
+    let pollers: Vec<_> = backends().into_iter().map(open).collect();
+    let mut waiting = Vec::new();
+    let last = loop {
+        let next = begin(to);
+        pollers[0].add(&next, Token(1), Interest::WRITABLE).expect("a source");
+        let until = Instant::now() + Duration::from_millis(100);
+        let told = hear(&pollers[0], until);
+        pollers[0].delete(&next).expect("a source");
+        if told.is_empty() {
+            break next;
+        }
+        waiting.push(next);
+        assert!(waiting.len() < 10, "the listener takes whoever comes");
+    };
+    for poller in &pollers {
+        poller.add(&last, Token(2), Interest::WRITABLE).expect("a source");
+        assert_eq!(tokens(poller), [0; 0], "a connection in progress has room");
+    }
+    (0..waiting.len()).for_each(|_| drop(listener.accept().expect("a connection")));
+    for poller in &pollers {
+        let told = hear(poller, patience());
+        assert_eq!(flags(&told), [false, true, false], "on {}", poller.backend());
+    }
+}
+
+#[test]
+fn a_connection_that_is_refused_is_told_as_closed() {
+    each_backend(|name| {
+        let poller = open(name);
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number");
+        let socket = begin(free);
+        poller.add(&socket, Token(1), Interest::WRITABLE).expect("a source");
+        // Readable, too, where the system tells of what nobody asked for.
+        let told = soon_closed(&poller);
+        assert!(told[1], "nobody listens: {told:?}");
+        if cfg!(unix) {
+            soon(&poller, ALL, "nobody listens");
+        }
+    });
+}
+
+/// Both sides of a terminal.
+#[cfg(unix)]
+fn terminal() -> (OwnedFd, OwnedFd) {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).expect("a terminal");
+    unlockpt(&ours).expect("a terminal");
+    let name = ptsname(&ours, Vec::new()).expect("its name");
+    let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("a terminal");
+    (ours, theirs)
+}
+
+// A console is no source.
+#[cfg(unix)]
+#[test]
+fn a_terminal_is_readable_after_a_line_and_closed_with_the_other_side() {
+    each_backend(|name| {
+        let poller = open(name);
+        let (ours, theirs) = terminal();
+        poller.add(&theirs, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
+        expect(&poller, &[]);
+        rustix::io::write(&ours, b"half a").expect("a terminal");
+        // It echoes; the echo is served, and the line is not there yet.
+        soon_tokens(&poller, &[2], "the echo");
+        rustix::io::read(&ours, &mut [0; 64]).expect("a terminal");
+        soon_tokens(&poller, &[], "a line that is not over");
+        rustix::io::write(&ours, b" line\n").expect("a terminal");
+        soon_tokens(&poller, &[1, 2], "the line and its echo");
+        assert_eq!(rustix::io::read(&theirs, &mut [0; 64]).expect("a line"), "half a line\n".len());
+        soon_tokens(&poller, &[2], "the line was read");
+        poller.delete(&theirs).expect("a source");
+        rustix::io::read(&ours, &mut [0; 64]).expect("a terminal");
+        drop(theirs);
+        assert!(soon_closed(&poller)[0]);
+        let (ours, theirs) = terminal();
+        poller.add(&theirs, Token(3), Interest::READABLE).expect("a source");
+        expect_since(&poller, &[2], "the first is still gone");
+        drop(ours);
+        let until = patience();
+        while !look(&poller).iter().any(|ready| ready.token == Token(3) && ready.readable && ready.closed) {
+            assert!(Instant::now() < until, "the hang-up was not told");
+        }
+    });
+}
+
+#[cfg(unix)]
+fn soon_tokens(poller: &Poller, expected: &[u64], what: &str) {
+    let until = patience();
+    loop {
+        let told = tokens(poller);
+        if told == expected {
+            return;
+        }
+        assert!(Instant::now() < until, "{what}: told {told:?}, expected {expected:?}");
+    }
+}
+
+// No object counts both ways.
+#[cfg(unix)]
+#[test]
+fn a_counter_has_room_until_it_is_full() {
+    each_backend(|name| {
+        let poller = open(name);
+        let source = counter();
+        poller.add(&source, Token(1), Interest::BOTH).expect("a source");
+        assert_eq!(only(&poller), [false, true, false], "at zero");
+        raise(&source);
+        assert_eq!(only(&poller), [true, true, false], "at one");
+        rustix::io::write(&source, &(u64::MAX - 2).to_ne_bytes()).expect("an eventfd");
+        assert_eq!(only(&poller), READ, "as high as it goes");
+        lower(&source);
+        assert_eq!(only(&poller), [false, true, false], "served");
+    });
+}
+
+/// A hang-up is told of a source of which only room was asked, and of one of which only bytes were.
+#[test]
+fn a_hang_up_is_told_whatever_was_asked() {
+    each_backend(|name| {
+        for interest in [Interest::READABLE, Interest::WRITABLE, Interest::BOTH] {
+            let poller = open(name);
+            let (ours, theirs) = pair().expect("a pair");
+            poller.add(&ours, Token(1), interest).expect("a source");
+            drop(theirs);
+            let [readable, writable, _] = soon_closed(&poller);
+            assert!(readable || !interest.is_readable(), "{interest:?}");
+            assert!(writable || !interest.is_writable(), "{interest:?}");
+            poller.delete(&ours).expect("a source");
+            expect(&poller, &[]);
+        }
+    });
+}
+
+/// The same when so much is added before the wait that it takes more than one call to hand it over.
+#[test]
+fn what_was_served_before_a_wait_is_not_told_beside_much_that_is_new() {
+    each_exact(|name| {
+        let poller = open(name);
+        let (served, sources) = (counter(), (0..600).map(|_| counter()).collect::<Vec<_>>());
+        poller.add(&served, Token(1), Interest::READABLE).expect("a source");
+        expect(&poller, &[]);
+        raise(&served);
+        lower(&served);
+        for (token, source) in (2..).zip(&sources) {
+            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+        }
+        expect_since(&poller, &[], "it was served");
+    });
+}

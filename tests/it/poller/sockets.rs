@@ -1,0 +1,117 @@
+//! Sockets that are closed without being deleted, numbers that are used again, and much that was
+//! served.
+//!
+//! Where numbers count, a test has a process for itself: another thread may take one that was freed
+//! here.
+
+#![expect(unsafe_code, reason = "a socket that is not open is what no safe function makes")]
+
+use std::io::Write;
+use std::os::windows::io::{AsRawSocket, BorrowedSocket};
+use std::time::{Duration, Instant};
+
+use minder::{Interest, Source, Token};
+
+use super::{Stream, counter, each_exact, expect, expect_since, hear, lower, names, open, pair, raise, soon};
+use crate::support::{alone, each_backend, patience};
+
+/// A number that was open and is not.
+fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
+    let number = stream.0.as_raw_socket();
+    drop(stream);
+    // SAFETY: it is not open, and nothing in this process opens another before the test is over:
+    // nobody's socket is used.
+    unsafe { BorrowedSocket::borrow_raw(number) }
+}
+
+/// A socket that is closed without a word is told as closed until it is deleted, and hides nobody.
+#[test]
+fn a_socket_that_was_closed_is_told_as_closed_until_it_is_deleted() {
+    alone("poller::sockets::a_socket_that_was_closed_is_told_as_closed_until_it_is_deleted", || {
+        each_backend(|name| {
+            for interest in [Interest::READABLE, Interest::BOTH, Interest::READABLE.oneshot()] {
+                for looked in [false, true] {
+                    let poller = open(name);
+                    let (other, theirs) = pair().expect("a pair");
+                    let (ours, _hold) = pair().expect("a pair");
+                    poller.add(&ours, Token(1), interest).expect("a source");
+                    poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+                    if looked && !interest.is_writable() {
+                        expect(&poller, &[]);
+                    }
+                    let closed = closed_number(ours);
+                    let ready = soon(&poller);
+                    assert!(names(&ready) == [1] && ready[0].closed, "{interest:?}, {looked}: {ready:?}");
+                    expect(&poller, if interest.is_oneshot() { &[] } else { &[1] });
+                    (&theirs).write_all(b"x").expect("a pair");
+                    let until = patience();
+                    while !names(&hear(&poller, until)).contains(&2) {
+                        assert!(Instant::now() < until, "its neighbour is hidden");
+                    }
+                    poller.delete(Source::socket(&closed)).expect("a source");
+                    expect_since(&poller, &[2], "it was deleted");
+                }
+            }
+        });
+    });
+}
+
+/// A number that is used again is the new socket's only.
+#[test]
+fn a_number_that_is_used_again_is_the_new_socket_only() {
+    alone("poller::sockets::a_number_that_is_used_again_is_the_new_socket_only", || {
+        each_backend(|name| {
+            for looked in [false, true] {
+                let poller = open(name);
+                let (first, _hold) = pair().expect("a pair");
+                let number = first.0.as_raw_socket();
+                poller.add(&first, Token(1), Interest::READABLE).expect("a source");
+                if looked {
+                    expect(&poller, &[]);
+                }
+                drop(first);
+                // The system gives the lowest free number, or one that is free for longer.
+                let pairs: Vec<_> = (0..64).map(|_| pair().expect("a pair")).collect();
+                let mut sides = pairs.iter().flat_map(|(one, other)| [(one, other), (other, one)]);
+                let Some((ours, mut theirs)) = sides.find(|(ours, _)| ours.0.as_raw_socket() == number)
+                else {
+                    crate::support::skip(format_args!(
+                        "a number that is used again: the system used it for nothing"
+                    ));
+                    continue;
+                };
+                poller.modify(ours, Token(2), Interest::READABLE).expect("a source");
+                expect_since(&poller, &[], "the new socket is not ready");
+                theirs.write_all(b"x").expect("a pair");
+                expect(&poller, &[2]);
+                expect(&poller, &[2]);
+                poller.delete(ours).expect("a source");
+                expect(&poller, &[]);
+            }
+        });
+    });
+}
+
+/// More was ready and served meanwhile than the port tells at once: a look finds what is ready
+/// behind it.
+#[test]
+fn a_look_finds_what_is_ready_behind_much_that_was_served() {
+    each_exact(|name| {
+        let poller = open(name);
+        let sources: Vec<_> = (0..300).map(|_| counter()).collect();
+        for (token, source) in (0..).zip(&sources) {
+            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+        }
+        for _ in 0..3 {
+            expect(&poller, &[]);
+            sources.iter().for_each(raise);
+            sources.iter().take(299).for_each(lower);
+            let ready = hear(&poller, Instant::now());
+            assert_eq!(names(&ready), [299]);
+            lower(&sources[299]);
+            let deadline = Instant::now() + Duration::from_millis(3);
+            assert_eq!(hear(&poller, deadline), []);
+            assert!(Instant::now() >= deadline, "early");
+        }
+    });
+}

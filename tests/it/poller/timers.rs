@@ -1,0 +1,291 @@
+//! Timers: in time and never early, few wake-ups, and no interplay with what else a poller watches.
+
+use std::time::{Duration, Instant};
+
+use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
+
+use super::{counter, each_source, expect, hear, look, lower, names, open, raise, settle, soon};
+use crate::support::{each_backend, patience};
+
+const NONE: Duration = Duration::ZERO;
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn timer(token: u64) -> Readiness {
+    let poller = Poller::new().expect("a poller");
+    poller.add_timer(Token(token), Instant::now(), NONE).expect("a timer");
+    look(&poller)[0]
+}
+
+#[test]
+fn a_timer_is_told_once_with_its_token_and_as_nothing_else() {
+    each_backend(|name| {
+        let poller = open(name);
+        let deadline = Instant::now() + millis(2);
+        poller.add_timer(Token(3), deadline, NONE).expect("a timer");
+        let told = hear(&poller, patience());
+        assert!(Instant::now() >= deadline, "early");
+        assert_eq!(names(&told), [3]);
+        let one = told[0];
+        assert!(one.expired && !one.readable && !one.writable && !one.closed, "{one:?}");
+        assert_eq!(one, timer(3), "the same on every backend");
+        assert_eq!(hear(&poller, Instant::now() + millis(3)), [], "told twice");
+    });
+}
+
+#[test]
+fn no_timer_is_early() {
+    each_backend(|name| {
+        let poller = open(name);
+        let mut events = Events::new();
+        for round in 0..300u64 {
+            let deadline = Instant::now() + Duration::from_nanos(100_000 + round * 2_801);
+            // Some waits have a deadline of their own before that, or behind it.
+            poller.add_timer(Token(round), deadline, NONE).expect("a timer");
+            let own = match round % 3 {
+                0 => None,
+                1 => Some(deadline - Duration::from_micros(50)),
+                _ => Some(patience()),
+            };
+            while poller.wait(&mut events, own).expect("a wait") == 0 {
+                let own = own.expect("a wait without a deadline ends with something to tell");
+                assert!(Instant::now() >= own, "the wait ended early");
+            }
+            assert!(Instant::now() >= deadline, "{:?} early", deadline - Instant::now());
+            assert_eq!(events.iter().map(|ready| ready.token).collect::<Vec<_>>(), [Token(round)]);
+        }
+    });
+}
+
+#[test]
+fn a_hundred_timers_with_a_tolerance_share_a_few_wake_ups() {
+    each_backend(|name| {
+        let poller = open(name);
+        let start = Instant::now() + millis(5);
+        for number in 0..100 {
+            poller.add_timer(Token(number), start + millis(number), millis(20)).expect("a timer");
+        }
+        let (mut waits, mut told) = (0, Vec::new());
+        let mut events = Events::new();
+        while told.len() < 100 {
+            poller.wait(&mut events, Some(patience())).expect("a wait");
+            let now = Instant::now();
+            waits += 1;
+            for ready in events.iter() {
+                assert!(now >= start + millis(ready.token.0), "early");
+                told.push(ready.token.0);
+            }
+        }
+        // 0 to 20 at 20, 21 to 41 at 41, … On a busy machine later ones come together.
+        assert!(waits <= 8, "{waits} waits for 100 timers");
+        assert_eq!(told, (0..100).collect::<Vec<_>>(), "by their deadlines");
+    });
+}
+
+/// A wait that ends for another reason takes along whatever has come to its deadline.
+#[test]
+fn whoever_wakes_anyhow_takes_what_is_due() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add_timer(Token(2), Instant::now(), Duration::from_secs(3600)).expect("a timer");
+        poller.add_timer(Token(3), Instant::now() + Duration::from_secs(60), NONE).expect("a timer");
+        raise(&source);
+        assert_eq!(names(&soon(&poller)), [1, 2]);
+    });
+}
+
+#[test]
+fn timers_are_told_by_their_deadlines_behind_the_sources() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        raise(&source);
+        poller.add(&source, Token(50), Interest::READABLE).expect("a source");
+        let now = Instant::now();
+        for (token, back) in [(4, 1), (1, 4), (3, 2), (2, 3)] {
+            poller.add_timer(Token(token), now - millis(back), NONE).expect("a timer");
+        }
+        let mut events = Events::new();
+        assert_eq!(poller.wait(&mut events, Some(now)).expect("a look"), 5);
+        let told: Vec<_> = events.iter().map(|ready| ready.token.0).collect();
+        assert_eq!(told, [50, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_timer_and_a_source_may_share_a_token() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add_timer(Token(1), Instant::now(), NONE).expect("a timer");
+        raise(&source);
+        let told = look(&poller);
+        assert_eq!(names(&told), [1, 1]);
+        assert!(told.iter().any(|one| one.expired && !one.readable), "{told:?}");
+        assert!(told.iter().any(|one| one.readable && !one.expired), "{told:?}");
+        poller.delete(&source).expect("a source");
+        poller.add_timer(Token(1), Instant::now(), NONE).expect("free again");
+        assert!(matches!(look(&poller)[..], [one] if one.expired && !one.readable));
+    });
+}
+
+#[test]
+fn a_timer_can_be_deleted_once_and_not_added_twice() {
+    each_backend(|name| {
+        let poller = open(name);
+        let soon = Instant::now() + millis(5);
+        poller.add_timer(Token(1), soon, NONE).expect("a timer");
+        let error = poller.add_timer(Token(1), soon, NONE).expect_err("twice");
+        assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains('1'), "{error}");
+        poller.delete_timer(Token(1)).expect("a timer");
+        assert_eq!(poller.delete_timer(Token(1)).expect_err("gone").kind(), ErrorKind::Unknown);
+        assert_eq!(hear(&poller, soon + millis(3)), [], "told though it was deleted");
+        // One that was told is gone, too.
+        poller.add_timer(Token(1), soon, NONE).expect("free again");
+        expect(&poller, &[1]);
+        assert_eq!(poller.delete_timer(Token(1)).expect_err("told").kind(), ErrorKind::Unknown);
+        // What is due and was not told can be deleted.
+        poller.add_timer(Token(2), soon, NONE).expect("a timer");
+        poller.delete_timer(Token(2)).expect("a timer");
+        expect(&poller, &[]);
+    });
+}
+
+#[test]
+fn a_timer_that_is_added_during_a_wait_ends_it_in_time() {
+    each_backend(|name| {
+        let poller = open(name);
+        for round in 0..40 {
+            let limit = Duration::from_secs(10);
+            let start = Instant::now();
+            std::thread::scope(|scope| {
+                // Without a deadline, with one, and with a later timer.
+                if round % 3 == 2 {
+                    poller.add_timer(Token(9), start + 2 * limit, NONE).expect("a timer");
+                }
+                let waiting = scope.spawn(|| hear(&poller, start + 2 * limit));
+                if round % 4 == 0 {
+                    settle();
+                }
+                let deadline = Instant::now() + millis(2);
+                poller.add_timer(Token(round), deadline, NONE).expect("a timer");
+                assert_eq!(names(&waiting.join().expect("the waiter")), [round]);
+                let now = Instant::now();
+                assert!(now >= deadline && now < start + limit, "{:?} after {deadline:?}", now - start);
+            });
+            let _ = poller.delete_timer(Token(9));
+        }
+    });
+}
+
+/// Two threads wait, one with a near deadline of its own. When it leaves, the other one tells the
+/// timer.
+#[test]
+fn a_thread_that_leaves_takes_no_timer_along() {
+    each_backend(|name| {
+        let poller = open(name);
+        let start = Instant::now();
+        let limit = Duration::from_secs(10);
+        for round in 0..30u64 {
+            std::thread::scope(|scope| {
+                let long = scope.spawn(|| hear(&poller, start + 4 * limit));
+                let short = scope.spawn(|| hear(&poller, Instant::now() + millis(3)));
+                if round % 2 == 0 {
+                    std::thread::park_timeout(millis(round % 4));
+                }
+                // Whoever is nudged may be the one that leaves before that.
+                poller.add_timer(Token(round), Instant::now() + millis(6), NONE).expect("a timer");
+                let mut told = short.join().expect("the short wait");
+                if told.is_empty() {
+                    told = long.join().expect("the long wait");
+                } else {
+                    poller.notify().expect("a wake");
+                    assert_eq!(long.join().expect("the long wait"), []);
+                }
+                assert_eq!(names(&told), [round]);
+                assert!(start.elapsed() < limit, "the timer came with the deadline of the wait");
+            });
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_timers_all_come_in_their_order() {
+    each_backend(|name| {
+        let poller = open(name);
+        let start = Instant::now() + millis(10);
+        let at = |number: u64| start + Duration::from_micros(number * 7_919 % 10_000 * 5);
+        for number in 0..10_000 {
+            poller.add_timer(Token(number), at(number), millis(1)).expect("a timer");
+        }
+        // One in ten goes again.
+        (0..10_000).step_by(10).for_each(|number| poller.delete_timer(Token(number)).expect("a timer"));
+        let (mut events, mut told) = (Events::new(), Vec::new());
+        let mut waits = 0;
+        while told.len() < 9_000 {
+            poller.wait(&mut events, Some(patience())).expect("a wait");
+            let now = Instant::now();
+            waits += 1;
+            for ready in events.iter() {
+                assert!(now >= at(ready.token.0), "early");
+                told.push(ready.token.0);
+            }
+        }
+        // 50 ms of deadlines, each a millisecond tolerant.
+        assert!(waits <= 60, "{waits} waits");
+        assert!(told.windows(2).all(|pair| at(pair[0]) <= at(pair[1])), "not by their deadlines");
+        assert_eq!(hear(&poller, Instant::now() + millis(2)), []);
+        let mut tokens = told;
+        tokens.sort_unstable();
+        tokens.dedup();
+        assert!(tokens.len() == 9_000 && tokens.iter().all(|token| token % 10 != 0));
+    });
+}
+
+/// A timer that never comes bounds nothing and breaks nothing.
+#[test]
+fn a_timer_at_the_end_of_time_is_kept() {
+    each_backend(|name| {
+        let poller = open(name);
+        let latest = (0..63).rev().fold(Instant::now(), |latest, bit| {
+            latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest)
+        });
+        poller.add_timer(Token(1), latest, Duration::MAX).expect("a timer");
+        poller.add_timer(Token(2), latest, NONE).expect("a timer");
+        let until = Instant::now() + millis(5);
+        assert_eq!(hear(&poller, until), []);
+        assert!(Instant::now() >= until);
+        poller.add_timer(Token(3), until, Duration::MAX).expect("a timer");
+        assert_eq!(names(&look(&poller)), [3], "a look takes what is due");
+        poller.delete_timer(Token(1)).expect("a timer");
+        poller.delete_timer(Token(2)).expect("a timer");
+    });
+}
+
+/// A source that is never served does not keep timers from being told.
+#[test]
+fn timers_come_beside_a_busy_source() {
+    each_source(|name| {
+        let poller = open(name);
+        let source = counter();
+        raise(&source);
+        poller.add(&source, Token(1000), Interest::READABLE).expect("a source");
+        let start = Instant::now();
+        (0..10).for_each(|number| {
+            poller.add_timer(Token(number), start + millis(number), NONE).expect("a timer");
+        });
+        let mut left = 10;
+        while left > 0 {
+            let told = hear(&poller, patience());
+            assert!(told.iter().any(|one| one.token == Token(1000)), "the source is ready");
+            left -= told.iter().filter(|one| one.expired).count();
+            assert!(start.elapsed() < Duration::from_secs(10), "{left} timers did not come");
+        }
+        lower(&source);
+    });
+}

@@ -1,0 +1,211 @@
+//! Wakes, and the one descriptor or handle that a foreign loop watches.
+
+#[cfg(unix)]
+use std::os::fd::AsFd as _;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as _;
+use std::time::{Duration, Instant};
+
+use minder::{ChildSet, Event, SpawnOptions, Termination};
+
+use crate::support::{Ledger, each_backend, end_rest_of, kid, limits, patience, readable, silent};
+
+fn watched(backend: &'static str) -> ChildSet {
+    ChildSet::new(limits(backend)).expect("a set")
+}
+
+/// Takes all that there is now.
+fn take_all(set: &mut ChildSet, ledger: &mut Ledger) -> usize {
+    let mut count = 0;
+    while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
+        ledger.take(event);
+        count += 1;
+    }
+    count
+}
+
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(30);
+
+#[test]
+fn a_wake_ends_a_wait_on_another_thread() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let waker = set.waker();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            for round in receiver {
+                assert_eq!(round, 0);
+                waker.wake().expect("a wake");
+            }
+        });
+        let end = Instant::now() + crate::support::race_time() / 4;
+        while Instant::now() < end {
+            sender.send(0).expect("the waker's thread");
+            let event = set.next(Some(patience())).expect("an event");
+            assert!(matches!(event, Some(Event::Woken)), "a wake was lost: {event:?}");
+        }
+        drop(sender);
+        thread.join().expect("the waker's thread");
+        // Many before one wait are one.
+        let waker = set.waker();
+        (0..100).for_each(|_| waker.wake().expect("a wake"));
+        let mut ledger = Ledger::default();
+        assert_eq!(take_all(&mut set, &mut ledger), 1);
+        set.kill_all(Termination::IMMEDIATE).expect("a child");
+        ledger.finish(&mut set);
+        drop(set);
+        waker.wake().expect("a wake that nobody hears");
+    });
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn the_descriptor_is_readable_exactly_while_there_is_news() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
+        let mut command = kid("cat");
+        command.stdin(minder::Stdio::Piped);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "a silent child has news");
+        for round in 0..50 {
+            assert_eq!(set.write(token, b"line\n").expect("a reader"), 5);
+            assert!(
+                readable(set.poll_handle().expect("a descriptor"), LONG),
+                "output is no news, in round {round}"
+            );
+            take_all(&mut set, &mut ledger);
+            assert!(
+                !readable(set.poll_handle().expect("a descriptor"), Duration::ZERO),
+                "all was taken, in round {round}"
+            );
+        }
+        set.waker().wake().expect("a wake");
+        assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "a wake is no news");
+        take_all(&mut set, &mut ledger);
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT));
+        set.close_stdin(token).expect("a child");
+        while !set.is_empty() {
+            assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "the end is no news");
+            take_all(&mut set, &mut ledger);
+        }
+        assert_eq!(ledger.text(token), "line\n".repeat(50));
+        assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
+    });
+}
+
+/// The foreign loop takes one event a turn: those that wait in the set count as news.
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn queued_events_are_news() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let tokens: Vec<_> = (0..20)
+            .map(|_| set.spawn(&kid("both 5000"), SpawnOptions::default()).expect("a child"))
+            .collect();
+        while !set.is_empty() {
+            assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "news was not announced");
+            if let Some(event) = set.next(Some(Instant::now())).expect("an event") {
+                ledger.take(event);
+            }
+        }
+        assert!(tokens.iter().all(|token| ledger.of(*token).outs[1].len() == 5000));
+    });
+}
+
+/// What a loop waits for, here.
+#[cfg(unix)]
+fn borrowed(news: &std::os::fd::OwnedFd) -> std::os::fd::BorrowedFd<'_> {
+    news.as_fd()
+}
+
+/// What a loop waits for, here.
+#[cfg(windows)]
+fn borrowed(news: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::BorrowedHandle<'_> {
+    news.as_handle()
+}
+
+/// A loop that asked for the descriptor once, as most loops do.
+fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
+    // A copy names the same descriptor, and needs no borrow of the set.
+    let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
+    while !set.is_empty() {
+        assert!(readable(borrowed(&fd), LONG), "news was not announced; {} children left", set.len());
+        take_all(set, ledger);
+    }
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn a_silent_grandchild_is_given_up_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let token = set.spawn(&kid("hold-stdout 100000 10"), SpawnOptions::default()).expect("a child");
+        let pid = set.id(token).expect("a child");
+        foreign_loop(&mut set, &mut ledger);
+        assert!(ledger.outcome(token).leaked);
+        end_rest_of(pid);
+    });
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn a_deadline_is_kept_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
+        set.spawn(&kid("sleep-ms 600000"), options).expect("a child");
+        foreign_loop(&mut set, &mut ledger);
+        assert!(Instant::now() >= deadline);
+    });
+}
+
+// Nobody can be asked on Windows: the first word ends.
+#[cfg(unix)]
+#[test]
+fn an_order_to_insist_is_kept_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
+        let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
+        take_all(&mut set, &mut ledger);
+        set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a child");
+        while !set.is_empty() {
+            assert!(readable(borrowed(&fd), LONG), "the time to insist was not announced");
+            take_all(&mut set, &mut ledger);
+        }
+        assert!(!ledger.outcome(token).exit.status.success());
+    });
+}
+
+/// Room that somebody makes is news to the set, which then reads on.
+#[test]
+#[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
+fn room_is_announced_in_a_foreign_loop() {
+    each_backend(|backend| {
+        let mut limits = limits(backend);
+        (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
+        let mut set = ChildSet::new(limits).expect("a set");
+        let token = set.spawn(&kid("spew 300000"), SpawnOptions::default()).expect("a child");
+        let mut ledger = Ledger::default();
+        let mut kept = Vec::new();
+        let until = patience();
+        while !set.is_empty() {
+            assert!(Instant::now() < until, "{} bytes came", ledger.of(token).outs[0].len());
+            if readable(set.poll_handle().expect("a descriptor"), SHORT) {
+                while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
+                    kept.push(event);
+                }
+            } else {
+                // Nothing to tell: all is in our hands, or the child is slow.
+                kept.drain(..).for_each(|event| ledger.take(event));
+            }
+        }
+        kept.into_iter().for_each(|event| ledger.take(event));
+        assert_eq!(ledger.of(token).outs[0].len(), 300_000);
+    });
+}

@@ -1,0 +1,221 @@
+//! Who is read while much waits in files: `Backlog`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use minder::{
+    Backlog, ChildSet, ChildSetConfig, Command, Event, OutputMode, OverflowPolicy, SpawnOptions, Termination,
+    Token,
+};
+
+use crate::support::{Ledger, each_backend, file_of, kid, limits, nap, patience, patterned};
+
+/// Up to here all are read.
+const EVEN_MAX: u64 = 256 << 10;
+/// Writes until it is killed.
+const ENDLESS: &str = "spew 1000000000000";
+
+/// A set with small bounds, which reads one child at a time, and its backlog.
+fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
+    let backlog = Backlog::new(EVEN_MAX);
+    let mut limits: ChildSetConfig = limits(backend);
+    (limits.max_child_bytes, limits.max_buffered_bytes) = (64 << 10, 1 << 20);
+    limits.backlog = Some(Arc::clone(&backlog));
+    (ChildSet::new(limits).expect("a set"), backlog)
+}
+
+/// A child that writes the pattern as fast as it can: from a file, since making it takes longer.
+fn flood(bytes: usize) -> Command {
+    let mut command = kid("cat");
+    command.stdin(file_of(&patterned(bytes)));
+    command
+}
+
+fn kept(rank: u64) -> SpawnOptions {
+    SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit).rank(rank)
+}
+
+fn is_done(ledger: &Ledger, token: Token) -> bool {
+    ledger.of(token).done.is_some()
+}
+
+/// Runs `act`, and tells the most that waited in files meanwhile.
+fn peak(backlog: &Backlog, act: impl FnOnce()) -> u64 {
+    let (over, most) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                most.fetch_max(backlog.bytes(), Ordering::Relaxed);
+                nap(Duration::from_millis(1));
+            }
+        });
+        let _end = crate::support::at_end(|| over.store(true, Ordering::Relaxed));
+        act();
+    });
+    most.into_inner()
+}
+
+#[test]
+fn few_are_read_until_they_end_and_every_byte_comes() {
+    const EACH: usize = 1 << 20;
+    const CHILDREN: u64 = 48;
+    each_backend(|backend| {
+        let (mut set, backlog) = set(backend);
+        let tokens: Vec<_> =
+            (0..CHILDREN).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
+        let mut ledger = Ledger::default();
+        let peak = peak(&backlog, || ledger.finish(&mut set));
+        for token in tokens {
+            assert!(ledger.of(token).outs[0] == patterned(EACH), "{} bytes", ledger.of(token).outs[0].len());
+        }
+        // All of it would be 48 MiB. A loaded machine makes more of them be tried at a time.
+        assert!(peak < 24 << 20, "{backend}: {peak} bytes waited");
+        assert_eq!(backlog.bytes(), 0);
+    });
+}
+
+#[test]
+fn one_that_is_silent_holds_nobody() {
+    each_backend(|backend| {
+        let (mut set, _) = set(backend);
+        let silent = set.spawn(&kid("script 1000000 0 600000 0"), kept(0)).expect("a child");
+        let others: Vec<_> =
+            (1..5).map(|rank| set.spawn(&kid("spew 2000000"), kept(rank)).expect("a child")).collect();
+        let mut ledger = Ledger::default();
+        let came = ledger
+            .hear_until(&mut set, patience(), |ledger| others.iter().all(|token| is_done(ledger, *token)));
+        assert!(came && !is_done(&ledger, silent), "{backend}");
+        set.kill(silent, Termination::IMMEDIATE).expect("a child");
+        ledger.finish(&mut set);
+    });
+}
+
+#[test]
+fn one_that_never_ends_leaves_the_others_a_share() {
+    each_backend(|backend| {
+        let (mut set, backlog) = set(backend);
+        let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
+        let mut ledger = Ledger::default();
+        // Until it has the turn.
+        while backlog.bytes() < 4 * EVEN_MAX {
+            set.next(Some(Instant::now() + Duration::from_millis(1)))
+                .expect("nothing")
+                .into_iter()
+                .for_each(|event| ledger.take(event));
+        }
+        let other = set.spawn(&kid("both 400000"), kept(1)).expect("a child");
+        let came = ledger.hear_until(&mut set, patience(), |ledger| is_done(ledger, other));
+        assert!(came && !is_done(&ledger, endless), "{backend}");
+        assert!(ledger.of(other).outs.iter().all(|out| *out == patterned(400_000)), "{backend}");
+        set.kill(endless, Termination::IMMEDIATE).expect("a child");
+        // What it wrote is dropped piece by piece: it may be much.
+        let until = patience();
+        while !set.is_empty() {
+            set.next(Some(until)).expect("an event").expect("its end");
+        }
+        assert_eq!(backlog.bytes(), 0);
+    });
+}
+
+/// An endless child that has the turn, and another that waits for it.
+fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
+    let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
+    while backlog.bytes() < 4 * EVEN_MAX {
+        assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
+    }
+    // At most a sixteenth of what the first writes is read of it.
+    let other = set.spawn(&kid(ENDLESS), kept(1)).expect("a child");
+    [endless, other]
+}
+
+#[test]
+fn those_that_wait_are_killed_like_all() {
+    each_backend(|backend| {
+        let (mut set, backlog) = set(backend);
+        let tokens = held(&mut set, &backlog);
+        let until = patience();
+        for token in [tokens[1], tokens[0]] {
+            set.kill(token, Termination::IMMEDIATE).expect("a child");
+            while !matches!(set.next(Some(until)).expect("an event"), Some(Event::Done(of, _)) if of == token)
+            {
+                assert!(Instant::now() < until, "{backend}: {token:?} is not done");
+            }
+        }
+        assert_eq!((set.len(), backlog.bytes()), (0, 0));
+    });
+}
+
+// Nobody stands still on Windows.
+#[cfg(unix)]
+#[test]
+fn one_that_stands_still_holds_nobody() {
+    each_backend(|backend| {
+        let (mut set, backlog) = set(backend);
+        let [endless, other] = held(&mut set, &backlog);
+        set.suspend(endless).expect("a child");
+        // More than its share: the other has the turn.
+        let before = backlog.bytes();
+        let until = patience();
+        while backlog.bytes() < before + 32 * EVEN_MAX {
+            assert!(Instant::now() < until, "{backend}: the other is held");
+            assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
+        }
+        set.resume(endless).expect("a child");
+        set.suspend(other).expect("a child");
+        set.kill_all(Termination::IMMEDIATE).expect("children");
+        while !set.is_empty() {
+            set.next(Some(until)).expect("an event").expect("their ends");
+        }
+    });
+}
+
+#[test]
+fn what_is_seen_at_once_is_read_first() {
+    const EACH: usize = 2 << 20;
+    each_backend(|backend| {
+        let (mut set, backlog) = set(backend);
+        let live = set
+            .spawn(&flood(8 * EACH), SpawnOptions::default().overflow(OverflowPolicy::Block))
+            .expect("a child");
+        let others: Vec<_> =
+            (1..17).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
+        let mut ledger = Ledger::default();
+        let mut waited = 0;
+        let until = patience();
+        while !is_done(&ledger, live) {
+            ledger.take(set.next(Some(until)).expect("an event").expect("more of it"));
+            waited = waited.max(backlog.bytes());
+        }
+        // All of the others would be 32 MiB.
+        assert!(waited < 16 << 20, "{backend}: {waited} bytes waited");
+        ledger.finish(&mut set);
+        assert!(ledger.of(live).outs[0] == patterned(8 * EACH));
+        assert!(others.iter().all(|other| ledger.of(*other).outs[0] == patterned(EACH)));
+    });
+}
+
+#[test]
+fn one_that_is_to_be_seen_at_once_is_held_no_longer() {
+    const EACH: usize = 1 << 20;
+    each_backend(|backend| {
+        let (mut set, backlog) = set(backend);
+        let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
+        while backlog.bytes() < 4 * EVEN_MAX {
+            assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
+        }
+        let other = set.spawn(&kid(&format!("spew {EACH}")), kept(1)).expect("a child");
+        let end = Instant::now() + Duration::from_millis(50);
+        while Instant::now() < end {
+            assert!(set.next(Some(end)).expect("nothing").is_none());
+        }
+        set.start_streaming(other).expect("a child");
+        let mut ledger = Ledger::default();
+        assert!(ledger.hear_until(&mut set, patience(), |ledger| is_done(ledger, other)), "{backend}");
+        assert!(ledger.of(other).outs[0] == patterned(EACH), "{backend}");
+        set.kill(endless, Termination::IMMEDIATE).expect("a child");
+        while !set.is_empty() {
+            set.next(Some(patience())).expect("an event").expect("its end");
+        }
+    });
+}

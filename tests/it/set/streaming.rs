@@ -1,0 +1,793 @@
+//! Output that waited and is handed over while its child goes on; output that passes on without a
+//! copy.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use minder::{
+    ChildSet, ChildSetConfig, ErrorKind, Event, Outcome, OutputMode, OverflowPolicy, SpawnOptions, Stdio,
+    Stream, Termination, Token,
+};
+
+use crate::support::{
+    alone, each_backend, end_rest_of, file, kid, limits, nameless_files, nap, patience, patterned, race_time,
+};
+
+/// Small bounds, and a folder for what finds no room.
+fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
+    let mut limits = limits(backend);
+    (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
+        (4 << 10, 16 << 10, 64 << 10);
+    limits.spill_dir = Some(folder.to_owned());
+    limits
+}
+
+/// Hears as long as this holds, for which no event stands.
+#[track_caller]
+fn hear_while(heard: &mut Heard, set: &mut ChildSet, holds: impl Fn() -> bool) {
+    let until = patience();
+    while holds() {
+        assert!(Instant::now() < until, "it never came");
+        hear_for(heard, set, Duration::from_millis(10));
+    }
+}
+
+/// Kept until the end, in memory and a file.
+fn at_end(files: bool) -> SpawnOptions {
+    SpawnOptions::default()
+        .overflow(OverflowPolicy::Spill)
+        .output_mode(OutputMode::AtExit)
+        .spill_as_file(files)
+}
+
+/// What was told of one child.
+#[derive(Debug, Default)]
+struct Record {
+    outs: [Vec<u8>; 2],
+    eofs: [bool; 2],
+    exited: bool,
+    files: usize,
+    forwarded: [u64; 2],
+    done: Option<Outcome>,
+}
+
+/// What was told of all of them. Where a stream is forwarded, what comes as output is written after
+/// it.
+#[derive(Debug, Default)]
+struct Heard {
+    records: HashMap<Token, Record>,
+    sinks: HashMap<(Token, Stream), Arc<File>>,
+}
+
+impl Heard {
+    fn take(&mut self, event: Event) {
+        let Some(token) = event.token() else { return };
+        let record = self.records.entry(token).or_default();
+        assert!(record.done.is_none(), "{event:?} after Done");
+        match event {
+            Event::Output(_, stream, bytes) => {
+                assert!(!record.eofs[stream as usize], "{token:?}: {stream:?} after its end");
+                record.outs[stream as usize].extend_from_slice(&bytes);
+                if let Some(sink) = self.sinks.get(&(token, stream)) {
+                    // A reader that is gone is what some tests are about.
+                    let _ = (&**sink).write_all(&bytes);
+                }
+            }
+            Event::Spilled(_, stream, mut spilled) => {
+                assert!(
+                    !record.eofs[stream as usize] && spilled.len > 0,
+                    "{token:?}: {stream:?} {spilled:?}"
+                );
+                spilled.file.seek(SeekFrom::Start(spilled.start)).expect("a file");
+                let read = (&spilled.file).take(spilled.len).read_to_end(&mut record.outs[stream as usize]);
+                assert_eq!(read.expect("a file") as u64, spilled.len);
+                record.files += 1;
+                if let Some(path) = spilled.path {
+                    std::fs::remove_file(path).expect("a file of that name");
+                }
+            }
+            Event::Forwarded(_, stream, count) => {
+                assert!(!record.eofs[stream as usize] && count > 0, "{token:?}: {stream:?} {count}");
+                record.forwarded[stream as usize] += count;
+            }
+            Event::Eof(_, stream) => {
+                assert!(
+                    !std::mem::replace(&mut record.eofs[stream as usize], true),
+                    "{stream:?} ended twice"
+                );
+            }
+            Event::Exited(..) => assert!(!std::mem::replace(&mut record.exited, true), "exited twice"),
+            Event::Done(_, outcome) => {
+                assert!(record.exited, "done and not exited");
+                record.done = Some(outcome);
+            }
+            _ => (),
+        }
+    }
+
+    fn hear_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
+        let until = patience();
+        while !enough(self) {
+            let event = set.next(Some(until)).expect("an event");
+            self.take(event.unwrap_or_else(|| panic!("nothing more came: {}", self.sizes())));
+        }
+    }
+
+    fn finish(&mut self, set: &mut ChildSet) {
+        let until = patience();
+        while !set.is_empty() {
+            let event = set.next(Some(until)).expect("an event");
+            self.take(event.unwrap_or_else(|| panic!("{} are not done: {}", set.len(), self.sizes())));
+        }
+        assert!(self.records.values().all(|record| record.done.is_some()), "not all are done");
+    }
+
+    fn sizes(&self) -> String {
+        let one = |record: &Record| {
+            format!("{:?} {:?} {:?}", record.outs.each_ref().map(Vec::len), record.forwarded, record.exited)
+        };
+        self.records.values().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn of(&mut self, token: Token) -> &Record {
+        self.records.entry(token).or_default()
+    }
+
+    fn outcome(&mut self, token: Token) -> Outcome {
+        self.of(token).done.expect("it is done")
+    }
+}
+
+/// Hears for a while and keeps nothing back.
+fn hear_for(heard: &mut Heard, set: &mut ChildSet, time: Duration) {
+    let until = Instant::now() + time;
+    while let Some(event) = set.next(Some(until)).expect("an event") {
+        heard.take(event);
+    }
+}
+
+/// A pipe to forward to, and what is read from it: after a while, and slowly or not.
+fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let thread = std::thread::spawn(move || {
+        nap(Duration::from_millis(after_ms));
+        let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+        loop {
+            match reader.read(&mut piece).expect("a pipe") {
+                0 => return all,
+                count => all.extend_from_slice(&piece[..count]),
+            }
+            if pause_ms > 0 {
+                nap(Duration::from_millis(pause_ms));
+            }
+        }
+    });
+    (Arc::new(file(writer)), thread)
+}
+
+/// A pipe that nobody reads from yet, and that is full.
+#[cfg(unix)]
+fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let file = crate::support::file(writer);
+    rustix::io::ioctl_fionbio(&file, true).expect("a pipe");
+    let mut filled = 0;
+    while let Ok(count) = (&file).write(&[b'#'; 4096]) {
+        filled += count;
+    }
+    rustix::io::ioctl_fionbio(&file, nonblocking).expect("a pipe");
+    (Arc::new(file), reader, filled)
+}
+
+#[cfg(unix)]
+fn read_later(mut reader: std::io::PipeReader, after_ms: u64) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        nap(Duration::from_millis(after_ms));
+        let mut all = Vec::new();
+        reader.read_to_end(&mut all).expect("a pipe");
+        all
+    })
+}
+
+/// Numbers that differ from round to round, and are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+#[test]
+fn children_that_go_live_at_any_moment_lose_and_repeat_nothing() {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let end = Instant::now() + race_time();
+    let mut round = 0;
+    while round < 4 || Instant::now() < end {
+        let backends = crate::support::backends();
+        go_live_at_random(backends[round % backends.len()], round, &mut dice);
+        round += 1;
+    }
+}
+
+fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut limits = tight(backend, folder.path());
+    limits.spill_prefix = (dice.below(2) == 0).then(|| "out-".to_owned());
+    limits.max_buffered_bytes <<= dice.below(5);
+    let mut set = ChildSet::new(limits).expect("a set");
+    let hands = dice.below(12) as usize;
+    let mut children = Vec::new();
+    for _ in 0..=dice.below(16) {
+        let size = [0, 50, 4096, 16_384, 70_000, 300_000][dice.below(6) as usize] + dice.below(50) as usize;
+        let words = match dice.below(3) {
+            0 => format!("script {size} {size} {} 0", dice.below(20)),
+            _ => format!("both {size} {}", 100 + dice.below(9000)),
+        };
+        let files = dice.below(3) > 0;
+        let token = set.spawn(&kid(&words), at_end(files)).expect("a child");
+        children.push((token, size, words));
+    }
+    let (mut heard, mut held) = (Heard::default(), VecDeque::new());
+    let until = patience();
+    while !set.is_empty() {
+        assert!(Instant::now() < until, "round {round} on {backend} hangs: {}", heard.sizes());
+        if dice.below(4) == 0 {
+            let (token, ..) = children[dice.below(children.len() as u64) as usize];
+            match set.start_streaming(token) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unknown, "{error}"),
+                Ok(()) => assert!(set.id(token).is_ok()),
+            }
+        }
+        match set.next(Some(Instant::now() + Duration::from_micros(dice.below(3000)))).expect("an event") {
+            Some(event) => held.push_back(event),
+            // What is in our hands may be what a child waits for.
+            None => held.drain(..).for_each(|event| heard.take(event)),
+        }
+        while held.len() > hands {
+            heard.take(held.pop_front().expect("an event"));
+        }
+    }
+    held.into_iter().for_each(|event| heard.take(event));
+    for (token, size, words) in children {
+        let record = heard.of(token);
+        for out in &record.outs {
+            let right = out.iter().zip(patterned(size)).take_while(|(a, b)| *a == b).count();
+            assert!(
+                right == size && out.len() == size,
+                "{words}, round {round} on {backend}: {} bytes, {right} right",
+                out.len()
+            );
+        }
+        assert_eq!((record.eofs, heard.outcome(token).dropped), ([true; 2], 0), "{words}");
+    }
+    assert_eq!((set.buffered_bytes(), nameless_files(folder.path())), (0, vec![]));
+    let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+    assert_eq!(left, 0, "files that nobody was given are left, round {round} on {backend}");
+}
+
+/// A child that says nothing more must not be what its earlier output waits for.
+#[test]
+fn what_waits_comes_at_once_though_the_child_is_silent_and_what_follows_comes_after_it() {
+    each_backend(|backend| {
+        for files in [false, true] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+            let mut command = kid("cat");
+            let token = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("a child");
+            let bytes = patterned(300_000);
+            let mut heard = Heard::default();
+            feed(&mut set, &mut heard, token, &bytes[..200_000]);
+            hear_while(&mut heard, &mut set, || nameless_files(folder.path()).is_empty());
+            assert!(heard.of(token).outs[0].is_empty(), "it is not live yet");
+            set.start_streaming(token).expect("a child");
+            set.start_streaming(token).expect("twice is nothing");
+            heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 200_000);
+            feed(&mut set, &mut heard, token, &bytes[200_000..]);
+            heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 300_000);
+            set.close_stdin(token).expect("a child");
+            heard.finish(&mut set);
+            assert!(heard.of(token).outs[0] == bytes, "files: {files}");
+            assert_eq!(heard.of(token).files, usize::from(files));
+            assert_eq!(set.start_streaming(token).expect_err("it is done").kind(), ErrorKind::Unknown);
+        }
+    });
+}
+
+fn feed(set: &mut ChildSet, heard: &mut Heard, token: Token, mut bytes: &[u8]) {
+    let until = patience();
+    while !bytes.is_empty() {
+        assert!(Instant::now() < until, "the child takes nothing");
+        let count = set.write(token, bytes).expect("a child that reads");
+        bytes = &bytes[count..];
+        hear_for(heard, set, Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_live_child_is_bounded_by_holding_it() {
+    each_backend(|backend| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+        let mut command = kid("spew 100000000");
+        command.stderr(Stdio::Null);
+        let token = set.spawn(&command, at_end(true)).expect("a child");
+        // Until there is a file; the child is not blocked.
+        let patience = Instant::now() + Duration::from_secs(5);
+        let until = || Instant::now() + Duration::from_millis(50);
+        while set.next(Some(until())).expect("an event").is_some()
+            || (nameless_files(folder.path()).is_empty() && Instant::now() < patience)
+        {}
+        set.start_streaming(token).expect("a child");
+        let (mut kept, mut heard, mut bytes) = (Vec::new(), Heard::default(), 0);
+        let until = Instant::now() + Duration::from_millis(200);
+        while let Some(event) = set.next(Some(until)).expect("an event") {
+            match &event {
+                Event::Output(_, _, chunk) => bytes += chunk.len(),
+                Event::Exited(..) => panic!("it was not held"),
+                _ => (),
+            }
+            kept.push(event);
+        }
+        assert!(
+            bytes <= 64 << 10 && set.buffered_bytes() <= 16 << 10,
+            "{bytes} came, {} held",
+            set.buffered_bytes()
+        );
+        assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled(..))).count(), 1);
+        kept.into_iter().for_each(|event| heard.take(event));
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        heard.finish(&mut set);
+        let told = &heard.of(token).outs[0];
+        assert!(*told == patterned(told.len()), "a byte is missing, or there twice");
+    });
+}
+
+// Modes, numbers and links of files are those of Unix.
+#[cfg(unix)]
+#[test]
+fn named_files_are_private_and_pass_over_what_is_there() {
+    use std::os::unix::fs::MetadataExt;
+    each_backend(|backend| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (target, dangling) = (folder.path().join("secret"), folder.path().join("job-1"));
+        std::fs::write(folder.path().join("job-0"), "mine").expect("a file");
+        std::os::unix::fs::symlink(&target, &dangling).expect("a link");
+        std::os::unix::fs::symlink(folder.path().join("job-0"), folder.path().join("job-2")).expect("a link");
+        std::fs::create_dir(folder.path().join("job-3")).expect("a folder");
+        let mut limits = tight(backend, folder.path());
+        limits.spill_prefix = Some("job-".to_owned());
+        let mut set = ChildSet::new(limits).expect("a set");
+        let live = set.spawn(&kid("both 100000 3000"), at_end(true)).expect("a child");
+        let end = set.spawn(&kid("both 100000 3000"), at_end(true)).expect("a child");
+        set.start_streaming(live).expect("a child");
+        let (mut heard, mut names) = (Heard::default(), Vec::new());
+        let until = patience();
+        while !set.is_empty() {
+            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            if let Event::Spilled(_, _, spilled) = &event {
+                let path = spilled.path.clone().expect("a name");
+                let data = std::fs::symlink_metadata(&path).expect("a file of that name");
+                assert_eq!(
+                    (data.mode() & 0o7777, data.is_file(), path.parent()),
+                    (0o600, true, Some(folder.path()))
+                );
+                assert_eq!(data.ino(), spilled.file.metadata().expect("a file").ino());
+                names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+            }
+            heard.take(event);
+        }
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert!(
+            names.iter().all(|name| name[4..].parse::<u32>().is_ok_and(|number| number > 3)),
+            "{names:?}"
+        );
+        assert!(!target.exists() && std::fs::read(folder.path().join("job-0")).expect("a file") == b"mine");
+        assert!(
+            [live, end]
+                .iter()
+                .all(|token| heard.records[token].outs.iter().all(|out| *out == patterned(100_000)))
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 4);
+    });
+}
+
+/// A small file system of its own, nearly full; `None` where we may not have one.
+#[cfg(target_os = "linux")]
+struct Disk(tempfile::TempDir);
+
+#[cfg(target_os = "linux")]
+impl Disk {
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(folder.path());
+        mount.stderr(std::process::Stdio::null());
+        let mounted = mount.status().is_ok_and(|status| status.success());
+        let disk = mounted.then(|| Self(folder))?;
+        std::fs::write(disk.filler(), vec![0; 960 << 10]).expect("room for that");
+        Some(disk)
+    }
+
+    fn filler(&self) -> std::path::PathBuf {
+        self.0.path().join("filler")
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+// A file system that is mounted for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_holds_one_child_and_loses_nothing() {
+    each_backend(|backend| {
+        for (files, named, live) in (0..8).map(|bits| (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0)) {
+            let Some(disk) = Disk::new() else {
+                eprintln!("a full disk: skipped, no file system may be mounted");
+                return;
+            };
+            let what = format!("files {files}, named {named}, live {live}");
+            let mut limits = tight(backend, disk.0.path());
+            limits.spill_prefix = named.then(|| "out-".to_owned());
+            let mut set = ChildSet::new(limits).expect("a set");
+            let token = set.spawn(&kid("both 300000 3000"), at_end(files)).expect("a child");
+            let mut heard = Heard::default();
+            let until = patience();
+            // Both outputs are refused, one after the other.
+            let mut errors = 0;
+            while errors < 5 {
+                match set.next(Some(until)) {
+                    Ok(event) => heard.take(event.unwrap_or_else(|| panic!("{what}: no error"))),
+                    Err(error) => {
+                        assert_eq!(error.io_error().kind(), std::io::ErrorKind::StorageFull, "{error}");
+                        errors += 1;
+                    }
+                }
+            }
+            // The others are heard meanwhile.
+            let other = set.spawn(&kid("lines 3 5"), SpawnOptions::default()).expect("a child");
+            while live && heard.of(other).done.is_none() {
+                assert!(Instant::now() < until, "{what}: one that is held holds another");
+                if let Ok(Some(event)) = set.next(Some(until)) {
+                    heard.take(event);
+                }
+            }
+            if live {
+                set.start_streaming(token).expect("a child, whatever the disk says");
+            } else {
+                std::fs::remove_file(disk.filler()).expect("room");
+            }
+            while !set.is_empty() {
+                assert!(Instant::now() < until, "{what}: {}", heard.sizes());
+                match set.next(Some(until)) {
+                    Ok(event) => event.into_iter().for_each(|event| heard.take(event)),
+                    Err(error) if live => panic!("{what}: {error}"),
+                    Err(_) => (),
+                }
+            }
+            for out in &heard.of(token).outs {
+                assert!(*out == patterned(300_000), "{what}: {} bytes", out.len());
+            }
+            let left = std::fs::read_dir(disk.0.path()).expect("the folder").count();
+            assert_eq!(left, usize::from(live), "{what}: a file is left");
+        }
+    });
+}
+
+#[test]
+fn what_waited_comes_before_what_is_forwarded() {
+    each_backend(|backend| {
+        for (after_ms, pause_ms) in [(0, 0), (150, 0), (0, 5)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+            let token = set.spawn(&kid("both 2000000 5000"), at_end(true)).expect("a child");
+            let (file, reader) = sink(after_ms, pause_ms);
+            let mut heard = Heard::default();
+            let early = set.forward(token, Stream::Stdout, &file).expect_err("it is not live");
+            assert_eq!(early.kind(), ErrorKind::InvalidInput);
+            hear_for(&mut heard, &mut set, Duration::from_millis(3));
+            heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            set.start_streaming(token).expect("a child");
+            // At once, with bytes that wait.
+            set.forward(token, Stream::Stdout, &file).expect("a child");
+            let mut spilled = 0;
+            let until = patience();
+            while !set.is_empty() {
+                let event = set.next(Some(until)).expect("an event").expect("news in time");
+                if let Event::Spilled(_, Stream::Stdout, file_of) = &event {
+                    let mut bytes = vec![0; file_of.len as usize];
+                    (&file_of.file).seek(SeekFrom::Start(file_of.start)).expect("a file");
+                    (&file_of.file).read_exact(&mut bytes).expect("a file");
+                    (&*file).write_all(&bytes).expect("a reader");
+                    spilled += bytes.len();
+                }
+                heard.take(event);
+            }
+            drop((file, std::mem::take(&mut heard.sinks)));
+            let all = reader.join().expect("the reader");
+            let right = all.iter().zip(patterned(2_000_000)).take_while(|(a, b)| *a == b).count();
+            assert!(right == 2_000_000 && all.len() == right, "{} came, {right} right", all.len());
+            let record = heard.of(token);
+            assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 2_000_000, "{spilled} spilled");
+            assert!(record.outs[1] == patterned(2_000_000) && record.forwarded[1] == 0, "stderr is ours");
+            assert!(record.forwarded[0] > 0 || cfg!(not(target_os = "linux")), "nothing was forwarded");
+            assert_eq!(record.eofs, [true; 2]);
+        }
+    });
+}
+
+#[test]
+fn a_file_is_forwarded_to_where_it_stands_and_other_kinds_are_not() {
+    each_backend(|backend| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        let open = |path: &Path, append: bool| {
+            let mut options = File::options();
+            options.create(true).write(!append).append(append).open(path).expect("a file")
+        };
+        let mut plain = open(&path, false);
+        plain.write_all(b"before ").expect("a file");
+        #[cfg_attr(windows, expect(unused_mut, reason = "Unix has more cases"))]
+        let mut cases = vec![
+            (plain, cfg!(target_os = "linux")),
+            (open(&folder.path().join("append"), true), false),
+            // One that can only be read.
+            (File::open(&path).expect("a file"), false),
+        ];
+        #[cfg(unix)]
+        {
+            use rustix::pty::{OpenptFlags, openpt};
+            cases.push((open(Path::new("/dev/full"), false), false));
+            cases.push((open(Path::new("/dev/null"), false), false));
+            let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+            cases.push((File::from(terminal), false));
+        }
+        for (number, (file, passes)) in cases.into_iter().enumerate() {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut heard = Heard::default();
+            let token = set.spawn(&kid("spew 500000"), SpawnOptions::default()).expect("a child");
+            set.forward(token, Stream::Stdout, &Arc::new(file)).expect("what refuses is no error");
+            heard.finish(&mut set);
+            let record = heard.of(token);
+            let expected = if passes { (0, 500_000) } else { (500_000, 0) };
+            assert_eq!((record.outs[0].len(), record.forwarded[0]), expected, "case {number}");
+            assert!(passes || record.outs[0] == patterned(500_000), "case {number}");
+        }
+        if cfg!(target_os = "linux") {
+            let all = std::fs::read(&path).expect("a file");
+            assert!(all[..7] == *b"before " && all[7..] == patterned(500_000), "{} bytes", all.len());
+        }
+    });
+}
+
+#[test]
+fn a_reader_that_goes_leaves_the_rest_as_output_and_raises_no_signal() {
+    // SIGPIPE keeps its default action here: a test binary ignores it, which would hide the signal.
+    alone("set::streaming::a_reader_that_goes_leaves_the_rest_as_output_and_raises_no_signal", || {
+        #[cfg(unix)]
+        crate::spawn::restore_sigpipe();
+        each_backend(|backend| {
+            for takes in [0, 1, 300_000] {
+                let mut set = ChildSet::new(limits(backend)).expect("a set");
+                let token = set.spawn(&kid("spew 6000000"), SpawnOptions::default()).expect("a child");
+                let (mut reader, writer) = std::io::pipe().expect("a pipe");
+                let file = Arc::new(crate::support::file(writer));
+                set.forward(token, Stream::Stdout, &file).expect("a child");
+                let thread = std::thread::spawn(move || {
+                    let mut bytes = vec![0; takes];
+                    reader.read_exact(&mut bytes).expect("a pipe");
+                    assert!(bytes == patterned(takes));
+                });
+                if takes == 0 {
+                    thread.join().expect("the reader");
+                }
+                let mut heard = Heard::default();
+                heard.finish(&mut set);
+                let record = heard.of(token);
+                assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 6_000_000, "after {takes}");
+                assert!(patterned(6_000_000).ends_with(&record.outs[0]), "after {takes}");
+                assert!(!record.outs[0].is_empty(), "after {takes}: it was not gone");
+                assert!(record.done.expect("done").exit.status.success());
+            }
+        });
+    });
+}
+
+/// Two pipes that nobody reads; the children behind them have exited, and their last bytes are in
+/// their pipes.
+// Nothing is forwarded without a copy on Windows: who writes it on waits himself.
+#[cfg(unix)]
+#[test]
+fn a_full_pipe_holds_its_child_and_nobody_else_and_loses_nothing() {
+    each_backend(|backend| {
+        for nonblocking in [false, true] {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut heard = Heard::default();
+            let (file, reader, filled) = full_pipe(nonblocking);
+            let mut command = kid("spew 40000");
+            command.stderr(Stdio::Null);
+            let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+            set.forward(token, Stream::Stdout, &file).expect("a child");
+            // The pipe was enlarged: it is filled once more.
+            rustix::io::ioctl_fionbio(&*file, true).expect("a pipe");
+            let mut more = 0;
+            while let Ok(count) = (&*file).write(&[b'#'; 4096]) {
+                more += count;
+            }
+            rustix::io::ioctl_fionbio(&*file, nonblocking).expect("a pipe");
+            let other = set.spawn(&kid("lines 5 20"), SpawnOptions::default()).expect("a child");
+            let begun = Instant::now();
+            let mut other_done = None;
+            let mut late = Vec::new();
+            let until = patience();
+            let told = |heard: &mut Heard| !cfg!(target_os = "linux") || heard.of(token).exited;
+            while begun.elapsed() < Duration::from_millis(1200)
+                || ((other_done.is_none() || !told(&mut heard)) && Instant::now() < until)
+            {
+                let deadline = Instant::now() + Duration::from_millis(5);
+                if let Some(event) = set.next(Some(deadline)).expect("an event") {
+                    heard.take(event);
+                }
+                late.push(Instant::now().saturating_duration_since(deadline));
+                other_done = other_done.or_else(|| heard.of(other).done.map(|_| begun.elapsed()));
+            }
+            if cfg!(target_os = "linux") {
+                assert!(heard.of(token).done.is_none(), "given up, with bytes in its pipe");
+                assert!(heard.of(token).exited, "its exit is told");
+            }
+            assert!(other_done.is_some(), "the other was not heard");
+            // Most of them: a busy machine delays some.
+            late.sort_unstable();
+            let median = late[late.len() / 2];
+            assert!(median < Duration::from_millis(50), "half of the waits ended {median:?} late, or later");
+            let thread = read_later(reader, 0);
+            heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            heard.finish(&mut set);
+            drop((file, std::mem::take(&mut heard.sinks)));
+            let all = thread.join().expect("the reader");
+            if cfg!(target_os = "linux") {
+                assert!(all[filled + more..] == patterned(40_000), "{} came", all.len() - filled - more);
+            }
+            assert!(!heard.outcome(token).leaked, "it was the reader who was slow");
+        }
+    });
+}
+
+// A pseudo-console is not supported.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_that_is_forwarded_to_a_full_pipe_does_not_stop_the_set() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut heard = Heard::default();
+        let (file, reader, filled) = full_pipe(false);
+        let mut command = minder::Command::new(crate::support::TESTKID);
+        command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
+        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        set.forward(token, Stream::Stdout, &file).expect("a child");
+        // Whoever blocks is let go by this in the end.
+        let thread = read_later(reader, 3000);
+        let begun = Instant::now();
+        hear_for(&mut heard, &mut set, Duration::from_millis(300));
+        assert!(begun.elapsed() < Duration::from_millis(2900), "the set waited for {:?}", begun.elapsed());
+        heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+        heard.finish(&mut set);
+        drop((file, std::mem::take(&mut heard.sinks)));
+        let all = thread.join().expect("the reader");
+        let lines: String = (0..30).map(|line| format!("line {line}\r\n")).collect();
+        let marks = all.iter().filter(|byte| **byte == b'#').count();
+        let text: Vec<u8> = all.into_iter().filter(|byte| *byte != b'#').collect();
+        assert_eq!((marks, String::from_utf8_lossy(&text).into_owned()), (filled, lines));
+    });
+}
+
+#[test]
+fn a_silent_grandchild_is_given_up_while_its_output_is_forwarded() {
+    each_backend(|backend| {
+        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let token = set.spawn(&kid("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
+        let id = set.id(token).expect("a child");
+        let (file, reader) = sink(0, 0);
+        set.forward(token, Stream::Stdout, &file).expect("a child");
+        let mut heard = Heard::default();
+        heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+        heard.finish(&mut set);
+        end_rest_of(id);
+        drop((file, std::mem::take(&mut heard.sinks)));
+        assert!(reader.join().expect("the reader") == patterned(50_000));
+        let outcome = heard.outcome(token);
+        assert!(outcome.leaked && heard.of(token).eofs == [true; 2], "{outcome:?}");
+    });
+}
+
+#[test]
+fn a_child_is_killed_while_its_output_is_forwarded() {
+    each_backend(|backend| {
+        for full in [false, true] {
+            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let token = set.spawn(&kid("spew 1000000000"), SpawnOptions::default()).expect("a child");
+            let (file, reader) = sink(if full { 600 } else { 0 }, 0);
+            set.forward(token, Stream::Stdout, &file).expect("a child");
+            let mut heard = Heard::default();
+            heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            hear_for(&mut heard, &mut set, Duration::from_millis(60));
+            set.kill(token, Termination::IMMEDIATE).expect("a child");
+            set.start_streaming(token).expect("it is live already");
+            set.forward(token, Stream::Stdout, &file).expect("a child");
+            heard.finish(&mut set);
+            assert_eq!(
+                set.forward(token, Stream::Stdout, &file).expect_err("done").kind(),
+                ErrorKind::Unknown
+            );
+            drop((file, std::mem::take(&mut heard.sinks)));
+            let all = reader.join().expect("the reader");
+            let record = heard.of(token);
+            assert_eq!(all.len() as u64, record.forwarded[0] + record.outs[0].len() as u64);
+            assert!(all == patterned(all.len()), "a byte is missing, or there twice");
+        }
+    });
+}
+
+#[test]
+fn a_child_that_ended_or_is_being_killed_goes_live_without_a_fuss() {
+    each_backend(|backend| {
+        for (files, killed) in [(false, false), (true, false), (false, true), (true, true)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+            let token = set.spawn(&kid("both 100000 1000"), at_end(files)).expect("a child");
+            let mut heard = Heard::default();
+            // At its exit its last bytes are in the queue.
+            heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.exited));
+            if killed {
+                set.kill(token, Termination::IMMEDIATE).expect("a child");
+            }
+            let (file, reader) = sink(0, 0);
+            set.start_streaming(token).expect("a child");
+            let _ = set.forward(token, Stream::Stdout, &file);
+            heard.finish(&mut set);
+            drop(file);
+            let record = heard.of(token);
+            let forwarded = reader.join().expect("the reader");
+            let out = [&record.outs[0][..], &forwarded].concat();
+            assert!(out == patterned(100_000) && record.outs[1] == out, "{files} {killed}: {}", out.len());
+            assert_eq!(record.eofs, [true; 2]);
+        }
+    });
+}
+
+/// A stream that ends while its child lives on has its end told, after its file.
+// Its child is a shell.
+#[cfg(unix)]
+#[test]
+fn the_end_of_a_live_stream_is_told_before_the_end_of_its_child() {
+    each_backend(|backend| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+        let mut command = minder::Command::new("/bin/sh");
+        let over = folder.path().join("over");
+        command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
+        command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
+        let token = set.spawn(&command, at_end(true)).expect("a child");
+        let mut heard = Heard::default();
+        // A pipe holds less than that: by then a file has the rest.
+        hear_while(&mut heard, &mut set, || !over.exists());
+        set.start_streaming(token).expect("a child");
+        heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.eofs[0]));
+        assert_eq!((heard.of(token).outs[0].len(), heard.of(token).files), (200_000, 1));
+        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        heard.finish(&mut set);
+    });
+}

@@ -1,0 +1,188 @@
+//! What a child is told: its arguments as one line, its environment as one block, its folder.
+
+#![expect(unsafe_code, reason = "the environment of a process that a test has for itself")]
+
+use std::ffi::OsString;
+use std::os::windows::ffi::OsStringExt;
+use std::path::Path;
+
+use minder::{Command, ErrorKind, Stdio};
+
+use crate::support::{TESTKID, alone, kid, said};
+
+/// Each as testkid shows it, in a line of its own.
+fn shown(args: &[OsString]) -> String {
+    args.iter().map(|arg| format!("{arg:?}\n")).collect()
+}
+
+fn odd(units: &[u16]) -> OsString {
+    OsString::from_wide(units)
+}
+
+#[test]
+fn hard_arguments_come_back() {
+    let mut args: Vec<OsString> = [
+        "",
+        " ",
+        "\t",
+        " a ",
+        "\"",
+        "\"\"",
+        "\"\"\"",
+        "\\",
+        "\\\\",
+        "\\\"",
+        "\\\\\"",
+        "a\\",
+        "a b\\",
+        "a b\\\\",
+        "\\ \\",
+        "a\"b\"c",
+        "a\\\"b c\\\\\"d\\",
+        "C:\\Program Files\\x\\",
+        "\\\\server\\share\\",
+        "%PATH%",
+        "%",
+        "100%",
+        "^",
+        "^&",
+        "&|<>^()!;,=",
+        "'",
+        "`",
+        "$(x)",
+        "~",
+        "*",
+        "?",
+        "[a]",
+        "{a,b}",
+        "@file",
+        "-",
+        "--",
+        "/?",
+        "a\nb",
+        "\r\n",
+        "\u{1}",
+        "grün",
+        "日本語",
+        "🦀",
+        "🦀 🦀",
+        "\u{202e}",
+        "\u{feff}",
+        "\u{ff02}",
+    ]
+    .map(OsString::from)
+    .to_vec();
+    args.extend([odd(&[0xd800]), odd(&[0xdc00, 0xd800]), odd(&[0x20, 0xdfff, 0x22]), odd(&[0xffff])]);
+    let mut command = kid("echo-args");
+    command.args(&args);
+    assert_eq!(said(&command), shown(&args));
+    // Alone, too: what stands at an end of the line has no neighbour that hides a mistake.
+    for arg in args {
+        let mut command = kid("echo-args");
+        command.arg(&arg);
+        assert_eq!(said(&command), shown(&[arg]));
+    }
+}
+
+#[test]
+fn the_longest_line_arrives_and_a_longer_one_is_refused() {
+    // Both marks around the program, the verb with its blank, a blank, and the end mark.
+    let rest = TESTKID.encode_utf16().count() + 2 + "count-args".len() + 1 + 1 + 1;
+    let longest = "x".repeat(32_767 - rest);
+    let text = said(kid("count-args").arg(&longest));
+    assert_eq!(text.trim(), longest.len().to_string());
+    let error = kid("count-args").arg(longest + "x").spawn().expect_err("one too many");
+    assert_eq!(error.kind(), ErrorKind::TooLong);
+    let text = "with its arguments it is longer than the 32,766 characters that the system takes: \
+                pass them through a file or standard input";
+    assert_eq!(error.reason(), text);
+    // Quoting counts.
+    let error = kid("count-args").arg("\"".repeat(17_000)).spawn().expect_err("twice as long");
+    assert_eq!(error.kind(), ErrorKind::TooLong);
+}
+
+/// The variables of a child, without those that begin with `=` and without those that Wine sees to.
+fn variables(command: &Command) -> Vec<String> {
+    let text = said(command);
+    let of_wine = ["\"=", "\"WINE", "\"System"];
+    let lines = text.lines().filter(|line| !of_wine.iter().any(|start| line.starts_with(start)));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn names_of_variables_are_blind_to_case() {
+    let mut command = kid("echo-env");
+    command.env_clear().env("Minder_A", "1").env("MINDER_A", "2").env("b", "").env("ü", "3").env("Ü", "4");
+    command.env("z", "5").env_remove("Z").env("c", "a=b\"\n");
+    assert_eq!(variables(&command), [r#""MINDER_A"="2""#, r#""b"="""#, r#""c"="a=b\"\n""#, r#""Ü"="4""#]);
+    let mut command = kid("echo-env");
+    command.env("pAtH", "C:\\x");
+    let found = variables(&command).into_iter().filter(|line| line.to_lowercase().starts_with("\"path\"="));
+    assert_eq!(found.collect::<Vec<_>>(), [r#""pAtH"="C:\\x""#]);
+}
+
+#[test]
+fn current_folders_of_drives_are_inherited() {
+    alone("spawn::windows::command_line::current_folders_of_drives_are_inherited", || {
+        // As a shell leaves them. SAFETY: this process has no other thread that reads the environment.
+        unsafe { std::env::set_var("=Q:", "Q:\\x") };
+        let mut command = kid("echo-env");
+        command.env("MINDER_TEST_NEW", "1");
+        for command in [kid("echo-env"), command] {
+            let text = said(&command);
+            assert!(text.contains(r#""=Q:"="Q:\\x""#), "{text}");
+        }
+        assert!(!said(kid("echo-env").env_clear()).contains("=Q:"));
+    });
+}
+
+#[test]
+fn a_folder_may_be_relative_or_in_the_long_form_of_paths() {
+    alone("spawn::windows::command_line::a_folder_may_be_relative_or_in_the_long_form_of_paths", || {
+        let folder = tempfile::tempdir_in("C:\\").expect("a folder");
+        std::fs::create_dir(folder.path().join("sub")).expect("a folder");
+        std::env::set_current_dir(folder.path()).expect("the folder");
+        let name = folder.path().file_name().expect("a name").to_string_lossy().into_owned();
+        let expected = folder.path().join("sub").to_string_lossy().into_owned();
+        for dir in
+            ["sub", ".\\sub", "./sub/../sub", "C:sub", &format!("\\{name}\\sub"), &format!(r"\\?\{expected}")]
+        {
+            assert_eq!(said(kid("cwd").current_dir(dir)).trim(), expected, "{dir}");
+        }
+        // A program is looked for from there, a bare name in PATH as ever.
+        std::fs::copy(TESTKID, folder.path().join("sub/here.exe")).expect("a copy");
+        for program in ["./here", ".\\here.exe", "..\\sub\\here"] {
+            let mut command = Command::new(program);
+            assert_eq!(said(command.args(["echo-args", "x"]).current_dir("sub")), "\"x\"\n", "{program}");
+        }
+        let error = Command::new("here").current_dir("sub").spawn().expect_err("it is not in PATH");
+        assert_eq!(error.reason(), "not found in PATH");
+        std::env::set_current_dir("C:\\").expect("a folder");
+    });
+}
+
+#[test]
+fn a_folder_that_is_no_place_to_be_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    for dir in [Path::new("Q:\\no\\such"), &folder.path().join("missing"), &file, Path::new("")] {
+        let error = kid("exit 0").current_dir(dir).spawn().expect_err("no folder");
+        assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
+    }
+    let long = (0..6).fold(folder.path().to_owned(), |path, _| path.join("x".repeat(50)));
+    std::fs::create_dir_all(Path::new(&format!(r"\\?\{}", long.display()))).expect("a long folder");
+    for dir in [long.clone(), format!(r"\\?\{}", long.display()).into()] {
+        let error = kid("exit 0").current_dir(dir).spawn().expect_err("no folder for a process");
+        assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
+        assert!(error.to_string().contains("longer than the 258 characters"), "{error}");
+    }
+}
+
+#[test]
+fn what_a_child_used_is_told() {
+    let exit = kid("burn 200").stdout(Stdio::Null).spawn().expect("a child").wait().expect("its end");
+    let usage = exit.usage.expect("an account");
+    assert!(usage.user + usage.system >= std::time::Duration::from_millis(50), "{usage:?}");
+    assert!(usage.max_rss.is_none_or(|bytes| bytes > 100_000), "{usage:?}");
+}

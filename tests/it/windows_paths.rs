@@ -1,0 +1,145 @@
+//! What the command has round it on Windows: names, files of text, folders, paths, records that
+//! several look at.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::windows::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use minder::{Command, Stdio};
+
+use crate::support::{TESTKID, file_of, patience, said_by};
+
+const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
+
+/// A folder with a state folder in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(MINDER);
+        command.args(words).env("MINDER_STATE_DIR", self.path("state")).stdin(Stdio::Null);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        said_by(&mut self.command(words))
+    }
+
+    /// Runs it with this input.
+    fn fed(&self, words: &[&str], input: &[u8]) -> Output {
+        said_by(self.command(words).stdin(file_of(input)))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn nothing_is_said_of_guardians() {
+    let output = Place::new().run(&["run", TESTKID, "exit", ":::", "0", "0"]);
+    assert!(output.status.success() && !text(&output.stderr).contains("guardians"), "{output:?}");
+}
+
+#[test]
+fn a_name_that_is_no_text_passes_through() {
+    let place = Place::new();
+    let name = OsString::from_wide(&[0x61, 0xd800, 0x62]);
+    let output = said_by(place.command(&["run", TESTKID, "raw", ":::"]).arg(&name));
+    assert_eq!(output.stdout, name.as_encoded_bytes(), "{output:?}");
+    let log = place.run(&["log", "last", "--json"]);
+    assert!(text(&log.stdout).contains("Ye2ggGI="), "{log:?}");
+}
+
+#[test]
+fn text_as_windows_writes_it_is_read() {
+    let place = Place::new();
+    let words = ["run", "-k", TESTKID, "raw", "[{}]"];
+    let output = place.fed(&words, b"\xef\xbb\xbfone\r\ntwo\r\ncaf\xe9\r\nthree");
+    assert_eq!(text(&output.stdout), "[one][two][three]", "{output:?}");
+    let said =
+        "cannot run `job 3`: a line with the byte e9, which is not UTF-8; cure: save the input as UTF-8";
+    assert!(text(&output.stderr).contains(said) && output.status.code() == Some(1), "{output:?}");
+    let output = place.fed(&words, b"\xff\xfeo\0n\0e\0\r\0\n\0");
+    assert!(text(&output.stderr).contains("standard input is UTF-16"), "{output:?}");
+    assert_eq!(output.status.code(), Some(255));
+}
+
+#[test]
+fn both_slashes_separate() {
+    let place = Place::new();
+    let words = ["run", "-k", TESTKID, "raw", "{//}|{/}|{/.}", ":::", r"C:\a b\c.txt", "d/e.f"];
+    let output = place.run(&words);
+    assert_eq!(text(&output.stdout), r"C:\a b|c.txt|cd|e.f|e", "{output:?}");
+}
+
+#[test]
+fn results_have_names_that_windows_takes() {
+    let place = Place::new();
+    let root = place.path("results");
+    let root = root.to_str().expect("text");
+    let output =
+        place.run(&["run", "--results", root, TESTKID, "raw", ":::", "a:b", "NUL", "x.", "one", "ONE"]);
+    assert!(output.status.success(), "{output:?}");
+    let written = |name: &str| fs::read_to_string(Path::new(root).join("1").join(name).join("stdout")).ok();
+    assert_eq!(
+        ["a%3Ab", "%4EUL", "x%2E"].map(written),
+        ["a:b", "NUL", "x."].map(|text| Some(text.to_owned()))
+    );
+    let found = fs::read_dir(Path::new(root).join("1")).expect("folders").count();
+    assert_eq!(found, 5, "two values, two folders, though Windows takes their names for one");
+}
+
+#[test]
+fn a_record_may_lie_deep() {
+    let place = Place::new();
+    let mut state = place.path("state");
+    while state.as_os_str().len() < 400 {
+        state.push("d".repeat(50));
+    }
+    let with = |words: &[&str]| said_by(place.command(words).env("MINDER_STATE_DIR", &state));
+    let output = with(&["run", TESTKID, "exit", ":::", "0"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(text(&with(&["log", "--json"]).stdout).lines().count(), 1);
+}
+
+/// A job waits for a file; meanwhile others look at the record, and want to remove it. Then minder
+/// is killed, and the job with it; another one runs it again.
+#[test]
+fn a_run_that_was_killed_goes_on() {
+    let place = Place::new();
+    let (begun, go) = (place.path("begun"), place.path("go"));
+    let (begun, go) = (begun.to_str().expect("text"), go.to_str().expect("text"));
+    let words = ["run", "-k", "--quiet", TESTKID];
+    let jobs = [":::", "append", "await", ":::+", begun, go, ":::", "word"];
+    let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("the command");
+    let listed = || text(&place.run(&["log", "--json"]).stdout);
+    while !Path::new(begun).exists() || listed().is_empty() {
+        assert!(std::time::Instant::now() < patience(), "no job has ended");
+    }
+    let pruned = place.run(&["log", "--prune"]);
+    assert_eq!(listed().lines().count(), 1, "{pruned:?}");
+    let run = fs::read_dir(place.path("state").join("runs"))
+        .expect("runs")
+        .next()
+        .expect("a run")
+        .expect("a folder");
+    let id = run.file_name().into_string().expect("text");
+    let refused = place.run(&["run", "--resume", &id]);
+    assert!(text(&refused.stderr).contains("is being run by another minder"), "{refused:?}");
+    crate::support::end(child.id());
+    child.wait().expect("a child");
+    fs::write(go, "").expect("a file");
+    let output = place.run(&["run", "--quiet", "--resume", &id]);
+    assert!(output.status.success() && text(&output.stdout).contains("word"), "{output:?}");
+}
