@@ -19,8 +19,8 @@ pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
         "job" => return job(word(1)).map(Some),
         // text ID,OUT,ERR,LONGEST,CODE: lines that name their job, on both streams; then the code.
         "text" => return text(word(1)).map(Some),
-        // play LINE VALUE…: does what a shell would do with the line, of the little that it knows.
-        "play" => std::process::exit(super::play::play(words)?),
+        // mini-shell LINE VALUE…: does what a shell would do with the line, of the little that it knows.
+        "mini-shell" => std::process::exit(super::mini_shell::run(words)?),
         // fill BYTES FILE: so many bytes in lines, then the file is made. Lives on until FILE.go is there.
         "fill" => fill(number(1), Path::new(word(2)))?,
         // meet FOLDER N [WORD]: waits until N of these run at once, then lets all others through; says how

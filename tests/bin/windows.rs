@@ -73,7 +73,7 @@ pub(super) fn act(words: &Words) -> io::Result<u8> {
             }
         }
         verb => {
-            eprintln!("testkid: no such verb: {verb}");
+            eprintln!("test_child: no such verb: {verb}");
             return Ok(124);
         }
     }

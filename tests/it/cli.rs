@@ -1,7 +1,7 @@
 //! The command as its users meet it: words in, bytes and an exit status out, and a process that
 //! takes signals.
 //!
-//! Everything here runs the real command as a process, with `testkid` for its jobs.
+//! Everything here runs the real command as a process, with `test_child` for its jobs.
 
 mod run;
 mod output;
@@ -47,7 +47,7 @@ use minder::{
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{KID, Ledger, Record, TESTKID};
+use crate::support::{KID, Ledger, Record, TEST_CHILD};
 
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
@@ -59,10 +59,10 @@ const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 /// takes longer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
-/// The words of a line; `KID` stands for testkid, `MINDER` for the command.
+/// The words of a line; `KID` stands for test_child, `MINDER` for the command.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().map(|word| match word {
-        "KID" => TESTKID,
+        "KID" => TEST_CHILD,
         "MINDER" => MINDER,
         word => word,
     })
@@ -73,10 +73,10 @@ fn minder(line: &str) -> Command {
     from(MINDER, line)
 }
 
-/// `minder` with these words, started under other circumstances: see testkid's `as`.
+/// `minder` with these words, started under other circumstances: see test_child's `as`.
 #[cfg(unix)]
 fn minder_as(changes: &str, line: &str) -> Command {
-    let mut command = from(TESTKID, "as");
+    let mut command = from(TEST_CHILD, "as");
     command.arg(changes).arg(MINDER).args(words(line));
     command
 }
@@ -100,8 +100,8 @@ fn scripted<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// The words that have `minder run` do what a shell line says, in which `KID` stands for testkid:
-/// the line, or, where there is no POSIX shell, testkid's `play` of it. These are the lines of
+/// The words that have `minder run` do what a shell line says, in which `KID` stands for test_child:
+/// the line, or, where there is no POSIX shell, test_child's `mini-shell` of it. These are the lines of
 /// tests whose point is not the shell.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
@@ -128,19 +128,19 @@ fn script(line: &str) -> Vec<String> {
         values.push("{}".to_owned());
         text += " $1";
     }
-    [vec![TESTKID.to_owned(), "play".to_owned(), text], values].concat()
+    [vec![TEST_CHILD.to_owned(), "mini-shell".to_owned(), text], values].concat()
 }
 
 /// The program that has a console of its own, and jobs that say when they run.
 #[cfg(windows)]
-const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
+const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 
 /// Runs this in a console of its own, and presses Ctrl-C there when so many processes have written
 /// to `marker`, or when it is there if these are none. Gives what was said; the run has to end with
 /// this status, and none of the processes may live on.
 #[cfg(windows)]
 fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> Ended {
-    let mut console = from(CONSOLEKID, "press c");
+    let mut console = from(CONSOLE_CHILD, "press c");
     console.arg(processes.to_string()).arg(marker).arg(command.get_program()).args(command.get_args());
     // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
     console.group(minder::Group::Inherit);
@@ -367,7 +367,7 @@ fn file(path: &Path) -> String {
     std::fs::read(path).map(|bytes| text(&bytes)).unwrap_or_default()
 }
 
-/// The bytes that testkid's `job ID,…` writes to a stream after the head line.
+/// The bytes that test_child's `job ID,…` writes to a stream after the head line.
 fn job_bytes(id: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| ((at ^ (at >> 8)) + id) as u8).collect()
 }

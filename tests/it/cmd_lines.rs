@@ -10,7 +10,7 @@ use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::support::{TESTKID, said_by};
+use crate::support::{TEST_CHILD, said_by};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -104,9 +104,9 @@ impl Place {
     }
 }
 
-/// testkid as cmd finds it, which takes `/` for the beginning of a flag.
+/// test_child as cmd finds it, which takes `/` for the beginning of a flag.
 fn kid() -> String {
-    std::path::absolute(TESTKID.replace('/', "\\")).unwrap().into_os_string().into_string().unwrap()
+    std::path::absolute(TEST_CHILD.replace('/', "\\")).unwrap().into_os_string().into_string().unwrap()
 }
 
 fn hard() -> Vec<OsString> {
@@ -133,7 +133,7 @@ fn expands_again() -> bool {
     said == "again"
 }
 
-/// What `testkid echo-args` prints for these.
+/// What `test_child echo-args` prints for these.
 fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
     values.into_iter().map(|value| format!("{value:?}\n")).collect()
 }

@@ -9,16 +9,16 @@ use minder::{Command, Group};
 use crate::support::said_by;
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
-const CONSOLEKID: &str = env!("CARGO_BIN_EXE_consolekid");
+const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 
 /// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as
 /// well.
 fn press(key: &str) -> (Output, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let (marker, state) = (folder.path().join("marker"), folder.path().join("state"));
-    let mut command = Command::new(CONSOLEKID);
+    let mut command = Command::new(CONSOLE_CHILD);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
-    command.args(["run", "-j2", CONSOLEKID, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
+    command.args(["run", "-j2", CONSOLE_CHILD, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
     // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
     let output = said_by(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
     let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");

@@ -1,7 +1,7 @@
 //! The guard: whatever is killed, nothing of the tree lives one second later; signals and ends are
 //! those of one process.
 //!
-//! The runner, the jobs and the shell are `guardkid`. Processes are found by a word in their
+//! The runner, the jobs and the shell are `guard_child`. Processes are found by a word in their
 //! environment, since those that matter have left their parent, group and session. Nothing is
 //! killed that does not carry the word.
 

@@ -4,7 +4,7 @@
 
 use std::process::{Command, Output};
 
-const DENYKID: &str = env!("CARGO_BIN_EXE_denykid");
+const SECCOMP_RUN: &str = env!("CARGO_BIN_EXE_seccomp_run");
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
 /// Runs tests of this binary whose names begin like one of these, without the calls.
@@ -14,14 +14,14 @@ fn rerun(calls: &str, tests: &[&str]) {
 
 fn rerun_with(calls: &str, tests: &[&str], options: &[&str]) {
     let own = std::env::current_exe().expect("this binary");
-    let output = Command::new(DENYKID)
+    let output = Command::new(SECCOMP_RUN)
         .arg(calls)
         .arg(own)
         .args(tests)
         .args(options)
         .args(["--test-threads", "2"])
         .output();
-    let output = output.expect("denykid runs");
+    let output = output.expect("seccomp_run runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "without {calls}:\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
     let ran = text.lines().filter(|line| line.ends_with("... ok")).count();
@@ -29,12 +29,12 @@ fn rerun_with(calls: &str, tests: &[&str], options: &[&str]) {
 }
 
 fn minder(calls: &str, args: &[&str]) -> Output {
-    Command::new(DENYKID)
+    Command::new(SECCOMP_RUN)
         .args([calls, MINDER])
         .args(args)
         .env("MINDER_STATE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .output()
-        .expect("denykid runs")
+        .expect("seccomp_run runs")
 }
 
 const PLAIN: &[&str] = &[
@@ -56,7 +56,10 @@ fn without_clone3_children_come_from_posix_spawn() {
 #[test]
 fn without_pidfds_ends_are_found_by_the_sweep() {
     rerun("clone3,pidfd_open", PLAIN);
-    rerun("clone3,pidfd_open", &["poller::processes::", "poller::foreign_loop::the_end_of_a_process_is_news"]);
+    rerun(
+        "clone3,pidfd_open",
+        &["poller::processes::", "poller::foreign_loop::the_end_of_a_process_is_news"],
+    );
 }
 
 #[test]
@@ -96,13 +99,13 @@ fn an_input_that_cannot_be_written_is_no_end_of_it() {
     let (lines, joblog) = (folder.path().join("lines"), folder.path().join("joblog"));
     std::fs::write(&lines, "line\n".repeat(100_000)).expect("a file");
     let minder = |calls: &str, command: &str| {
-        Command::new(DENYKID)
+        Command::new(SECCOMP_RUN)
             .args([calls, MINDER, "run", "--no-record", "--joblog"])
             .arg(&joblog)
             .args(["--pipe", "--block", "1M", command])
             .stdin(std::fs::File::open(&lines).expect("a file"))
             .output()
-            .expect("denykid runs")
+            .expect("seccomp_run runs")
     };
     let output = minder("write-64k", "wc -c");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -21,7 +21,9 @@ use minder::{
     ChildSet, ChildSetConfig, Command, ErrorKind, ExitStatus, SpawnOptions, Stdio, Stream, Termination, Token,
 };
 
-use crate::support::{Ledger, TESTKID, alone, each_backend, kid, killed, limits, patience, patterned, silent};
+use crate::support::{
+    Ledger, TEST_CHILD, alone, each_backend, kid, killed, limits, patience, patterned, silent,
+};
 #[cfg(any(target_os = "linux", windows))]
 use crate::support::{open_descriptors, own_children};
 
@@ -33,7 +35,7 @@ fn crowd(backend: &'static str, count: usize) {
     let gate = Stdio::File(Arc::new(crate::support::file(gate)));
     let mut tokens = Vec::new();
     for number in 0..count {
-        let mut command = Command::new(TESTKID);
+        let mut command = Command::new(TEST_CHILD);
         command.args(["gate".to_owned(), (number % 97).to_string()]);
         command.stdin(gate.clone()).stdout(Stdio::Piped).stderr(Stdio::Null);
         match set.spawn(&command, SpawnOptions::default()) {
@@ -321,7 +323,7 @@ fn notices_children_that_stop() {
 fn a_terminal_is_one_merged_stream_that_ends() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = Command::new(TESTKID);
+        let mut command = Command::new(TEST_CHILD);
         command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         let mut ledger = Ledger::default();
@@ -339,7 +341,7 @@ fn a_terminal_is_one_merged_stream_that_ends() {
 fn a_terminal_takes_input() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = Command::new(TESTKID);
+        let mut command = Command::new(TEST_CHILD);
         command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);

@@ -14,11 +14,11 @@ use std::path::Path;
 
 use minder::{Command, ErrorKind, ExitStatus, Stdio};
 
-use crate::support::{TESTKID, alone, kid, read_all, said, silent};
+use crate::support::{TEST_CHILD, alone, kid, read_all, said, silent};
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
-/// An argument that is no text here: bytes, or a half of a pair of 16-bit units, as testkid shows
+/// An argument that is no text here: bytes, or a half of a pair of 16-bit units, as test_child shows
 /// it.
 fn no_text() -> (OsString, &'static str) {
     #[cfg(unix)]
@@ -52,7 +52,7 @@ fn the_folder_is_the_one_that_was_named() {
     let error = kid("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     // A relative path of a program is looked for there.
-    std::fs::copy(TESTKID, path.join(program("here"))).expect("a copy");
+    std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("a copy");
     assert_eq!(said(Command::new("./here").arg("exit").current_dir(&path)), "");
 }
 
@@ -104,7 +104,7 @@ fn a_program_that_moved_is_found_again() {
         let (first, second) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let mover = program("mover");
-        std::fs::copy(TESTKID, first.path().join(&mover)).expect("a copy");
+        std::fs::copy(TEST_CHILD, first.path().join(&mover)).expect("a copy");
         set_path(listed(&[first.path(), second.path()]));
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let mut command = Command::new("mover");
@@ -170,7 +170,7 @@ fn a_command_is_plain_data_and_can_be_started_again() {
         assert_eq!(command.spawn().expect("a child").wait().expect("its end").status, ExitStatus::Exited(3));
     }
     assert_eq!(other.join().expect("the thread"), ExitStatus::Exited(3));
-    assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TESTKID), 2));
+    assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TEST_CHILD), 2));
 }
 
 #[test]

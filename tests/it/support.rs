@@ -20,21 +20,21 @@ pub(crate) use unix::*;
 pub(crate) use windows::*;
 
 /// The child that does as it is told.
-pub(crate) const TESTKID: &str = env!("CARGO_BIN_EXE_testkid");
+pub(crate) const TEST_CHILD: &str = env!("CARGO_BIN_EXE_test_child");
 
 /// The same as a word of a shell line: the path of a checkout may have blanks.
-pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_testkid"), "'");
+pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'");
 
 /// The folder of the program, for `PATH`. Windows looks for programs in absolute folders only, and
 /// a drive is missing in its path.
-pub(crate) fn testkid_folder() -> PathBuf {
-    let path = std::path::absolute(TESTKID).expect("a path");
+pub(crate) fn test_child_dir() -> PathBuf {
+    let path = std::path::absolute(TEST_CHILD).expect("a path");
     path.parent().expect("a folder").to_owned()
 }
 
 /// The verb and its arguments, with an empty input and both outputs piped.
 pub(crate) fn kid(words: &str) -> Command {
-    let mut command = Command::new(TESTKID);
+    let mut command = Command::new(TEST_CHILD);
     command.args(words.split_whitespace()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }
@@ -78,7 +78,7 @@ pub(crate) fn at_end(act: impl FnMut()) -> impl Drop {
     AtEnd(act)
 }
 
-/// Byte number `at` of everything that testkid writes.
+/// Byte number `at` of everything that test_child writes.
 pub(crate) fn pattern(at: usize) -> u8 {
     b'a' + ((at ^ (at >> 8)) % 25) as u8
 }

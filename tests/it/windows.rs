@@ -14,8 +14,8 @@ use minder::{
 };
 
 use crate::support::{
-    Ledger, TESTKID, alone, each_backend, end, kid, killed, limits, lives, nap, patience, patterned, silent,
-    threads,
+    Ledger, TEST_CHILD, alone, each_backend, end, kid, killed, limits, lives, nap, patience, patterned,
+    silent, threads,
 };
 
 /// What every child of a crowd writes before it reads.
@@ -328,7 +328,7 @@ fn a_host_that_is_killed_leaves_nobody() {
 fn a_command_that_is_killed_leaves_nobody() {
     let state = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
-    command.args(["run", "-u", "-j20", TESTKID, "tree", "2", "{}", ":::"]);
+    command.args(["run", "-u", "-j20", TEST_CHILD, "tree", "2", "{}", ":::"]);
     command.args((0..20).map(|job| job.to_string())).env("MINDER_STATE_DIR", state.path());
     end_with_its_trees(&mut command);
 }

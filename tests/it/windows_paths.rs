@@ -9,7 +9,7 @@ use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::support::{TESTKID, file_of, patience, said_by};
+use crate::support::{TEST_CHILD, file_of, patience, said_by};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn nothing_is_said_of_guardians() {
-    let output = Place::new().run(&["run", TESTKID, "exit", ":::", "0", "0"]);
+    let output = Place::new().run(&["run", TEST_CHILD, "exit", ":::", "0", "0"]);
     assert!(output.status.success() && !text(&output.stderr).contains("guardians"), "{output:?}");
 }
 
@@ -55,7 +55,7 @@ fn nothing_is_said_of_guardians() {
 fn a_name_that_is_no_text_passes_through() {
     let place = Place::new();
     let name = OsString::from_wide(&[0x61, 0xd800, 0x62]);
-    let output = said_by(place.command(&["run", TESTKID, "raw", ":::"]).arg(&name));
+    let output = said_by(place.command(&["run", TEST_CHILD, "raw", ":::"]).arg(&name));
     assert_eq!(output.stdout, name.as_encoded_bytes(), "{output:?}");
     let log = place.run(&["log", "last", "--json"]);
     assert!(text(&log.stdout).contains("Ye2ggGI="), "{log:?}");
@@ -64,7 +64,7 @@ fn a_name_that_is_no_text_passes_through() {
 #[test]
 fn text_as_windows_writes_it_is_read() {
     let place = Place::new();
-    let words = ["run", "-k", TESTKID, "raw", "[{}]"];
+    let words = ["run", "-k", TEST_CHILD, "raw", "[{}]"];
     let output = place.fed(&words, b"\xef\xbb\xbfone\r\ntwo\r\ncaf\xe9\r\nthree");
     assert_eq!(text(&output.stdout), "[one][two][three]", "{output:?}");
     let said =
@@ -78,7 +78,7 @@ fn text_as_windows_writes_it_is_read() {
 #[test]
 fn both_slashes_separate() {
     let place = Place::new();
-    let words = ["run", "-k", TESTKID, "raw", "{//}|{/}|{/.}", ":::", r"C:\a b\c.txt", "d/e.f"];
+    let words = ["run", "-k", TEST_CHILD, "raw", "{//}|{/}|{/.}", ":::", r"C:\a b\c.txt", "d/e.f"];
     let output = place.run(&words);
     assert_eq!(text(&output.stdout), r"C:\a b|c.txt|cd|e.f|e", "{output:?}");
 }
@@ -89,7 +89,7 @@ fn results_have_names_that_windows_takes() {
     let root = place.path("results");
     let root = root.to_str().expect("text");
     let output =
-        place.run(&["run", "--results", root, TESTKID, "raw", ":::", "a:b", "NUL", "x.", "one", "ONE"]);
+        place.run(&["run", "--results", root, TEST_CHILD, "raw", ":::", "a:b", "NUL", "x.", "one", "ONE"]);
     assert!(output.status.success(), "{output:?}");
     let written = |name: &str| fs::read_to_string(Path::new(root).join("1").join(name).join("stdout")).ok();
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_record_may_lie_deep() {
         state.push("d".repeat(50));
     }
     let with = |words: &[&str]| said_by(place.command(words).env("MINDER_STATE_DIR", &state));
-    let output = with(&["run", TESTKID, "exit", ":::", "0"]);
+    let output = with(&["run", TEST_CHILD, "exit", ":::", "0"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(text(&with(&["log", "--json"]).stdout).lines().count(), 1);
 }
@@ -120,7 +120,7 @@ fn a_run_that_was_killed_goes_on() {
     let place = Place::new();
     let (begun, go) = (place.path("begun"), place.path("go"));
     let (begun, go) = (begun.to_str().expect("text"), go.to_str().expect("text"));
-    let words = ["run", "-k", "--quiet", TESTKID];
+    let words = ["run", "-k", "--quiet", TEST_CHILD];
     let jobs = [":::", "append", "await", ":::+", begun, go, ":::", "word"];
     let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("the command");
     let listed = || text(&place.run(&["log", "--json"]).stdout);

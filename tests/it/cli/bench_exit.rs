@@ -59,7 +59,7 @@ impl Sleep {
 
     /// What each of them runs.
     fn line(&self) -> String {
-        format!("{} sleep {}", super::CONSOLEKID, path(&self.marker()))
+        format!("{} sleep {}", super::CONSOLE_CHILD, path(&self.marker()))
     }
 
     /// How many of them live.
@@ -246,7 +246,7 @@ fn children_die_with_a_minder_that_is_killed() {
 #[test]
 fn a_child_that_is_of_no_use_is_named() {
     // The words of a child are separated by blanks, which its path may have: it is found in PATH.
-    let folder = crate::support::testkid_folder();
+    let folder = crate::support::test_child_dir();
     let with = |line: &str, child: &str| {
         let mut command = minder(line);
         Live::start(command.arg("--child").arg(child).env("PATH", &folder)).finish().code(255)
@@ -257,10 +257,10 @@ fn a_child_that_is_of_no_use_is_named() {
     }
     // At once, and a while after the first were measured.
     let (many, life_ms) = if cfg!(windows) { (10, 1000) } else { (250, 300) };
-    let children = [(5, "testkid exit 0".to_owned()), (many, format!("testkid sleep-ms {life_ms}"))];
+    let children = [(5, "test_child exit 0".to_owned()), (many, format!("test_child sleep-ms {life_ms}"))];
     for (live, child) in children {
         let line = format!("bench exit --live {live} --rounds 1000");
-        with(&line, &child).complains(&["testkid", "ended by itself"]);
+        with(&line, &child).complains(&["test_child", "ended by itself"]);
     }
 }
 

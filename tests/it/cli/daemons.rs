@@ -17,7 +17,7 @@ const SHOWN: &str = if cfg!(windows) { "-u" } else { "" };
 fn named(daemon: u32) -> String {
     match cfg!(windows) {
         true => "left running by 1 job: they live on".to_owned(),
-        false => format!("left running: testkid ({daemon})"),
+        false => format!("left running: test_child ({daemon})"),
     }
 }
 

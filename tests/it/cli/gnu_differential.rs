@@ -171,7 +171,7 @@ tables!(
     shell,
     errors,
     semaphore,
-    names,
+    option_aliases,
 );
 
 /// Says which cases are no good as cases: GNU parallel itself must give one result. With

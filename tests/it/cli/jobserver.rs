@@ -112,7 +112,7 @@ fn tokens_come_back_from_a_run_that_is_killed() {
         let outer = || super::pids(&file(&own)).first().copied();
         // Three tokens are lent: one is the other rule's, and our first job needs none.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
-        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("testkid");
+        let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
         live.until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
         let outer = outer().expect("a run");
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("a worker")][victim];

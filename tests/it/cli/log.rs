@@ -16,7 +16,7 @@ use minder::Command;
 use super::{Ended, Live, minder, path, pipe, script};
 #[cfg(unix)]
 use super::{is_public, is_root, minder_as};
-use crate::support::TESTKID;
+use crate::support::TEST_CHILD;
 
 /// A state folder of our own, and the runs in it.
 struct State(tempfile::TempDir);
@@ -118,7 +118,7 @@ fn runs_are_listed_newest_first() {
     assert_eq!(rows[0], ["run", "when", "command", "jobs", "failed", "elapsed"], "{listed}");
     let ids: Vec<&str> = rows[1..].iter().map(|row| row[0]).collect();
     assert_eq!(ids, ["cccc0003", "bbbb0002", "aaaa0001"], "{listed}");
-    let command = format!("{TESTKID} exit");
+    let command = format!("{TEST_CHILD} exit");
     let first = listed.lines().last().expect("a line");
     assert!(first.contains(&command) && first.contains(" 3 ") && first.contains(" 1 "), "{listed}");
     assert!(rows[3][1] == "today" || rows[3][1] == "yesterday", "{listed}");
@@ -296,7 +296,7 @@ fn nothing_that_a_terminal_would_obey_reaches_it() {
     let words = script("cat >/dev/null; printf %s {} >&2; exit 3");
     let words = [words.iter().map(Into::into).collect(), vec![":::".into(), arg]].concat();
     state.run("aaaa0001", "-j2", &words).code(1);
-    let words = [TESTKID, "exit", "3", evil_arg, ":::", evil_arg];
+    let words = [TEST_CHILD, "exit", "3", evil_arg, ":::", evil_arg];
     state.run("bbbb0002", "", &words).code(1);
     let sql = |query: &str| state.with("log --sql", &[query]);
     let mut all = Vec::from(

@@ -12,7 +12,7 @@
 //! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`.
 //! The lines are all of stderr; `***` in them stands for anything. `exit 255` is left out; with
 //! `exit *` the run is killed when it has said the lines. `DIR` is the folder of the case, in which
-//! it runs, `ID` the run that was given, `KID` testkid, `TMPDIR` the system's variable
+//! it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the system's variable
 //! for temporary files, and `X3000` a word of so many letters. What `given` knows is in
 //! [`Scene::give`].
 //!
@@ -47,7 +47,7 @@ use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
 use super::{Live, MINDER, input, text};
-use crate::support::{KID, TESTKID};
+use crate::support::{KID, TEST_CHILD};
 
 /// The tables.
 const TABLES: &[(&str, &str)] = &[
@@ -268,8 +268,8 @@ impl Scene {
             "stdout" => self.stdout = fs::OpenOptions::new().write(true).open(name).ok(),
             // Standard output is this file, and open for reading only.
             "unwritable" => self.stdout = fs::File::open(path).ok(),
-            // The circumstances of testkid's `as`.
-            "as" => self.command = vec![TESTKID.into(), "as".into(), name.into(), MINDER.into()],
+            // The circumstances of test_child's `as`.
+            "as" => self.command = vec![TEST_CHILD.into(), "as".into(), name.into(), MINDER.into()],
             // An earlier run.
             "run" => {
                 let mut command = Command::new(MINDER);
@@ -339,7 +339,7 @@ impl Scene {
             Err(error) => return error.into_bytes(),
         };
         // In a line of several words it is a word of its own, whatever its path.
-        let kid = if text == "KID" || cfg!(windows) { TESTKID } else { KID };
+        let kid = if text == "KID" || cfg!(windows) { TEST_CHILD } else { KID };
         let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", kid);
         if let Some(id) = self.ids().first() {
             text = text.replace("ID", id);
@@ -354,7 +354,7 @@ impl Scene {
     fn plain(&self, text: &str) -> String {
         let slashes = |text: &str| if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
         let mut text = slashes(text).replace(&slashes(&self.dir.to_string_lossy()), "DIR");
-        text = text.replace(KID, "KID").replace(&slashes(TESTKID), "KID");
+        text = text.replace(KID, "KID").replace(&slashes(TEST_CHILD), "KID");
         for id in self.ids() {
             text = text.replace(&id, "ID");
         }
@@ -421,9 +421,9 @@ impl Scene {
     }
 }
 
-/// `PATH` with the folder of testkid: words that are separated by blanks cannot name it otherwise.
+/// `PATH` with the folder of test_child: words that are separated by blanks cannot name it otherwise.
 fn with_testkid() -> OsString {
-    let own = crate::support::testkid_folder();
+    let own = crate::support::test_child_dir();
     let all = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(own).chain(std::env::split_paths(&all));
     std::env::join_paths(folders).expect("folders without colons")

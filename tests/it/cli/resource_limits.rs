@@ -139,7 +139,7 @@ fn what_the_parent_ignored_or_blocked_does_no_harm() {
 #[cfg(unix)] // A limit of the size of files.
 #[test]
 fn a_file_that_may_not_grow_is_a_full_disk_to_us_and_a_signal_to_jobs() {
-    let (folder, kid) = (folder(), crate::support::TESTKID);
+    let (folder, kid) = (folder(), crate::support::TEST_CHILD);
     let run = |words: &str| {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -f 1; exec \"$0\" run {words}")).arg(super::MINDER);

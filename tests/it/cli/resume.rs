@@ -21,7 +21,7 @@ use minder::{Child, ExitStatus, Stdio};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use self::seen::{Look, Shown, check, work};
+use self::output_checks::{Look, Shown, check, work};
 use super::{PATIENCE, minder, path, pipe};
 
 /// Who is killed.

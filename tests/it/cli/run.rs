@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Live, ended, fed, file, folder, input, jobs_in, minder, path};
-use crate::support::{KID, TESTKID};
+use crate::support::{KID, TEST_CHILD};
 
 #[test]
 fn words_are_run_directly() {
@@ -140,7 +140,7 @@ fn what_failed_is_named_with_its_status() {
     let ended = ended("run -j1 KID exit ::: 0 4").code(1);
     let lines: Vec<&str> = ended.err.lines().collect();
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
-    let named = [TESTKID, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
+    let named = [TEST_CHILD, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
     assert!(named.iter().any(|begin| lines[1].starts_with(begin)), "{lines:?}");
     assert!(lines[2].starts_with("minder:   more of them: minder log ") && lines.len() == 3, "{lines:?}");
 }
@@ -326,7 +326,7 @@ fn a_folder_that_cannot_be_entered_fails_its_own_job() {
     let folder = folder();
     std::fs::write(folder.path().join("file"), "").expect("a file");
     let mut command = minder("run -j2 -k --wd");
-    command.current_dir(folder.path()).args(["{}", TESTKID, "echo-args", ":::", "a", "file", "", "b"]);
+    command.current_dir(folder.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
     let ended = Live::start(&command).finish().code(2);
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
@@ -344,7 +344,7 @@ fn a_program_of_each_folder_fails_its_own_job() {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
     }
     for name in ["a", "c"] {
-        std::os::unix::fs::symlink(TESTKID, folder.path().join(name).join("kid")).expect("a link");
+        std::os::unix::fs::symlink(TEST_CHILD, folder.path().join(name).join("kid")).expect("a link");
     }
     let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
     let ended = Live::start(command.current_dir(folder.path())).finish().code(1);

@@ -9,7 +9,7 @@ use minder::{ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Live, children, file, folder, minder, path, runner};
-use crate::support::{KID, TESTKID};
+use crate::support::{KID, TEST_CHILD};
 
 /// A run of five jobs, three at once. Each lasts until it is killed, or notes its end where `go` is
 /// there.
@@ -49,7 +49,7 @@ impl Run {
         let outer = live.pid();
         live.until_true("three jobs", || {
             let runner = runner(outer).map(children).unwrap_or_default();
-            let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("testkid");
+            let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
             runner.iter().filter(|pid| is_kid(pid)).count() == 3
         });
         let runner = runner(outer).expect("a runner");
@@ -152,7 +152,7 @@ fn many_jobs_that_are_killed_alone_all_have_failed() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -k -j8 --quiet --joblog {}", path(&joblog)));
-    command.args([TESTKID, "kill-self", "9", "{}", ":::"]).args((0..700).map(|job| job.to_string()));
+    command.args([TEST_CHILD, "kill-self", "9", "{}", ":::"]).args((0..700).map(|job| job.to_string()));
     let ended = Live::start(&command).finish();
     assert_eq!(file(&joblog).lines().count(), 701, "{}", ended.err);
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
 use super::{PATIENCE, file, folder, minder, path};
-use crate::support::{KID, Ledger, TESTKID};
+use crate::support::{KID, Ledger, TEST_CHILD};
 
 /// A run as the foreground job of a shell: it leads a group of its own, and its stops are told.
 struct Job {
@@ -96,7 +96,7 @@ fn keys() -> usize {
 fn tiny(folder: &Path, jobs: std::ops::RangeInclusive<usize>) -> Command {
     let lines: String = jobs.map(|job| format!("{job}\n")).collect();
     let mut command = minder("run -j8 --quiet --joblog");
-    command.arg(folder.join("joblog")).args([TESTKID, "exit", "0", "{}"]);
+    command.arg(folder.join("joblog")).args([TEST_CHILD, "exit", "0", "{}"]);
     command.env("MINDER_STATE_DIR", folder.join("state"));
     command.stdin(super::input(lines.as_bytes())).stdout(Stdio::Null).stderr(Stdio::Null);
     command
@@ -160,7 +160,9 @@ fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
     let folder = folder();
     let go = folder.path().join("go");
     let mut command = minder("run -j2 --no-record");
-    command.args([TESTKID, "await", path(&go), "{}", ":::", "a", "b"]).env("MINDER_STATE_DIR", folder.path());
+    command
+        .args([TEST_CHILD, "await", path(&go), "{}", ":::", "a", "b"])
+        .env("MINDER_STATE_DIR", folder.path());
     let mut job = Job::start(&command);
     let pid = Pid::from_raw(job.set.id(job.token).expect("a run").cast_signed()).expect("a pid");
     for stop in 1..=3 {
@@ -196,7 +198,7 @@ fn a_stop_does_not_count_for_a_time_out_by_the_median() {
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -j2 --timeout 400% --joblog {}", path(&joblog)));
     command.args([
-        TESTKID, "lines", "{}", "10", ":::", "20", "20", "20", "20", "30", "40", "30", "40", "30", "40",
+        TEST_CHILD, "lines", "{}", "10", ":::", "20", "20", "20", "20", "30", "40", "30", "40", "30", "40",
     ]);
     command.stdout(Stdio::Null);
     let mut job = Job::start(&command);

@@ -12,7 +12,7 @@ use minder::{Command, Stdio};
 use regex::Regex;
 
 use super::{MINDER, PATIENCE, file, folder, path};
-use crate::support::{self, TESTKID, nap};
+use crate::support::{self, TEST_CHILD, nap};
 
 /// What is never the same twice, and what stands for it. Columns behind it need not line up.
 const PATTERNS: [(&str, &str); 8] = [
@@ -48,7 +48,7 @@ impl Terminal {
         for name in ["bin", "work"] {
             std::fs::create_dir(terminal.at(name)).expect("a folder");
         }
-        for (program, name) in [(MINDER, "minder"), (TESTKID, "kid")] {
+        for (program, name) in [(MINDER, "minder"), (TEST_CHILD, "kid")] {
             std::os::unix::fs::symlink(program, terminal.at("bin").join(name)).expect("a link");
         }
         let settings = "set -g status off\nset -g default-terminal screen-256color\n";
@@ -97,7 +97,7 @@ impl Terminal {
     }
 
     fn tmux(&self, words: &[&str]) -> String {
-        kit::said(&self.command(words))
+        support::said(&self.command(words))
     }
 
     /// Types a line.

@@ -20,7 +20,7 @@ use std::fs;
 use super::is_root;
 use super::{Ended, Live, ended, fed, file, folder, input, minder, path, pipe};
 
-/// What testkid's `text` is told, and so what it writes.
+/// What test_child's `text` is told, and so what it writes.
 #[derive(Clone, Copy, Debug)]
 struct Text {
     id: usize,
@@ -105,7 +105,7 @@ fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
     untangle(&ended.out, 0, jobs, tagged)
 }
 
-/// `minder` with these flags and this shell line, in which `KID` stands for testkid, for these
+/// `minder` with these flags and this shell line, in which `KID` stands for test_child, for these
 /// arguments.
 fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     let mut command = minder(&format!("run {flags}"));

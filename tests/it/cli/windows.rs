@@ -7,7 +7,7 @@ use std::os::windows::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::{Live, ended, fed, folder, job_bytes, jobs_in, minder, path};
-use crate::support::{self, TESTKID};
+use crate::support::{self, TEST_CHILD};
 
 /// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can
 /// say.
@@ -35,7 +35,7 @@ fn names_that_are_no_text_are_kept_exactly() {
     let (state, late) = (folder.path().join("state"), folder.path().join("late.exe"));
     let mut command = minder(&format!("run -j1 {} echo-args {{}} :::", path(&late)));
     Live::start(command.arg(unpaired()).env("MINDER_STATE_DIR", &state)).finish().code(255);
-    fs::copy(TESTKID, &late).expect("a program");
+    fs::copy(TEST_CHILD, &late).expect("a program");
     let mut command = minder("run --resume last");
     let ended = Live::start(command.env("MINDER_STATE_DIR", &state)).finish().code(0).says("");
     assert_eq!(ended.text(), "\"a\\u{d800}.b\"\n");
@@ -114,15 +114,15 @@ fn in_build(line: &str, server: &str) -> minder::Command {
 fn jobs_take_the_tokens_of_a_build_and_give_them_back() {
     let folder = folder();
     let (go, name) = (folder.path().join("go"), format!("minder-test-{}", std::process::id()));
-    let tokens = kit::Tokens::new(&name, 2);
+    let tokens = support::Tokens::new(&name, 2);
     let line = format!("run --no-record -j8 KID await {} {{}} ::: 1 2 3 4 5 6", path(&go));
     let mut live = Live::start(&in_build(&line, &name));
     let runner = live.pid();
     // The first needs none.
     for jobs in [3, 4] {
-        live.until_true("a job for each token", || kit::children_of(runner).len() == jobs);
+        live.until_true("a job for each token", || support::children_of(runner).len() == jobs);
         live.listen(std::time::Duration::from_millis(300));
-        assert_eq!((kit::children_of(runner).len(), tokens.take_all()), (jobs, 0), "more than were lent");
+        assert_eq!((support::children_of(runner).len(), tokens.take_all()), (jobs, 0), "more than were lent");
         if jobs == 3 {
             tokens.put();
         }
@@ -135,7 +135,7 @@ fn jobs_take_the_tokens_of_a_build_and_give_them_back() {
 #[test]
 fn tokens_come_back_from_jobs_that_fail() {
     let name = format!("minder-test-fail-{}", std::process::id());
-    let tokens = kit::Tokens::new(&name, 2);
+    let tokens = support::Tokens::new(&name, 2);
     Live::start(&in_build("run --no-record --quiet -j8 KID exit {} ::: 1 2 3 4", &name)).finish().code(4);
     assert_eq!(tokens.take_all(), 2);
 }
@@ -153,12 +153,12 @@ fn ends_with_its_jobs(degree: usize) {
     let mut command = minder(&format!("run -j{degree} KID sleep-ms 600000 :::"));
     let mut live = Live::start(command.args((0..degree + 3).map(|job| job.to_string())));
     let runner = live.pid();
-    live.until_true("all jobs", || kit::children_of(runner).len() >= degree);
+    live.until_true("all jobs", || support::children_of(runner).len() >= degree);
     live.listen(std::time::Duration::from_millis(300));
-    let jobs = kit::children_of(runner);
+    let jobs = support::children_of(runner);
     assert_eq!(jobs.len(), degree, "more run than were asked for");
     live.kill();
-    live.until_true("the end of all jobs", || !jobs.iter().any(|job| kit::lives(*job)));
+    live.until_true("the end of all jobs", || !jobs.iter().any(|job| support::lives(*job)));
     live.finish().killed();
 }
 
@@ -196,7 +196,7 @@ fn paths_may_be_long() {
 fn the_path_of_a_program_may_be_long() {
     let folder = folder();
     let program = deep(&folder).join("kid.exe");
-    fs::copy(TESTKID, &program).expect("a program");
+    fs::copy(TEST_CHILD, &program).expect("a program");
     assert_eq!(ended(&format!("run {} echo-args ::: a", path(&program))).code(0).says("").text(), "\"a\"\n");
 }
 

@@ -51,13 +51,13 @@ impl Setting<'_> {
         let words =
             before.iter().chain(&["runner", "REPORT"]).chain(after).map(|w| (*w).to_owned()).collect();
         let (stdin, stdout, stderr) = (Stdio::null(), Stdio::null(), Stdio::inherit());
-        Setting { program: Path::new(env!("CARGO_BIN_EXE_guardkid")), words, stdin, stdout, stderr }
+        Setting { program: Path::new(env!("CARGO_BIN_EXE_guard_child")), words, stdin, stdout, stderr }
     }
 
     #[expect(clippy::disallowed_methods, reason = "the oracle is not made of what it judges")]
     pub(crate) fn start(self) -> Run {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let word = format!("GUARDKID_WORD={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let word = format!("GUARD_CHILD_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let (key, value) = word.split_once('=').expect("it has one");
         let folder = tempfile::tempdir().expect("a folder");
         // The runner may be another user.
@@ -77,7 +77,7 @@ impl Setting<'_> {
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until => {
                     std::thread::yield_now();
                 }
-                child => break child.expect("guardkid starts"),
+                child => break child.expect("guard_child starts"),
             }
         };
         Run { child, word, report, _folder: folder }
@@ -255,7 +255,7 @@ pub(crate) fn skip(why: &str) {
 /// A copy of the program under a name that nothing else on the machine has.
 pub(crate) fn private_copy(folder: &Path, name: &str, mode: u32) -> PathBuf {
     let path = folder.join(name);
-    fs::copy(env!("CARGO_BIN_EXE_guardkid"), &path).expect("copied");
+    fs::copy(env!("CARGO_BIN_EXE_guard_child"), &path).expect("copied");
     let open = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
     fs::set_permissions(folder, open(0o755)).expect("ours");
     fs::set_permissions(&path, open(mode)).expect("ours");

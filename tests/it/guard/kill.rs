@@ -204,7 +204,7 @@ fn as_nobody() {
         return skip("only root can become nobody");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let program = private_copy(folder.path(), "guardkid", 0o755);
+    let program = private_copy(folder.path(), "guard_child", 0o755);
     for victim in [Outer, Inner, Runner, Group] {
         let mut setting = Setting::new(&["session", "nobody"], &MIX);
         setting.program = &program;
@@ -270,7 +270,7 @@ fn orphans_of_another_users_process_do_not_keep_the_shell() {
         return skip("only root can make a program setuid root");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let program = private_copy(folder.path(), "guardkid", 0o755);
+    let program = private_copy(folder.path(), "guard_child", 0o755);
     let setuid = private_copy(folder.path(), "setuid", 0o4755);
     let job = format!("litter:{}", setuid.display());
     let mut setting = Setting::new(&["session", "nobody"], &["plain", &job]);
@@ -298,7 +298,7 @@ fn another_users_process_is_named_and_left() {
         return skip("only root can make a program setuid root");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let program = private_copy(folder.path(), "guardkid", 0o755);
+    let program = private_copy(folder.path(), "guard_child", 0o755);
     let setuid = private_copy(folder.path(), "setuid", 0o4755);
     let job = format!("root:{}", setuid.display());
     let mut setting = Setting::new(&["session", "nobody"], &["plain", "setsid", &job]);

@@ -292,37 +292,40 @@ fn heralds() -> usize {
 #[cfg(target_os = "linux")]
 #[test]
 fn whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller() {
-    alone("poller::foreign_loop::whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller", || {
-        each_backend(|name| {
-            let before = crate::support::open_descriptors();
-            for ready in [false, true] {
-                for _ in 0..20 {
-                    let poller = open(name);
-                    let source = counter();
-                    poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-                    assert_eq!(heralds(), 0, "a thread that nobody asked for");
-                    if ready {
-                        raise(&source);
-                        assert!(readable(poller.poll_handle().expect("a descriptor"), LONG));
-                    } else {
-                        poller.poll_handle().expect("a descriptor");
-                        poller.poll_handle().expect("a descriptor");
-                    }
-                    let until = patience();
-                    while heralds() != usize::from(name == "poll") {
-                        assert!(Instant::now() < until, "{} threads", heralds());
-                    }
-                    drop(poller);
-                    // The system lists a thread for a moment after it was joined.
-                    let until = patience();
-                    while heralds() != 0 {
-                        assert!(Instant::now() < until, "the thread lives on");
+    alone(
+        "poller::foreign_loop::whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller",
+        || {
+            each_backend(|name| {
+                let before = crate::support::open_descriptors();
+                for ready in [false, true] {
+                    for _ in 0..20 {
+                        let poller = open(name);
+                        let source = counter();
+                        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+                        assert_eq!(heralds(), 0, "a thread that nobody asked for");
+                        if ready {
+                            raise(&source);
+                            assert!(readable(poller.poll_handle().expect("a descriptor"), LONG));
+                        } else {
+                            poller.poll_handle().expect("a descriptor");
+                            poller.poll_handle().expect("a descriptor");
+                        }
+                        let until = patience();
+                        while heralds() != usize::from(name == "poll") {
+                            assert!(Instant::now() < until, "{} threads", heralds());
+                        }
+                        drop(poller);
+                        // The system lists a thread for a moment after it was joined.
+                        let until = patience();
+                        while heralds() != 0 {
+                            assert!(Instant::now() < until, "the thread lives on");
+                        }
                     }
                 }
-            }
-            assert_eq!(crate::support::open_descriptors(), before, "descriptors are left");
-        });
-    });
+                assert_eq!(crate::support::open_descriptors(), before, "descriptors are left");
+            });
+        },
+    );
 }
 
 /// Two threads ask at once, while a third one changes sources.

@@ -674,7 +674,7 @@ fn a_terminal_that_is_forwarded_to_a_full_pipe_does_not_stop_the_set() {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut heard = Heard::default();
         let (file, reader, filled) = full_pipe(false);
-        let mut command = minder::Command::new(crate::support::TESTKID);
+        let mut command = minder::Command::new(crate::support::TEST_CHILD);
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         set.forward(token, Stream::Stdout, &file).expect("a child");

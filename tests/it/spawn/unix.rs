@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 
 use super::set_path;
-use crate::support::{TESTKID, alone, kid, read_all, said};
+use crate::support::{TEST_CHILD, alone, kid, read_all, said};
 #[cfg(target_os = "linux")]
 use crate::support::{open_descriptors, own_children};
 
@@ -95,7 +95,7 @@ fn a_child_inherits_three_descriptors_and_no_other() {
         }
         // Our own descriptors are as they were.
         assert!(open_descriptors() > 200);
-        let mut terminal = Command::new(TESTKID);
+        let mut terminal = Command::new(TEST_CHILD);
         terminal.arg("fds").group(Group::Terminal(Size::default()));
         let mut child = terminal.spawn().expect("a child");
         let mut text = String::new();
@@ -268,7 +268,7 @@ fn groups_and_sessions_are_as_they_were_asked_for() {
 
 #[test]
 fn a_terminal_is_the_childs_own() {
-    let mut command = Command::new(TESTKID);
+    let mut command = Command::new(TEST_CHILD);
     command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
     let mut child = command.spawn().expect("a child");
     let mut text = String::new();
@@ -290,7 +290,7 @@ fn odd_programs(folder: &Path) {
     make("bad-interpreter", "#!/no/such/interpreter\n", 0o755);
     make("empty", "", 0o755);
     std::fs::create_dir(folder.join("folder")).expect("a folder");
-    std::fs::copy(TESTKID, folder.join("only-here")).expect("a copy");
+    std::fs::copy(TEST_CHILD, folder.join("only-here")).expect("a copy");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn path_is_searched_and_the_current_folder_is_not() {
             assert_eq!(Command::new(name).spawn().expect_err(name).kind(), kind, "{name}");
         }
         let second = tempfile::tempdir().expect("a folder");
-        std::fs::copy(TESTKID, second.path().join("not-executable")).expect("a copy");
+        std::fs::copy(TEST_CHILD, second.path().join("not-executable")).expect("a copy");
         set_path(format!("{}:{}", folder.path().display(), second.path().display()));
         assert!(Command::new("not-executable").arg("exit").spawn().expect("the second").wait().is_ok());
         // An empty part of PATH names the current folder.

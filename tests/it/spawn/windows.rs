@@ -13,7 +13,7 @@ use minder::{Command, ErrorKind, Stdio};
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
 
 use super::{listed, program, set_path};
-use crate::support::{TESTKID, alone, kid, open_descriptors, own_children, said};
+use crate::support::{TEST_CHILD, alone, kid, open_descriptors, own_children, said};
 
 #[test]
 fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
@@ -33,7 +33,7 @@ fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
         // Started as others do, a child has them all. Numbers of its own may be the same by chance: not all
         // of them.
         let args = words.split(' ');
-        let output = std::process::Command::new(TESTKID).args(args).output().expect("a child");
+        let output = std::process::Command::new(TEST_CHILD).args(args).output().expect("a child");
         assert_eq!(String::from_utf8_lossy(&output.stdout).matches("true").count(), handles.len());
         let text = said(&kid(&words));
         assert!(text.matches("true").count() < handles.len() / 2, "{text}");
@@ -46,7 +46,7 @@ fn path_is_searched_with_the_extensions_of_programs_and_the_current_folder_is_no
         "spawn::windows::path_is_searched_with_the_extensions_of_programs_and_the_current_folder_is_not",
         || {
             let folder = tempfile::tempdir().expect("a folder");
-            std::fs::copy(TESTKID, folder.path().join(program("only-here"))).expect("a copy");
+            std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("a copy");
             std::fs::create_dir(folder.path().join("folder.exe")).expect("a folder");
             std::env::set_current_dir(folder.path()).expect("the folder");
             let fails = |name: &str| Command::new(name).spawn().expect_err(name);

@@ -8,7 +8,7 @@ use minder::{Command, Stdio};
 
 use super::case::Case;
 use super::shell_words::split;
-use super::{TABLES, random, stage};
+use super::{TABLES, harness, random};
 
 const DOCUMENT: &str = include_str!("../../../../docs/from-parallel.md");
 const MANUAL: &str = "/usr/share/man/man1/parallel.1.gz";
@@ -63,7 +63,7 @@ fn name(item: &str) -> String {
 
 #[test]
 fn every_option_of_the_manual_is_in_the_document() {
-    if !Path::new(MANUAL).exists() || stage::find("zcat").is_none() {
+    if !Path::new(MANUAL).exists() || harness::find("zcat").is_none() {
         crate::support::skip(format_args!("there is no {MANUAL}; cure: apt-get install parallel"));
         return;
     }

@@ -451,10 +451,10 @@ impl Invocation {
             scene.place(&self.files);
             let (status, out, err) = scene.play_words(player, &self.words, &self.input);
             let out = String::from_utf8_lossy(&out).into_owned();
-            ((status, if self.is_sorted { stage::sorted(&out) } else { out }), err)
+            ((status, if self.is_sorted { harness::sorted(&out) } else { out }), err)
         };
         let (theirs, errors) = play(Player::Gnu);
-        if stage::has_broken(&errors) {
+        if harness::has_broken(&errors) {
             return None;
         }
         let (ours, _) = play(right);

@@ -1,4 +1,4 @@
-//! What came out of the attempts at a run of testkid's `work` jobs: whole or torn, once or twice,
+//! What came out of the attempts at a run of test_child's `work` jobs: whole or torn, once or twice,
 //! in order or not.
 //!
 //! Every line names its job and its number and has the same length, so that any stream can be taken
@@ -11,7 +11,7 @@ use crate::cli::text;
 /// The length of a line, with its end.
 const WIDTH: usize = 64;
 
-/// How many lines `work` writes for this job: see testkid.
+/// How many lines `work` writes for this job: see test_child.
 pub(super) fn lines_of(seed: usize, job: usize) -> usize {
     let hash = (job * 1_000_003 + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     (hash / 8) % [1, 64, 64, 64, 64, 64, 2048, 16_384][hash % 8]

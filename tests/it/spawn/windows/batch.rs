@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use minder::{Command, ErrorKind, Stdio};
 
 use super::super::{listed, set_path};
-use crate::support::{TESTKID, alone, said};
+use crate::support::{TEST_CHILD, alone, said};
 
-/// Shows what testkid gets of what the batch file gets, then the first two arguments, and ends with
+/// Shows what test_child gets of what the batch file gets, then the first two arguments, and ends with
 /// 7.
 fn batch(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let text =
-        format!("@echo off\r\n\"{TESTKID}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
+        format!("@echo off\r\n\"{TEST_CHILD}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
     std::fs::write(&path, text).expect("a batch file");
     path
 }
@@ -132,7 +132,7 @@ fn path_leads_to_batch_files_and_not_to_documents() {
             assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
         }
         // The interpreter is the system's own, whatever the environment says.
-        std::fs::copy(TESTKID, folder.path().join("cmd.exe")).expect("a copy");
+        std::fs::copy(TEST_CHILD, folder.path().join("cmd.exe")).expect("a copy");
         let mut command = Command::new("tool");
         command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");
         assert_eq!(output(&mut command).1, Some(7));

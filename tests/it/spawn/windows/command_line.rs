@@ -8,9 +8,9 @@ use std::path::Path;
 
 use minder::{Command, ErrorKind, Stdio};
 
-use crate::support::{TESTKID, alone, kid, said};
+use crate::support::{TEST_CHILD, alone, kid, said};
 
-/// Each as testkid shows it, in a line of its own.
+/// Each as test_child shows it, in a line of its own.
 fn shown(args: &[OsString]) -> String {
     args.iter().map(|arg| format!("{arg:?}\n")).collect()
 }
@@ -87,7 +87,7 @@ fn hard_arguments_come_back() {
 #[test]
 fn the_longest_line_arrives_and_a_longer_one_is_refused() {
     // Both marks around the program, the verb with its blank, a blank, and the end mark.
-    let rest = TESTKID.encode_utf16().count() + 2 + "count-args".len() + 1 + 1 + 1;
+    let rest = TEST_CHILD.encode_utf16().count() + 2 + "count-args".len() + 1 + 1 + 1;
     let longest = "x".repeat(32_767 - rest);
     let text = said(kid("count-args").arg(&longest));
     assert_eq!(text.trim(), longest.len().to_string());
@@ -150,7 +150,7 @@ fn a_folder_may_be_relative_or_in_the_long_form_of_paths() {
             assert_eq!(said(kid("cwd").current_dir(dir)).trim(), expected, "{dir}");
         }
         // A program is looked for from there, a bare name in PATH as ever.
-        std::fs::copy(TESTKID, folder.path().join("sub/here.exe")).expect("a copy");
+        std::fs::copy(TEST_CHILD, folder.path().join("sub/here.exe")).expect("a copy");
         for program in ["./here", ".\\here.exe", "..\\sub\\here"] {
             let mut command = Command::new(program);
             assert_eq!(said(command.args(["echo-args", "x"]).current_dir("sub")), "\"x\"\n", "{program}");

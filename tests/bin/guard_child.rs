@@ -1,7 +1,7 @@
 //! The program that the guard's tests run: a runner under guard, the jobs that are hard to kill,
 //! and a small shell. Linux only.
 //!
-//! `guardkid VERB …`: `runner REPORT [SETTING…] [JOB…]`, `job NAME`, and, in front of another
+//! `guard_child VERB …`: `runner REPORT [SETTING…] [JOB…]`, `job NAME`, and, in front of another
 //! command line of this program, `session`, `terminal PATH`, `shell REPORT`, `nobody`, `nohup`,
 //! `background`.
 #![cfg_attr(unix, expect(unsafe_code, reason = "jobs must misbehave as real ones do"))]
@@ -55,7 +55,7 @@ mod system {
     }
 
     /// Becomes this program with other arguments, by its own name.
-    pub(crate) fn become_kid(arguments: &[String]) -> io::Error {
+    pub(crate) fn exec_self(arguments: &[String]) -> io::Error {
         match std::env::current_exe() {
             Ok(path) => exec(&path.to_string_lossy(), arguments),
             Err(error) => error,
@@ -215,7 +215,7 @@ mod jobs {
 
     use rustix::process::{Signal, WaitOptions, getpid, kill_process, setsid, wait};
 
-    use crate::system::{become_kid, exit, for_ever, fork, fork_plainly, ignore, nap};
+    use crate::system::{exec_self, exit, for_ever, fork, fork_plainly, ignore, nap};
 
     pub(crate) fn run(arguments: &[String]) -> io::Result<()> {
         let name = arguments.first().map_or("", String::as_str);
@@ -262,7 +262,7 @@ mod jobs {
             "run" => {
                 // A run inside the run, with a tree of its own.
                 let words = ["runner", "/dev/null", "plain", "setsid", "daemon"].map(str::to_owned);
-                Err(become_kid(&words))
+                Err(exec_self(&words))
             }
             "terminal" => {
                 // Has no right to read it, being in the background or not: it waits, or is stopped.
@@ -359,7 +359,7 @@ mod before {
     use rustix::fs::{Mode, OFlags, open};
     use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, setpgid, setsid, waitpid};
 
-    use crate::system::{self, become_kid, fork, ignore};
+    use crate::system::{self, exec_self, fork, ignore};
 
     pub(crate) fn run(verb: &str, rest: &[String]) -> io::Result<()> {
         let mut rest = rest;
@@ -394,7 +394,7 @@ mod before {
             }
             _ => panic!("no verb `{verb}`"),
         }
-        Err(become_kid(rest))
+        Err(exec_self(rest))
     }
 
     /// Runs the command as pid 1 of a new pid namespace with its own `/proc`, and repeats its exit
@@ -415,7 +415,7 @@ mod before {
             if parted | mounted != 0 {
                 system::exit(77);
             }
-            panic!("{}", become_kid(command));
+            panic!("{}", exec_self(command));
         });
         let ended = rustix::process::wait(WaitOptions::empty())?.expect("an end").1;
         // 1 for an end by signal, which pid 1 cannot give itself.
@@ -430,7 +430,7 @@ mod before {
         let job = fork(|| {
             let _ = setpgid(None, None);
             let _ = rustix::termios::tcsetpgrp(io::stdin(), getpid());
-            let error = become_kid(command);
+            let error = exec_self(command);
             panic!("{error}");
         });
         let job = Pid::from_raw(job).expect("a job");

@@ -1,4 +1,4 @@
-//! `denykid CALL[,CALL…] PROGRAM ARGUMENT…`: runs a program to which the kernel refuses these
+//! `seccomp_run CALL[,CALL…] PROGRAM ARGUMENT…`: runs a program to which the kernel refuses these
 //! system calls (ENOSYS), as old kernels and sandboxes do. `write-64k` is refused a write of just
 //! so many bytes (ENOSPC). Linux only.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "a seccomp filter"))]

@@ -1,9 +1,9 @@
 //! The program that the tests of consoles run: it makes a console of its own, starts a program in
 //! it, and presses keys. Windows only.
 //!
-//! `consolekid press c|break JOBS MARKER PROGRAM ARGUMENT…` waits until so many processes have
+//! `console_child press c|break JOBS MARKER PROGRAM ARGUMENT…` waits until so many processes have
 //! written to MARKER, or until it is there if these are none; then it presses, and prints how the
-//! program ended and how many of the processes are left. `consolekid sleep MARKER` writes a line
+//! program ended and how many of the processes are left. `console_child sleep MARKER` writes a line
 //! there and sleeps. As long as it lives there is a file beside MARKER whose name has its number
 //! behind MARKER's: a number alone may be somebody else's by now.
 

@@ -1,7 +1,7 @@
 //! A few forms of shell lines, for tests whose point is not the shell, on systems without one.
 //!
-//! `play LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the
-//! commands in [`Play::builtin`]. `$1` and so on are the values, everywhere and always as they are.
+//! `mini-shell LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the
+//! commands in [`MiniShell::builtin`]. `$1` and so on are the values, everywhere and always as they are.
 //! `KID` is this program, which does its verbs itself where it can.
 //! A backslash is a character like any other, but for `printf`.
 
@@ -32,16 +32,16 @@ enum Sink {
     File(String, bool),
 }
 
-pub(super) fn play(words: &Words) -> io::Result<i32> {
+pub(super) fn run(words: &Words) -> io::Result<i32> {
     let line = words.word(1);
     let values = words.0.get(2..).unwrap_or_default();
-    let mut play = Play { tokens: tokens(line, values), at: 0, over: None };
-    let status = play.list(true)?;
-    if play.at < play.tokens.len() && play.over.is_none() {
-        eprintln!("testkid: play: not understood from {:?}: {line}", play.tokens[play.at]);
+    let mut shell = MiniShell { tokens: tokens(line, values), at: 0, over: None };
+    let status = shell.list(true)?;
+    if shell.at < shell.tokens.len() && shell.over.is_none() {
+        eprintln!("test_child: mini-shell: not understood from {:?}: {line}", shell.tokens[shell.at]);
         return Ok(126);
     }
-    Ok(play.over.unwrap_or(status))
+    Ok(shell.over.unwrap_or(status))
 }
 
 fn tokens(line: &str, values: &[String]) -> Vec<Token> {
@@ -96,14 +96,14 @@ fn tokens(line: &str, values: &[String]) -> Vec<Token> {
     found
 }
 
-struct Play {
+struct MiniShell {
     tokens: Vec<Token>,
     at: usize,
     /// `exit` was done, with this status.
     over: Option<i32>,
 }
 
-impl Play {
+impl MiniShell {
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
     }
@@ -269,7 +269,7 @@ impl Play {
             // A redirection alone makes the file.
             return out(&sinks[0])?.flush().map(|()| 0);
         };
-        let status = if name == "KID" || Path::new(name).file_stem().is_some_and(|it| it == "testkid") {
+        let status = if name == "KID" || Path::new(name).file_stem().is_some_and(|it| it == "test_child") {
             kid(&words[1..], sinks, last)?
         } else {
             self.builtin(words, sinks)?
@@ -309,7 +309,7 @@ impl Play {
             "cat" if word(1).is_empty() => drop(io::copy(&mut io::stdin(), &mut out(&sinks[0])?)?),
             "cat" => drop(io::copy(&mut File::open(word(1))?, &mut out(&sinks[0])?)?),
             name => {
-                eprintln!("testkid: play: no such command: {name}");
+                eprintln!("test_child: mini-shell: no such command: {name}");
                 return Ok(127);
             }
         }

@@ -1,14 +1,14 @@
 //! A program that tells its arguments and does nothing else: what the lines of tests may run under
 //! any name.
 //!
-//! It appends one record to the file that `ARGKID_LOG` names: each argument as `LENGTH:BYTES`, then
+//! It appends one record to the file that `ARGUMENT_LOG` names: each argument as `LENGTH:BYTES`, then
 //! a `;`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
 fn main() {
-    let Some(log) = std::env::var_os("ARGKID_LOG") else { return };
+    let Some(log) = std::env::var_os("ARGUMENT_LOG") else { return };
     let mut record = Vec::new();
     for argument in std::env::args_os().skip(1) {
         let bytes = argument.as_encoded_bytes();

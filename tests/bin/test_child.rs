@@ -15,10 +15,10 @@ use std::time::Duration;
 
 mod append;
 mod jobs;
-mod play;
+mod mini_shell;
 mod text;
 #[cfg(windows)]
-mod confined;
+mod job_objects;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         // The reader is gone: that is how a pipeline ends.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(141),
         Err(error) => {
-            eprintln!("testkid: {error}");
+            eprintln!("test_child: {error}");
             ExitCode::from(125)
         }
     }
@@ -58,7 +58,7 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
         return Ok(code);
     }
     #[cfg(windows)]
-    if let Some(code) = confined::act(words, args)? {
+    if let Some(code) = job_objects::act(words, args)? {
         return Ok(code);
     }
     match word(0) {
@@ -313,7 +313,7 @@ mod system {
             }
             "terminal" => terminal()?,
             verb => {
-                eprintln!("testkid: no such verb: {verb}");
+                eprintln!("test_child: no such verb: {verb}");
                 return Ok(124);
             }
         }
