@@ -52,7 +52,7 @@ const TABLES: &[(&str, &[Case])] = &[
     ("shell", shell::CASES),
     ("errors", errors::CASES),
     ("semaphore", semaphore::CASES),
-    ("names", option_aliases::CASES),
+    ("option_aliases", option_aliases::CASES),
 ];
 
 /// How many cases of a table run at once. Most of their time is GNU parallel's start.
