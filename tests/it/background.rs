@@ -85,7 +85,7 @@ fn meanwhile(time: Duration) {
 }
 
 #[test]
-fn a_hundred_children_arrive_byte_for_byte() {
+fn hundred_children_deliver_every_byte() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
         host.max = 100_000;
@@ -107,7 +107,7 @@ fn a_hundred_children_arrive_byte_for_byte() {
 }
 
 #[test]
-fn a_silent_host_blocks_a_loud_child_and_loses_nothing() {
+fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
@@ -128,7 +128,7 @@ fn a_silent_host_blocks_a_loud_child_and_loses_nothing() {
 }
 
 #[test]
-fn chunks_in_the_hosts_hands_hold_the_child() {
+fn chunks_kept_by_the_host_count_against_the_limit() {
     let mut limits = ChildSetConfig::default();
     (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
     let pump = BackgroundSet::start(limits).expect("a pump");
@@ -154,7 +154,7 @@ fn chunks_in_the_hosts_hands_hold_the_child() {
 }
 
 #[test]
-fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
+fn drop_oldest_keeps_the_newest_bytes() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         (limits.max_buffered_bytes, limits.max_child_bytes) = (4 << 20, 700_000);
@@ -183,7 +183,7 @@ fn a_silent_host_loses_the_oldest_where_that_was_chosen() {
 }
 
 #[test]
-fn what_was_spilled_comes_back_within_the_bound() {
+fn spilled_output_returns_within_the_limit() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
@@ -201,7 +201,7 @@ fn what_was_spilled_comes_back_within_the_bound() {
 }
 
 #[test]
-fn news_is_there_exactly_while_there_is_something_to_take() {
+fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
         for gather in [Duration::ZERO, Duration::from_millis(1)] {
             let mut options = BackgroundSetConfig::default();
@@ -218,7 +218,7 @@ fn news_is_there_exactly_while_there_is_something_to_take() {
 }
 
 #[test]
-fn small_pieces_are_joined() {
+fn small_writes_are_coalesced() {
     let mut host = Host::new(ChildSetConfig::default());
     let token = host.spawn(&kid("spew 20000 10"), hold());
     let pid = host.pump.id(token).expect("its number");
@@ -233,7 +233,7 @@ fn small_pieces_are_joined() {
 }
 
 #[test]
-fn the_exit_comes_after_the_last_byte_or_at_once() {
+fn exit_follows_the_last_byte_unless_eager() {
     each_backend(|backend| {
         for at_once in [false, true] {
             let mut options = BackgroundSetConfig::default();
@@ -258,7 +258,7 @@ fn the_exit_comes_after_the_last_byte_or_at_once() {
 }
 
 #[test]
-fn input_is_queued_within_a_bound_and_closed_after_the_last_byte() {
+fn input_queue_is_bounded_and_closes_after_the_last_byte() {
     each_backend(|backend| {
         let mut options = BackgroundSetConfig::default();
         (options.set, options.max_input_bytes) = (limits(backend), 100_000);
@@ -285,7 +285,7 @@ fn input_is_queued_within_a_bound_and_closed_after_the_last_byte() {
 }
 
 #[test]
-fn a_child_that_reads_no_more_is_an_error_of_a_later_write() {
+fn write_fails_after_the_child_closes_stdin() {
     let mut host = Host::new(ChildSetConfig::default());
     let mut command = kid("close-stdin 60000");
     let token = host.spawn(command.stdin(Stdio::Piped), hold());
@@ -303,7 +303,7 @@ fn a_child_that_reads_no_more_is_an_error_of_a_later_write() {
 }
 
 #[test]
-fn a_child_is_killed_and_an_unknown_one_is_not() {
+fn kill_ends_a_child_and_rejects_an_unknown_token() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
         let token = host.spawn(&kid("tree 3"), hold());
@@ -323,7 +323,7 @@ fn a_child_is_killed_and_an_unknown_one_is_not() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_an_error_of_the_call() {
+fn spawn_returns_the_error_of_a_missing_program() {
     let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
     let error = pump.spawn(&Command::new("no-such-program-anywhere"), hold()).expect_err("no program");
     assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
@@ -331,7 +331,7 @@ fn a_program_that_is_not_there_is_an_error_of_the_call() {
 }
 
 #[test]
-fn a_child_that_was_not_taken_still_counts() {
+fn undrained_child_counts_against_max_children() {
     let mut limits = ChildSetConfig::default();
     limits.max_children = 2;
     let mut host = Host::new(limits);
@@ -351,7 +351,7 @@ fn a_child_that_was_not_taken_still_counts() {
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
-fn a_stop_insists_and_ends_the_pump_for_everybody() {
+fn stop_escalates_and_ends_the_set_for_all_handles() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
         let stubborn = host.spawn(&kid("ignore-term 600000"), hold());
@@ -372,7 +372,7 @@ fn a_stop_insists_and_ends_the_pump_for_everybody() {
 }
 
 #[test]
-fn a_stop_ends_a_child_for_whose_output_there_is_no_room() {
+fn stop_ends_children_blocked_on_full_buffers() {
     let mut limits = ChildSetConfig::default();
     limits.max_buffered_bytes = 128 << 10;
     let host = Host::new(limits);
@@ -387,8 +387,8 @@ fn a_stop_ends_a_child_for_whose_output_there_is_no_room() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn dropping_the_last_handle_ends_the_thread_and_kills_nobody() {
-    crate::support::alone("background::dropping_the_last_handle_ends_the_thread_and_kills_nobody", || {
+fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
+    crate::support::alone("background::dropping_the_last_handle_ends_the_thread_and_kills_no_child", || {
         let threads = || {
             let names = std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten();
             let names =
@@ -414,7 +414,7 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_nobody() {
 }
 
 #[test]
-fn many_threads_use_one_pump() {
+fn many_threads_share_one_set() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
         let all: Vec<(Token, usize)> = std::thread::scope(|scope| {
@@ -445,7 +445,7 @@ fn many_threads_use_one_pump() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn no_signal_of_the_host_arrives_at_the_pumps_thread() {
+fn background_thread_blocks_signals_of_the_host() {
     let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
     pump.spawn(&kid("exit 0"), hold()).expect("a child");
     let mut seen = 0;

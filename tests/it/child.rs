@@ -12,7 +12,7 @@ use crate::support::{alone, own_children};
 use crate::support::{kid, killed, patience, patterned, read_all, silent};
 
 #[test]
-fn wait_tells_the_status_once_and_again() {
+fn wait_returns_the_same_status_again() {
     for code in [0, 1, 127, 255] {
         let mut child = silent(&format!("exit {code}")).spawn().expect("a child");
         let exit = child.wait().expect("its end");
@@ -27,7 +27,7 @@ fn wait_tells_the_status_once_and_again() {
 }
 
 #[test]
-fn a_wait_with_a_bound_never_ends_early() {
+fn wait_timeout_never_returns_early() {
     let mut child = silent("sleep-ms 600000").spawn().expect("a child");
     assert_eq!(child.try_wait().expect("no error"), None);
     for micros in (0..150).map(|number| 200 + number * 19) {
@@ -45,7 +45,7 @@ fn a_wait_with_a_bound_never_ends_early() {
 }
 
 #[test]
-fn a_wait_ends_with_the_child_and_not_with_the_deadline() {
+fn wait_deadline_returns_when_the_child_exits() {
     let mut child = silent("sleep-ms 20").spawn().expect("a child");
     let far = patience();
     let exit = child.wait_deadline(far).expect("no error").expect("its end");
@@ -53,7 +53,7 @@ fn a_wait_ends_with_the_child_and_not_with_the_deadline() {
 }
 
 #[test]
-fn wait_closes_the_input_that_the_child_reads() {
+fn wait_closes_piped_stdin() {
     let mut command = kid("count");
     let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
     assert!(child.wait().expect("its end").status.success());
@@ -61,7 +61,7 @@ fn wait_closes_the_input_that_the_child_reads() {
 }
 
 #[test]
-fn pipes_block_like_files() {
+fn child_pipes_are_blocking() {
     let mut command = kid("cat");
     let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
     let mut input = child.take_stdin().expect("a pipe");
@@ -78,7 +78,7 @@ fn pipes_block_like_files() {
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
-fn after_asks_once() {
+fn graceful_kill_signals_once_without_escalating() {
     let mut child = kid("ignore-term 600000").spawn().expect("a child");
     let mut line = [0; 6];
     let mut output = child.take_stdout().expect("a pipe");
@@ -95,7 +95,7 @@ fn after_asks_once() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn now_kills_the_tree() {
+fn immediate_kill_ends_the_tree() {
     let mut child = kid("stubborn-tree").spawn().expect("a child");
     let mut reader = std::io::BufReader::new(child.take_stdout().expect("a pipe"));
     let mut line = String::new();
@@ -115,8 +115,8 @@ fn now_kills_the_tree() {
 /// unknown. On Windows it is there for everybody who has a handle.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_status_that_was_stolen_is_no_hang() {
-    alone("child::a_status_that_was_stolen_is_no_hang", || {
+fn wait_returns_when_the_status_was_reaped_elsewhere() {
+    alone("child::wait_returns_when_the_status_was_reaped_elsewhere", || {
         use rustix::process::{Pid, WaitOptions, waitpid};
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         // Stolen before we look.
@@ -151,8 +151,8 @@ fn a_status_that_was_stolen_is_no_hang() {
 /// has no signals.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {
-    alone("child::a_host_that_ignores_the_ends_of_its_children_hears_of_them", || {
+fn wait_returns_when_the_host_ignores_sigchld() {
+    alone("child::wait_returns_when_the_host_ignores_sigchld", || {
         crate::spawn::ignore(libc::SIGCHLD);
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         let mut child = silent("exit 7").spawn().expect("a child");
@@ -171,8 +171,8 @@ fn a_host_that_ignores_the_ends_of_its_children_hears_of_them() {
 // There are no zombies on Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_dropped_child_that_ended_is_no_zombie() {
-    alone("child::a_dropped_child_that_ended_is_no_zombie", || {
+fn dropped_child_is_reaped() {
+    alone("child::dropped_child_is_reaped", || {
         let child = silent("exit 0").spawn().expect("a child");
         let id = child.id();
         while lives(id) {
@@ -187,8 +187,8 @@ fn a_dropped_child_that_ended_is_no_zombie() {
 /// Signals for the host interrupt system calls; no wait may end by that. Windows has none.
 #[cfg(target_os = "linux")]
 #[test]
-fn signals_for_the_host_end_no_wait() {
-    alone("child::signals_for_the_host_end_no_wait", || {
+fn wait_survives_signals_to_the_host() {
+    alone("child::wait_survives_signals_to_the_host", || {
         crate::spawn::count(libc::SIGUSR1);
         let own = rustix::process::getpid();
         let stop = std::sync::atomic::AtomicBool::new(false);

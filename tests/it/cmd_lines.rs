@@ -139,7 +139,7 @@ fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
 }
 
 #[test]
-fn a_program_gets_exactly_the_value() {
+fn program_receives_the_exact_value() {
     let (place, kid, values) = (Place::new(), kid(), hard());
     for line in [
         format!("\"{kid}\" echo-args {{}}"),
@@ -153,7 +153,7 @@ fn a_program_gets_exactly_the_value() {
 }
 
 #[test]
-fn a_value_is_a_part_of_a_word() {
+fn value_may_be_part_of_a_word() {
     let (place, values) = (Place::new(), hard());
     let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", kid()), &values);
     let with = |before: &str, value: &OsString, after: &str| {
@@ -180,7 +180,7 @@ fn several_values_are_several_words() {
 }
 
 #[test]
-fn files_and_pipes_get_the_value() {
+fn files_and_pipes_receive_the_value() {
     let place = Place::new();
     std::fs::write(place.folder.path().join("a & b ^x.txt"), "one\r\ntwo\r\n").unwrap();
     let files = [OsString::from("a & b ^x.txt")];
@@ -197,7 +197,7 @@ fn files_and_pipes_get_the_value() {
 }
 
 #[test]
-fn what_no_line_can_hold_is_refused() {
+fn unquotable_values_are_rejected() {
     let place = Place::new();
     place.refuses("echo {}", "a\"b", "holds a quotation mark");
     place.refuses("echo {}", "a\nb", "holds a line end");
@@ -213,7 +213,7 @@ fn what_no_line_can_hold_is_refused() {
 }
 
 #[test]
-fn the_cmd_is_the_systems() {
+fn shell_is_the_system_cmd() {
     let place = Place::new();
     // Whatever lies in the current folder.
     std::fs::write(place.folder.path().join("cmd.exe"), "no program").unwrap();
@@ -227,7 +227,7 @@ fn the_cmd_is_the_systems() {
 }
 
 #[test]
-fn lines_of_the_users_are_run_as_they_are() {
+fn user_lines_run_unchanged() {
     let place = Place::new();
     let words = ["parallel", "--no-record", "-k", ":::", "echo a %P%", "echo \"b\" & echo c"];
     let said = place.command(&words.map(OsStr::new)).stdout;

@@ -12,7 +12,7 @@ fn doctor(args: &[&str], locale: &str) -> Output {
 }
 
 #[test]
-fn the_report_names_each_backend_and_the_one_that_is_used() {
+fn report_names_each_backend_and_the_chosen_one() {
     let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("text");
     let waiting = text.lines().next().expect("a line");
     assert!(waiting.starts_with("waiting      "), "{text}");
@@ -24,12 +24,12 @@ fn the_report_names_each_backend_and_the_one_that_is_used() {
 }
 
 #[test]
-fn without_utf8_the_report_is_ascii() {
+fn report_is_ascii_without_utf8() {
     assert!(doctor(&[], "C").stdout.is_ascii());
 }
 
 #[test]
-fn the_report_for_programs_is_one_list() {
+fn json_report_is_one_list() {
     let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("text");
     assert!(text.starts_with("[\n") && text.ends_with("]\n"), "{text}");
     assert_eq!(text.matches("\"state\":").count(), minder::capabilities().len());

@@ -25,7 +25,7 @@ fn built(name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn each_example_ends_well_and_says_so() {
+fn each_example_succeeds_and_prints_its_summary() {
     for (name, begins) in EXAMPLES {
         let Some(path) = built(name) else {
             crate::support::skip(format_args!(
@@ -44,7 +44,7 @@ fn each_example_ends_well_and_says_so() {
 }
 
 #[test]
-fn every_example_is_short_and_run() {
+fn every_example_is_short_and_tested() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/minder/examples");
     let Ok(entries) = std::fs::read_dir(folder) else {
         crate::support::skip(format_args!("no sources beside the tests"));

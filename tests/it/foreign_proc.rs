@@ -33,7 +33,7 @@ const JOB: &str = "printf 'echo $$ >started; exec sleep 300' >job\n";
 const STARTED: &str = "until [ -s started ]; do sleep 0.05; done\n";
 
 #[test]
-fn the_processes_of_another_namespace_are_not_taken_for_descendants() {
+fn processes_of_another_namespace_are_not_descendants() {
     let folder = tempfile::tempdir().expect("a folder");
     // Outside, the processes from number 3 on are shells, and each has children of higher numbers.
     let outer = "mkfifo go; exec 3<>go
@@ -63,7 +63,7 @@ started would go on running";
 }
 
 #[test]
-fn without_guardians_the_jobs_own_processes_end_with_the_runner() {
+fn jobs_end_with_the_runner_without_guardians() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, hide) in [("of another namespace", ""), ("not mounted", "mount -t tmpfs none /proc; ")] {
         let _ = std::fs::remove_file(folder.path().join("started"));
@@ -82,7 +82,7 @@ cat said"
 }
 
 #[test]
-fn doctor_says_that_the_table_is_of_another_namespace() {
+fn doctor_reports_a_foreign_proc() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(output) = in_namespaces(folder.path(), "", "\"$MINDER\" doctor") else { return };
     let text = String::from_utf8_lossy(&output.stdout);

@@ -78,7 +78,7 @@ fn silent(poller: &Poller) {
 }
 
 #[test]
-fn an_event_that_stays_set_is_told_until_it_is_reset() {
+fn manual_event_is_reported_until_reset() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::manual());
         poller.add(&event.0, Token(7), Interest::READABLE).expect("an event");
@@ -99,7 +99,7 @@ fn an_event_that_stays_set_is_told_until_it_is_reset() {
 }
 
 #[test]
-fn one_that_is_set_before_it_is_added_is_told_by_a_poll() {
+fn event_set_before_add_is_reported_by_a_poll() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::manual());
         event.set();
@@ -110,7 +110,7 @@ fn one_that_is_set_before_it_is_added_is_told_by_a_poll() {
 }
 
 #[test]
-fn each_signal_of_an_event_that_resets_itself_is_told_once() {
+fn auto_reset_event_is_reported_once_per_signal() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::auto());
         poller.add(&event.0, Token(1), Interest::READABLE).expect("an event");
@@ -128,7 +128,7 @@ fn silent_at_once(poller: &Poller) {
 }
 
 #[test]
-fn each_unit_of_a_semaphore_is_told() {
+fn semaphore_is_reported_once_per_unit() {
     each_backend(|name| {
         let poller = open(name);
         // SAFETY: no attributes, no name.
@@ -150,7 +150,7 @@ fn each_unit_of_a_semaphore_is_told() {
 }
 
 #[test]
-fn one_shot_is_told_once_and_again_when_it_is_changed() {
+fn oneshot_is_reported_once_until_modified() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::manual());
         poller.add(&event.0, Token(1), Interest::READABLE.oneshot()).expect("an event");
@@ -170,7 +170,7 @@ fn one_shot_is_told_once_and_again_when_it_is_changed() {
 }
 
 #[test]
-fn mistakes_are_errors() {
+fn invalid_calls_return_errors() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::auto());
         assert_eq!(poller.delete(&event.0).expect_err("unknown").kind(), ErrorKind::NotFound);
@@ -190,7 +190,7 @@ fn mistakes_are_errors() {
 }
 
 #[test]
-fn a_number_that_is_used_again_can_be_changed() {
+fn reused_handle_can_be_modified() {
     each_backend(|name| {
         let poller = open(name);
         let first = Signal::manual();
@@ -214,7 +214,7 @@ fn a_number_that_is_used_again_can_be_changed() {
 }
 
 #[test]
-fn the_ends_of_children_and_threads_are_told() {
+fn exits_of_children_and_threads_are_reported() {
     each_backend(|name| {
         let poller = open(name);
         let mut child = kid("gate 0").stdin(minder::Stdio::Piped).spawn().expect("a child");

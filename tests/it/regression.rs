@@ -10,7 +10,7 @@ use crate::support::{Ledger, end_rest_of, kid, lives, nameless_files, patience, 
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
-fn grace_without_end_was_cut_short() {
+fn unlimited_grace_was_cut_to_five_seconds() {
     let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
     let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
     assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
@@ -23,7 +23,7 @@ fn grace_without_end_was_cut_short() {
 
 /// Once the leader's exit was told it was reaped, and nothing could end what it had left behind.
 #[test]
-fn the_rest_of_a_tree_could_not_be_killed_once_its_leader_was_told() {
+fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
     let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
@@ -39,7 +39,7 @@ fn the_rest_of_a_tree_could_not_be_killed_once_its_leader_was_told() {
 
 /// A deadline was for the leader alone: what it left behind held the outputs for ever.
 #[test]
-fn a_deadline_was_forgotten_when_the_leader_had_ended() {
+fn deadline_was_dropped_when_the_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
     let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
@@ -53,7 +53,7 @@ fn a_deadline_was_forgotten_when_the_leader_had_ended() {
 
 /// A read into no room is no end of file.
 #[test]
-fn a_buffer_of_no_bytes_ended_every_output() {
+fn zero_sized_buffer_ended_every_output() {
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_buffered_bytes, limits.max_child_bytes) = (0, 0, 0);
     let mut set = ChildSet::new(limits).expect("a set");
@@ -66,8 +66,8 @@ fn a_buffer_of_no_bytes_ended_every_output() {
 /// Bytes that the spill file did not take were lost, or kept in memory without a bound.
 #[cfg(target_os = "linux")] // A limit of the size of files.
 #[test]
-fn spilled_bytes_were_lost_when_the_disk_was_full() {
-    crate::support::alone("regression::spilled_bytes_were_lost_when_the_disk_was_full", || {
+fn spilled_bytes_were_lost_on_a_full_disk() {
+    crate::support::alone("regression::spilled_bytes_were_lost_on_a_full_disk", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         crate::spawn::ignore(libc::SIGXFSZ);
         let hard = getrlimit(Resource::Fsize).maximum;
@@ -101,7 +101,7 @@ fn spilled_bytes_were_lost_when_the_disk_was_full() {
 
 /// A file from which everything was taken back went on growing.
 #[test]
-fn a_spill_file_grew_although_it_was_empty() {
+fn empty_spill_file_kept_growing() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
@@ -144,7 +144,7 @@ fn a_spill_file_grew_although_it_was_empty() {
 /// Hundreds of children ended, each with a full pipe and a grandchild that held it. When we came
 /// late, their outputs counted as silent before they were read.
 #[test]
-fn an_output_that_was_not_read_yet_counted_as_silent() {
+fn unread_output_was_treated_as_silent() {
     let mut limits = ChildSetConfig::default();
     limits.read_buffer_bytes = 4 << 10;
     let mut set = ChildSet::new(limits).expect("a set");

@@ -38,43 +38,40 @@ fn minder(calls: &str, args: &[&str]) -> Output {
 }
 
 const PLAIN: &[&str] = &[
-    "child::wait_tells_the_status_once_and_again",
-    "child::a_wait_with_a_bound_never_ends_early",
-    "set::feeds_ten_megabytes_through_cat",
-    "set::kill::now_kills_the_group_and_the_stray_before_done_is_told",
-    "set::kill::one_who_is_asked_may_end_by_itself",
+    "child::wait_returns_the_same_status_again",
+    "child::wait_timeout_never_returns_early",
+    "set::ten_megabytes_pass_through_cat",
+    "set::kill::immediate_kill_ends_group_and_stray_before_done",
+    "set::kill::graceful_kill_lets_a_tree_exit",
     "set::suspend::",
     "set::output::",
 ];
 
 #[test]
-fn without_clone3_children_come_from_posix_spawn() {
+fn posix_spawn_is_used_without_clone3() {
     rerun("clone3", PLAIN);
-    rerun("clone3", &["spawn::unix::a_child_keeps_the_descriptors"]);
+    rerun("clone3", &["spawn::unix::child_inherits_the_descriptors"]);
 }
 
 #[test]
-fn without_pidfds_ends_are_found_by_the_sweep() {
+fn exits_are_found_by_polling_without_pidfds() {
     rerun("clone3,pidfd_open", PLAIN);
-    rerun(
-        "clone3,pidfd_open",
-        &["poller::processes::", "poller::foreign_loop::the_end_of_a_process_is_news"],
-    );
+    rerun("clone3,pidfd_open", &["poller::processes::", "poller::foreign_loop::process_exit_is_announced"]);
 }
 
 #[test]
-fn without_io_uring_all_else_waits() {
-    rerun_with("io_uring_setup", &["poller::limits::a_backend_that_is_forbidden"], &["--ignored"]);
+fn other_backends_work_without_io_uring() {
+    rerun_with("io_uring_setup", &["poller::limits::forbidden_backend"], &["--ignored"]);
     rerun("io_uring_setup", &["set::kill::", "set::foreign_loop::", "poller::readiness::", "doctor::"]);
 }
 
 #[test]
-fn without_close_range_the_table_is_copied() {
+fn descriptor_table_is_copied_without_close_range() {
     rerun("close_range", PLAIN);
 }
 
 #[test]
-fn the_command_runs_all_jobs_without_any_of_them() {
+fn run_succeeds_without_any_of_these_calls() {
     for calls in ["clone3", "pidfd_open", "clone3,pidfd_open", "close_range", "clone3,pidfd_open,close_range"]
     {
         let mut args = vec!["run", "-j4", "echo", "{}", ":::"];
@@ -94,7 +91,7 @@ fn the_command_runs_all_jobs_without_any_of_them() {
 /// A job whose input ends early takes what it has for all of it. Only a pipe that it closed itself
 /// is its own affair.
 #[test]
-fn an_input_that_cannot_be_written_is_no_end_of_it() {
+fn failed_write_is_not_an_end_of_input() {
     let folder = tempfile::tempdir().expect("a folder");
     let (lines, joblog) = (folder.path().join("lines"), folder.path().join("joblog"));
     std::fs::write(&lines, "line\n".repeat(100_000)).expect("a file");
@@ -119,7 +116,7 @@ fn an_input_that_cannot_be_written_is_no_end_of_it() {
 /// Where our session began outside of our PID namespace it is 0, and so may be parents: in
 /// containers.
 #[test]
-fn in_a_namespace_of_processes_all_is_the_same() {
+fn pid_namespace_changes_nothing() {
     let unshare = || {
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork", "--mount-proc"]);
@@ -138,7 +135,7 @@ fn in_a_namespace_of_processes_all_is_the_same() {
 }
 
 #[test]
-fn doctor_names_what_is_refused() {
+fn doctor_names_refused_calls() {
     let output = minder("clone3,pidfd_open", &["doctor"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
@@ -146,7 +143,7 @@ fn doctor_names_what_is_refused() {
 
 /// Containers often forbid io_uring: whoever asks for it is told why, and waits by something else.
 #[test]
-fn without_io_uring_the_command_says_so_and_goes_on() {
+fn run_reports_refused_io_uring_and_continues() {
     let output =
         minder("io_uring_setup", &["run", "--backend", "io_uring", "-j4", "echo", "{}", ":::", "a", "b"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -162,6 +159,6 @@ fn without_io_uring_the_command_says_so_and_goes_on() {
 }
 
 #[test]
-fn without_clone3_a_niceness_is_refused() {
-    rerun_with("clone3", &["spawn::unix::a_niceness_is_refused"], &["--ignored"]);
+fn niceness_is_rejected_without_clone3() {
+    rerun_with("clone3", &["spawn::unix::niceness_is_rejected"], &["--ignored"]);
 }

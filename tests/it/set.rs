@@ -67,7 +67,7 @@ fn crowd(backend: &'static str, count: usize) {
 
 #[cfg(unix)]
 #[test]
-fn children_for_which_the_system_has_no_watch_are_heard() {
+fn set_reports_children_without_an_exit_watch() {
     const BYTES: usize = 200_000;
     each_backend(|backend| {
         for room in [0, 1, 4, 9] {
@@ -94,30 +94,30 @@ fn children_for_which_the_system_has_no_watch_are_heard() {
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` does it with three pipes each")]
-fn hears_29_to_64_children_at_once() {
+fn set_reports_29_to_64_children() {
     each_backend(|backend| [29, 32, 64].into_iter().for_each(|count| crowd(backend, count)));
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` does it with three pipes each")]
-fn hears_1021_children_at_once() {
+fn set_reports_1021_children() {
     each_backend(|backend| crowd(backend, 1021));
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` has the numbers that matter there")]
-fn hears_1025_children_at_once() {
+fn set_reports_1025_children() {
     each_backend(|backend| crowd(backend, 1025));
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "`windows` has the numbers that matter there")]
-fn hears_4096_children_at_once() {
+fn set_reports_4096_children() {
     each_backend(|backend| crowd(backend, 4096));
 }
 
 #[test]
-fn tells_both_streams_byte_for_byte() {
+fn both_streams_are_delivered_byte_for_byte() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let sizes = [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 300_000];
@@ -137,7 +137,7 @@ fn tells_both_streams_byte_for_byte() {
 }
 
 #[test]
-fn tells_every_end_with_its_status() {
+fn exits_are_reported_with_their_status() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let code = set.spawn(&silent("exit 200"), SpawnOptions::default()).expect("a child");
@@ -153,7 +153,7 @@ fn tells_every_end_with_its_status() {
 }
 
 #[test]
-fn feeds_ten_megabytes_through_cat() {
+fn ten_megabytes_pass_through_cat() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut command = kid("cat");
@@ -181,9 +181,9 @@ fn feeds_ten_megabytes_through_cat() {
 }
 
 #[test]
-fn a_reader_that_is_gone_is_an_error_and_no_signal() {
+fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
     // SIGPIPE keeps its default action here: a test binary ignores it, which would hide the signal.
-    alone("set::a_reader_that_is_gone_is_an_error_and_no_signal", || {
+    alone("set::write_after_the_reader_closed_is_an_error_without_sigpipe", || {
         #[cfg(unix)]
         crate::spawn::restore_sigpipe();
         each_backend(|backend| {
@@ -205,7 +205,7 @@ fn a_reader_that_is_gone_is_an_error_and_no_signal() {
 }
 
 #[test]
-fn a_full_pipe_whose_reader_goes_is_told_as_writable() {
+fn full_pipe_becomes_writable_when_its_reader_closes() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut command = silent("close-stdin 600000 200");
@@ -221,7 +221,7 @@ fn a_full_pipe_whose_reader_goes_is_told_as_writable() {
 }
 
 #[test]
-fn a_token_names_one_child_for_ever() {
+fn token_names_one_child_forever() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
@@ -241,7 +241,7 @@ fn a_token_names_one_child_for_ever() {
 }
 
 #[test]
-fn refuses_more_children_than_it_may_have() {
+fn spawn_rejects_more_than_max_children() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.max_children = 2;
@@ -260,7 +260,7 @@ fn refuses_more_children_than_it_may_have() {
 }
 
 #[test]
-fn moves_to_another_thread_with_its_children() {
+fn set_moves_to_another_thread_with_its_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let tokens: Vec<_> = (0..8)
@@ -281,7 +281,7 @@ fn moves_to_another_thread_with_its_children() {
 }
 
 #[test]
-fn a_wait_never_ends_early_and_ends_at_once_without_children() {
+fn next_never_returns_early_and_returns_at_once_without_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         assert!(set.next(None).expect("no error").is_none(), "nobody is left");
@@ -299,7 +299,7 @@ fn a_wait_never_ends_early_and_ends_at_once_without_children() {
 // Nobody stops on Windows.
 #[cfg(unix)]
 #[test]
-fn notices_children_that_stop() {
+fn stopped_children_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
@@ -320,7 +320,7 @@ fn notices_children_that_stop() {
 // A pseudo-console is not supported.
 #[cfg(unix)]
 #[test]
-fn a_terminal_is_one_merged_stream_that_ends() {
+fn terminal_is_one_merged_stream_that_ends() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut command = Command::new(TEST_CHILD);
@@ -338,7 +338,7 @@ fn a_terminal_is_one_merged_stream_that_ends() {
 // The same.
 #[cfg(unix)]
 #[test]
-fn a_terminal_takes_input() {
+fn terminal_accepts_input() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut command = Command::new(TEST_CHILD);
@@ -354,8 +354,8 @@ fn a_terminal_takes_input() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn two_thousand_children_leave_nothing_behind() {
-    alone("set::two_thousand_children_leave_nothing_behind", || {
+fn two_thousand_children_leak_nothing() {
+    alone("set::two_thousand_children_leak_nothing", || {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
             let mut before = 0;
@@ -385,8 +385,8 @@ fn two_thousand_children_leave_nothing_behind() {
 // There are no zombies on Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_is_a_zombie_until_its_end_was_told_and_none_after() {
-    alone("set::a_child_is_a_zombie_until_its_end_was_told_and_none_after", || {
+fn child_is_a_zombie_until_its_exit_is_reported() {
+    alone("set::child_is_a_zombie_until_its_exit_is_reported", || {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
             let token = set.spawn(&silent("exit 4"), SpawnOptions::default()).expect("a child");
@@ -405,8 +405,8 @@ fn a_child_is_a_zombie_until_its_end_was_told_and_none_after() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn a_dropped_set_closes_its_descriptors() {
-    alone("set::a_dropped_set_closes_its_descriptors", || {
+fn dropped_set_closes_its_descriptors() {
+    alone("set::dropped_set_closes_its_descriptors", || {
         let before = open_descriptors();
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
@@ -423,8 +423,8 @@ fn a_dropped_set_closes_its_descriptors() {
 // A limit of descriptors.
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
-    alone("set::without_a_free_descriptor_nothing_happened_and_later_it_works", || {
+fn spawn_without_a_free_descriptor_fails_cleanly() {
+    alone("set::spawn_without_a_free_descriptor_fails_cleanly", || {
         each_backend(|backend| {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let hard = getrlimit(Resource::Nofile).maximum;
@@ -475,7 +475,7 @@ fn without_a_free_descriptor_nothing_happened_and_later_it_works() {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused() {
+fn contradicting_options_are_rejected() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&kid("exit 0"), options).expect_err("held until the end, which never comes");
@@ -486,7 +486,7 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_command_that_fails_leaves_the_set_as_it_was() {
+fn failed_spawn_leaves_the_set_unchanged() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let error = set
@@ -500,7 +500,7 @@ fn a_command_that_fails_leaves_the_set_as_it_was() {
 }
 
 #[test]
-fn a_stream_is_told_by_its_name() {
+fn output_is_labeled_with_its_stream() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut command = kid("script 5 9 0 0");
@@ -514,7 +514,7 @@ fn a_stream_is_told_by_its_name() {
 }
 
 #[test]
-fn an_output_may_go_to_an_open_file() {
+fn output_may_go_to_an_open_file() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(b"before ").expect("a file");

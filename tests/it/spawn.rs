@@ -38,7 +38,7 @@ fn listed(folders: &[&Path]) -> OsString {
 }
 
 #[test]
-fn the_folder_is_the_one_that_was_named() {
+fn child_runs_in_the_given_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().canonicalize().expect("its path");
     let found = said(kid("cwd").current_dir(&path));
@@ -57,7 +57,7 @@ fn the_folder_is_the_one_that_was_named() {
 }
 
 #[test]
-fn the_environment_is_ours_with_changes() {
+fn environment_is_inherited_with_changes() {
     let mut command = kid("echo-env");
     command.env("MINDER_TEST_NEW", "1").env("MINDER_TEST_NEW", "2 = two").env("MINDER_TEST_GONE", "x");
     command.env_remove("MINDER_TEST_GONE").env_remove("HOME");
@@ -83,7 +83,7 @@ fn the_environment_is_ours_with_changes() {
 }
 
 #[test]
-fn arguments_arrive_as_they_are() {
+fn arguments_arrive_unchanged() {
     let mut command = kid("echo-args");
     command.args(["", " ", "a b", "\"'$(x)`", "*", "-", "--", "\n"]);
     let (odd, shown) = no_text();
@@ -99,8 +99,8 @@ fn set_path(path: impl AsRef<OsStr>) {
 
 /// A set keeps what it found in PATH from one start to the next.
 #[test]
-fn a_program_that_moved_is_found_again() {
-    alone("spawn::a_program_that_moved_is_found_again", || {
+fn moved_program_is_found_again() {
+    alone("spawn::moved_program_is_found_again", || {
         let (first, second) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let mover = program("mover");
@@ -129,7 +129,7 @@ fn a_program_that_moved_is_found_again() {
 }
 
 #[test]
-fn a_variable_that_no_program_can_be_given_is_refused_by_its_fault() {
+fn invalid_variable_name_is_rejected() {
     for name in ["", "A=B"] {
         let mut command = kid("exit 0");
         command.env(name, "x");
@@ -140,7 +140,7 @@ fn a_variable_that_no_program_can_be_given_is_refused_by_its_fault() {
 }
 
 #[test]
-fn children_may_be_started_from_many_threads_at_once() {
+fn children_are_spawned_from_many_threads() {
     let threads: Vec<_> = (0..8)
         .map(|number| {
             std::thread::spawn(move || {
@@ -162,7 +162,7 @@ fn children_may_be_started_from_many_threads_at_once() {
 }
 
 #[test]
-fn a_command_is_plain_data_and_can_be_started_again() {
+fn command_is_reusable_and_cloneable() {
     let command = silent("exit 3");
     let copy = command.clone();
     let other = std::thread::spawn(move || copy.spawn().expect("a child").wait().expect("its end").status);
@@ -174,7 +174,7 @@ fn a_command_is_plain_data_and_can_be_started_again() {
 }
 
 #[test]
-fn a_nul_byte_is_refused_wherever_it_is() {
+fn nul_byte_is_rejected_everywhere() {
     let nul = "a\0b";
     let mut variable = kid("exit 0");
     variable.env("X", nul);

@@ -98,13 +98,13 @@ fn crowd(backend: &'static str, count: usize) -> usize {
 }
 
 #[test]
-fn children_of_29_to_65_have_every_byte_end_and_code_right() {
+fn set_handles_29_to_65_children() {
     each_backend(|backend| [29, 32, 64, 65].into_iter().for_each(|count| _ = crowd(backend, count)));
 }
 
 #[test]
-fn children_of_1021_have_every_byte_end_and_code_right_with_few_threads() {
-    alone("windows::children_of_1021_have_every_byte_end_and_code_right_with_few_threads", || {
+fn set_handles_1021_children_with_few_threads() {
+    alone("windows::set_handles_1021_children_with_few_threads", || {
         let (before, backend) = (threads(), minder::backends().next().expect("a backend"));
         let more = crowd(backend, 1021).saturating_sub(before);
         assert!(more <= 2 + 1021_usize.div_ceil(63), "{more} threads more");
@@ -140,8 +140,8 @@ fn reader(_number: usize) -> Command {
 }
 
 #[test]
-fn threads_do_not_grow_with_pipes_and_hardly_with_children() {
-    alone("windows::threads_do_not_grow_with_pipes_and_hardly_with_children", || {
+fn threads_do_not_grow_with_pipes_and_little_with_children() {
+    alone("windows::threads_do_not_grow_with_pipes_and_little_with_children", || {
         let before = threads();
         each_backend(|backend| {
             let bare = threads_beside(before, backend, |_| silent("sleep-ms 600000"));
@@ -152,8 +152,8 @@ fn threads_do_not_grow_with_pipes_and_hardly_with_children() {
 }
 
 #[test]
-fn one_that_talks_is_heard_at_once_beside_300_that_are_silent() {
-    alone("windows::one_that_talks_is_heard_at_once_beside_300_that_are_silent", || {
+fn one_writer_is_read_at_once_beside_300_silent_children() {
+    alone("windows::one_writer_is_read_at_once_beside_300_silent_children", || {
         // Every backend hears outputs through the same port.
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
         start(&mut set, 300, reader);
@@ -176,8 +176,8 @@ fn one_that_talks_is_heard_at_once_beside_300_that_are_silent() {
 
 #[test]
 #[ignore = "takes minutes: cargo xtask wine --full"]
-fn children_of_2048_have_every_byte_and_code_right() {
-    alone("windows::children_of_2048_have_every_byte_and_code_right", || {
+fn set_handles_2048_children() {
+    alone("windows::set_handles_2048_children", || {
         many_that_end_at_once(2048, true);
     });
 }
@@ -186,8 +186,8 @@ fn children_of_2048_have_every_byte_and_code_right() {
 /// 5.1 of them.
 #[test]
 #[ignore = "takes minutes: cargo xtask wine --full"]
-fn children_of_3600_have_every_code_right() {
-    alone("windows::children_of_3600_have_every_code_right", || {
+fn set_handles_3600_children() {
+    alone("windows::set_handles_3600_children", || {
         many_that_end_at_once(3600, false);
     });
 }
@@ -242,7 +242,7 @@ fn hear_rarely(set: &mut ChildSet, ledger: &mut Ledger, enough: impl Fn(&Ledger)
 }
 
 #[test]
-fn all_32_bits_of_an_exit_code_are_told() {
+fn exit_codes_keep_all_32_bits() {
     each_backend(|backend| {
         let codes: [u32; 7] = [0, 1, 255, 256, 0x7fff_ffff, 0xc000_013a, 0xffff_ffff];
         let mut set = ChildSet::new(limits(backend)).expect("a set");
@@ -266,7 +266,7 @@ fn all_32_bits_of_an_exit_code_are_told() {
 }
 
 #[test]
-fn a_kill_ends_every_tree() {
+fn kill_ends_every_tree() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let tokens: Vec<_> =
@@ -294,7 +294,7 @@ fn a_kill_ends_every_tree() {
 }
 
 #[test]
-fn nobody_stands_still_here() {
+fn suspend_is_unsupported() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let token = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
     assert_eq!(set.suspend(token).expect_err("no word for it").kind(), ErrorKind::Unsupported);
@@ -320,12 +320,12 @@ fn end_with_its_trees(command: &mut Command) {
 }
 
 #[test]
-fn a_host_that_is_killed_leaves_nobody() {
+fn killed_host_leaves_no_process() {
     end_with_its_trees(&mut kid("herd 20 tree 2"));
 }
 
 #[test]
-fn a_command_that_is_killed_leaves_nobody() {
+fn killed_command_leaves_no_process() {
     let state = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
     command.args(["run", "-u", "-j20", TEST_CHILD, "tree", "2", "{}", ":::"]);

@@ -46,13 +46,13 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn nothing_is_said_of_guardians() {
+fn guardians_are_not_mentioned() {
     let output = Place::new().run(&["run", TEST_CHILD, "exit", ":::", "0", "0"]);
     assert!(output.status.success() && !text(&output.stderr).contains("guardians"), "{output:?}");
 }
 
 #[test]
-fn a_name_that_is_no_text_passes_through() {
+fn unpaired_surrogates_reach_the_job() {
     let place = Place::new();
     let name = OsString::from_wide(&[0x61, 0xd800, 0x62]);
     let output = said_by(place.command(&["run", TEST_CHILD, "raw", ":::"]).arg(&name));
@@ -62,7 +62,7 @@ fn a_name_that_is_no_text_passes_through() {
 }
 
 #[test]
-fn text_as_windows_writes_it_is_read() {
+fn windows_text_formats_are_read() {
     let place = Place::new();
     let words = ["run", "-k", TEST_CHILD, "raw", "[{}]"];
     let output = place.fed(&words, b"\xef\xbb\xbfone\r\ntwo\r\ncaf\xe9\r\nthree");
@@ -76,7 +76,7 @@ fn text_as_windows_writes_it_is_read() {
 }
 
 #[test]
-fn both_slashes_separate() {
+fn both_slashes_separate_path_components() {
     let place = Place::new();
     let words = ["run", "-k", TEST_CHILD, "raw", "{//}|{/}|{/.}", ":::", r"C:\a b\c.txt", "d/e.f"];
     let output = place.run(&words);
@@ -84,7 +84,7 @@ fn both_slashes_separate() {
 }
 
 #[test]
-fn results_have_names_that_windows_takes() {
+fn results_have_names_valid_on_windows() {
     let place = Place::new();
     let root = place.path("results");
     let root = root.to_str().expect("text");
@@ -101,7 +101,7 @@ fn results_have_names_that_windows_takes() {
 }
 
 #[test]
-fn a_record_may_lie_deep() {
+fn record_path_may_be_long() {
     let place = Place::new();
     let mut state = place.path("state");
     while state.as_os_str().len() < 400 {
@@ -116,7 +116,7 @@ fn a_record_may_lie_deep() {
 /// A job waits for a file; meanwhile others look at the record, and want to remove it. Then minder
 /// is killed, and the job with it; another one runs it again.
 #[test]
-fn a_run_that_was_killed_goes_on() {
+fn killed_run_is_resumed() {
     let place = Place::new();
     let (begun, go) = (place.path("begun"), place.path("go"));
     let (begun, go) = (begun.to_str().expect("text"), go.to_str().expect("text"));

@@ -64,7 +64,7 @@ fn gone(live: Option<&mut Live>, pid: u32) -> bool {
 }
 
 #[test]
-fn a_daemon_outlives_a_run_that_ends_by_itself_and_is_named() {
+fn daemon_outlives_a_normal_run_and_is_reported() {
     let ended = ended("run -j1 KID session-stray 10 ::: 1").code(0);
     let [_, daemon] = pids(&ended.text())[..] else { panic!("{ended:?}") };
     assert!(lives(daemon), "the daemon died with the run");
@@ -73,7 +73,7 @@ fn a_daemon_outlives_a_run_that_ends_by_itself_and_is_named() {
 }
 
 #[test]
-fn what_stays_in_the_group_is_named_as_well() {
+fn process_left_in_the_group_is_reported() {
     let ended = ended("run -j1 KID leave-group 60000 ::: 1").code(0);
     let [daemon] = pids(&ended.text())[..] else { panic!("{ended:?}") };
     assert!(lives(daemon), "it died with the run");
@@ -84,7 +84,7 @@ fn what_stays_in_the_group_is_named_as_well() {
 
 #[cfg(target_os = "linux")] // Signals; `console` has Ctrl-C.
 #[test]
-fn a_daemon_dies_with_a_run_that_is_interrupted() {
+fn daemon_dies_with_an_interrupted_run() {
     for signal in [Signal::INT, Signal::TERM] {
         let mut live = Live::start(&minder("run -j1 KID session-stray 600000 ::: 1"));
         let daemon = stray(&mut live);
@@ -96,7 +96,7 @@ fn a_daemon_dies_with_a_run_that_is_interrupted() {
 }
 
 #[test]
-fn everything_dies_with_a_run_that_is_killed() {
+fn every_process_dies_with_a_killed_run() {
     let victims = if cfg!(windows) { &["outer"][..] } else { &["outer", "runner"] };
     for victim in victims.iter().copied() {
         let mut live = Live::start(&minder(&format!("run {SHOWN} -j1 KID session-stray 600000 ::: 1")));

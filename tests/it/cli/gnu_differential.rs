@@ -147,7 +147,7 @@ macro_rules! tables {
         })*
 
         #[test]
-        fn every_table_is_run() {
+        fn every_table_has_a_test() {
             let run = [$(stringify!($table)),*];
             assert_eq!(TABLES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), run);
         }
@@ -178,7 +178,7 @@ tables!(
 /// `MINDER_ORACLE_SHOW` in the environment, that result is printed.
 #[test]
 #[ignore = "a check of the cases, not of us: run it when cases change"]
-fn gnu_agrees_with_itself() {
+fn gnu_parallel_agrees_with_itself() {
     let mut faults = Vec::new();
     for (name, cases) in TABLES {
         eprintln!("{name}: {}", cases.len());

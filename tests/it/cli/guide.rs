@@ -28,12 +28,12 @@ const PATTERNS: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn the_guide_shows_what_happens() {
+fn guide_shows_actual_output() {
     check(&root().join("docs/guide.md"));
 }
 
 #[test]
-fn topics_show_what_happens() {
+fn help_topics_show_actual_output() {
     let topics = root().join("crates/minder-cli/src/verbs/help");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(topics).expect("the topics").map(|item| item.expect("a name").path()).collect();

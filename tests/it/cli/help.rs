@@ -224,7 +224,7 @@ fn help_names_every_flag() {
 }
 
 #[test]
-fn every_flag_that_help_names_is_tested_here() {
+fn every_flag_in_help_is_listed_here() {
     for (line, flags) in [
         ("run -h", RUN),
         ("log -h", LOG),
@@ -245,7 +245,7 @@ fn every_flag_that_help_names_is_tested_here() {
 }
 
 #[test]
-fn help_tells_what_every_exit_status_means() {
+fn help_explains_every_exit_status() {
     for line in ["run --help", "run -h"] {
         let help = ended(line).code(0).text();
         for status in ["0 ", "1 to 100", "101", "130, 143", "141", "255"] {
@@ -258,7 +258,7 @@ fn help_tells_what_every_exit_status_means() {
 }
 
 #[test]
-fn help_of_log_tells_its_columns_and_exit_statuses() {
+fn log_help_explains_columns_and_exit_statuses() {
     let help = ended("log --help").code(0).says("").text();
     assert!(help.contains("Usage: minder log [FLAGS] [RUN]"), "{help}");
     for status in ["0 ", "141", "255"] {
@@ -320,7 +320,7 @@ fn help_fits_a_terminal() {
 }
 
 #[test]
-fn help_works_on_a_bad_day() {
+fn help_works_with_a_broken_environment() {
     let mut command = minder("run --help");
     command
         .env("MINDER_BACKEND", "magic")
@@ -341,7 +341,7 @@ fn help_works_on_a_bad_day() {
 }
 
 #[test]
-fn the_version_is_said() {
+fn version_is_printed() {
     for line in ["--version", "-V"] {
         let ended = ended(line).code(0).says("");
         assert_eq!(ended.text(), format!("minder {}\n", "0.1.0"));
@@ -349,7 +349,7 @@ fn the_version_is_said() {
 }
 
 #[test]
-fn doctor_reports_for_people_and_for_programs() {
+fn doctor_reports_as_table_and_json() {
     let table = ended("doctor").code(0).says("").text();
     for word in ["waiting", "children", "limits", "(chosen)"] {
         assert!(table.contains(word), "{table}");
@@ -370,7 +370,7 @@ fn doctor_reports_for_people_and_for_programs() {
 
 #[cfg(unix)] // A limit of descriptors.
 #[test]
-fn doctor_works_where_little_else_does() {
+fn doctor_works_with_few_descriptors() {
     let poor = Live::start(&minder_as("nofile=12", "doctor")).finish().code(0);
     assert!(poor.text().contains("12 descriptors"), "{}", poor.text());
 }

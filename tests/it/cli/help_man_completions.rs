@@ -57,7 +57,7 @@ fn help_lists_verbs_and_topics() {
 }
 
 #[test]
-fn the_short_help_has_one_line_a_flag() {
+fn short_help_has_one_line_per_flag() {
     let help = ended("run -h").code(0).says("").text();
     let flags = help.split("\nOptions:\n").nth(1).and_then(|rest| rest.split("\nArguments:\n").next());
     for line in flags.expect("flags").lines().filter(|line| line.starts_with(' ')) {
@@ -69,7 +69,7 @@ fn the_short_help_has_one_line_a_flag() {
 }
 
 #[test]
-fn what_teaches_ends_quietly_when_nobody_reads() {
+fn help_verbs_exit_quietly_when_the_reader_is_gone() {
     for line in ["help", "help input", "man run", "completions bash"] {
         let (reader, writer) = pipe();
         drop(reader);
@@ -78,7 +78,7 @@ fn what_teaches_ends_quietly_when_nobody_reads() {
 }
 
 #[test]
-fn manual_pages_are_read_without_a_warning() {
+fn manual_pages_format_without_warnings() {
     for line in [
         "man",
         "man run",
@@ -111,7 +111,7 @@ fn manual_pages_are_read_without_a_warning() {
 }
 
 #[test]
-fn completions_are_understood_by_their_shells() {
+fn shells_parse_their_completions() {
     for shell in ["bash", "zsh", "fish"] {
         let text = ended(&format!("completions {shell}")).code(0).says("").text();
         if let Some(read) = reads(shell, &["-n"], &text) {

@@ -7,7 +7,7 @@ use super::{Live, ended, fed, minder};
 use super::{file, folder, input, minder_as, pipe};
 
 #[test]
-fn a_job_starts_before_the_next_line_comes() {
+fn job_starts_before_the_next_line_arrives() {
     let mut live = Live::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
     for line in ["one", "two", "three"] {
         let before = live.record().outs[0].len();
@@ -23,7 +23,7 @@ fn a_job_starts_before_the_next_line_comes() {
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn little_is_read_ahead() {
+fn input_is_read_ahead_within_a_limit() {
     use std::time::{Duration, Instant};
 
     let (reader, mut writer) = pipe();
@@ -51,7 +51,7 @@ fn little_is_read_ahead() {
 // As `/proc` shows it: Wine's figures of memory are not those of Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_million_lines_take_no_memory() {
+fn million_lines_take_constant_memory() {
     use std::io::Write;
     use std::time::Duration;
 
@@ -90,7 +90,7 @@ fn a_million_lines_take_no_memory() {
 }
 
 #[test]
-fn lines_are_kept_as_they_are() {
+fn lines_reach_jobs_unchanged() {
     // Where lines end with `\r\n`, both are their end.
     let blank = if cfg!(windows) { "  b  " } else { "  b  \r" };
     let text = b"a\n\n  b  \r\n\tc\n'q' \"$(x)`y`\\\n--flag\n{}\n:::\nlast";
@@ -104,7 +104,7 @@ fn lines_are_kept_as_they_are() {
 }
 
 #[test]
-fn nothing_is_fine() {
+fn empty_input_runs_no_job() {
     fed("run -j2 KID echo-args", b"").code(0).says("");
     fed("run -j2 KID echo-args", b"\n").code(0).says("");
     assert_eq!(ended("run KID echo-args x :::").code(0).says("").text(), "");
@@ -113,7 +113,7 @@ fn nothing_is_fine() {
 // Unix starts programs without a standard input.
 #[cfg(unix)]
 #[test]
-fn no_input_is_fine() {
+fn closed_stdin_runs_no_job() {
     let closed = Live::start(&super::minder_as("close=0", "run KID echo-args")).finish().code(0).says("");
     assert_eq!(closed.text(), "");
 }
@@ -121,7 +121,7 @@ fn no_input_is_fine() {
 // Arguments are bytes on Unix; `windows.rs` has what is no text there.
 #[cfg(unix)]
 #[test]
-fn bytes_that_are_no_text_pass_through() {
+fn non_utf8_bytes_reach_jobs() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
@@ -137,7 +137,7 @@ fn bytes_that_are_no_text_pass_through() {
 }
 
 #[test]
-fn a_nul_in_a_line_is_refused_and_the_others_run() {
+fn nul_in_a_line_fails_only_its_job() {
     let ended = fed("run -j1 KID echo-args", b"a\nb\0c\nd\n").code(1);
     assert_eq!(ended.text(), "\"a\"\n\"d\"\n");
     ended.mentions("NUL").mentions("job 2").mentions("3 jobs · 1 failed");
@@ -146,7 +146,7 @@ fn a_nul_in_a_line_is_refused_and_the_others_run() {
 // The limit is Linux's; that of Windows is in `windows.rs`.
 #[cfg(unix)]
 #[test]
-fn lines_too_long_for_an_argument_are_refused_and_the_others_run() {
+fn overlong_lines_fail_only_their_jobs() {
     let line = |length: usize| "x".repeat(length);
     let text = format!("a\n{}\n{}\n{}\nz\n", line(131_071), line(131_072), line(5 << 20));
     let ended = fed("run -j1 KID count-args", text.as_bytes());
@@ -159,7 +159,7 @@ fn lines_too_long_for_an_argument_are_refused_and_the_others_run() {
 }
 
 #[test]
-fn long_lines_fill_the_room_and_nothing_waits() {
+fn long_lines_fill_the_buffer_without_deadlock() {
     // Each of these waits for all of the room while little of it is used.
     let lens = if cfg!(windows) { [10_000, 30_000] } else { [20_000, 60_000] };
     let pair = format!("{}\n{}\n", "a".repeat(lens[0]), "b".repeat(lens[1]));
@@ -173,7 +173,7 @@ fn long_lines_fill_the_room_and_nothing_waits() {
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn input_that_does_not_block_is_waited_for() {
+fn nonblocking_stdin_is_waited_for() {
     use std::time::Duration;
 
     let (reader, writer) = pipe();
@@ -189,7 +189,7 @@ fn input_that_does_not_block_is_waited_for() {
 // Windows opens no folder as a file.
 #[cfg(unix)]
 #[test]
-fn an_input_that_cannot_be_read_is_one_line() {
+fn unreadable_stdin_is_one_line_of_error() {
     let folder = folder();
     let mut command = minder("run KID echo-args");
     let directory = std::fs::File::open(folder.path()).expect("a folder");
@@ -199,7 +199,7 @@ fn an_input_that_cannot_be_read_is_one_line() {
 // An endless device.
 #[cfg(unix)]
 #[test]
-fn whoever_reads_one_command_ends_the_rest() {
+fn dry_run_stops_when_its_reader_is_gone() {
     let (reader, writer) = pipe();
     drop(reader);
     let mut command = minder("run --pipe --recend \\0 --block 100 --dry-run cat");
@@ -211,7 +211,7 @@ fn whoever_reads_one_command_ends_the_rest() {
 // A limit of descriptors.
 #[cfg(unix)]
 #[test]
-fn all_jobs_of_a_tee_need_room() {
+fn tee_fails_without_descriptors_for_all_jobs() {
     let mut command = minder_as("nofile=64", "run --no-record --pipe --tee cat ::: 1 2 3 4 5 6 7 8");
     Live::start(command.stdin(input(b"1\n"))).finish().code(255).mentions("runs 8 jobs at once");
 }
@@ -219,7 +219,7 @@ fn all_jobs_of_a_tee_need_room() {
 // `--fifo`: Windows has no pipes among its files.
 #[cfg(unix)]
 #[test]
-fn a_named_pipe_never_takes_the_place_of_an_argument() {
+fn fifo_never_replaces_an_existing_file() {
     let folder = folder();
     let precious = folder.path().join("precious");
     std::fs::write(&precious, "kept").expect("a file");
@@ -241,7 +241,7 @@ fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn as_many_arguments_as_fit_go_into_one_job() {
+fn xargs_fills_each_command_line() {
     let plain = (1..=30_000).map(|number| number.to_string()).collect::<Vec<_>>();
     let hard = (1..=6000).map(|number| format!("{number} \"\\")).collect::<Vec<_>>();
     let wide = (1..=6000).map(|number| format!("{number} 🦀ü")).collect::<Vec<_>>();

@@ -57,7 +57,7 @@ fn peak(ended: &Ended) -> usize {
 }
 
 #[test]
-fn jobs_run_in_the_slots_that_make_lends() {
+fn jobs_run_within_the_tokens_of_make() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 201 202 203 204 205 206 207 208 209");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
     let ended = ended.code(0);
@@ -67,7 +67,7 @@ fn jobs_run_in_the_slots_that_make_lends() {
 }
 
 #[test]
-fn jobs_that_wait_for_each_other_run_all_at_once() {
+fn pipe_jobs_ignore_tokens_and_run_at_once() {
     let rule = "+printf '1\\n2\\n3\\n' | MINDER run --no-record --pipe --shard 1 -j8 cat";
     let Some((ended, _folder)) = make("-j2", rule) else { return };
     let ended = ended.code(0);
@@ -76,7 +76,7 @@ fn jobs_that_wait_for_each_other_run_all_at_once() {
 }
 
 #[test]
-fn a_build_of_two_slots_lends_one() {
+fn two_slots_lend_one_token() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 51 52 53 54");
     let Some((ended, _folder)) = make("-j2", &rule) else { return };
     let ended = ended.code(0);
@@ -85,7 +85,7 @@ fn a_build_of_two_slots_lends_one() {
 }
 
 #[test]
-fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
+fn failed_or_halted_run_returns_tokens() {
     for jobs in
         ["KID exit {} ::: 1 2 3 4 5 6", "KID kill-self {} ::: 9 15 9 15", "/no/such/program ::: 1 2 3"]
     {
@@ -99,7 +99,7 @@ fn tokens_come_back_from_a_run_that_fails_or_is_halted() {
 
 /// Of the process that make started, the parent of the worker, and the worker.
 #[test]
-fn tokens_come_back_from_a_run_that_is_killed() {
+fn killed_run_returns_tokens() {
     for victim in 0..3 {
         // The other rule ends later, so that make counts its tokens when the guardians have done their
         // work.
@@ -130,7 +130,7 @@ fn tokens_come_back_from_a_run_that_is_killed() {
 }
 
 #[test]
-fn a_jobserver_out_of_reach_is_said_once() {
+fn unreachable_jobserver_is_reported_once() {
     let rule = format!("MINDER run --no-record -j4 {TIMED} ::: 101 102 103 104 105 106");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
     let ended = ended.code(0).mentions("jobserver `3,4` cannot be reached");
@@ -139,7 +139,7 @@ fn a_jobserver_out_of_reach_is_said_once() {
 }
 
 #[test]
-fn a_run_may_stay_out_of_it() {
+fn no_jobserver_flag_ignores_tokens() {
     let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
     assert_eq!(ended.code(0).err, "");
@@ -151,7 +151,7 @@ fn a_run_may_stay_out_of_it() {
 }
 
 #[test]
-fn a_make_within_a_job_takes_part() {
+fn make_inside_a_job_joins_the_jobserver() {
     let inner = "all: a b c\\na b c:;@mkdir run.$$@; ls -d run.* | wc -l; sleep 0.4; rmdir run.$$@";
     let rule =
         format!("+printf '{inner}\\n' > inner.mk; MINDER run --no-record make -s -f inner.mk {{}} ::: all");
@@ -166,7 +166,7 @@ fn a_make_within_a_job_takes_part() {
 }
 
 #[test]
-fn jobs_hear_nothing_of_descriptors_that_they_do_not_have() {
+fn closed_descriptors_are_removed_from_makeflags() {
     let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
     let text = ended.code(0).text();

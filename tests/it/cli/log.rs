@@ -131,7 +131,7 @@ fn runs_are_listed_newest_first() {
 }
 
 #[test]
-fn a_table_has_twenty_runs_and_data_has_all() {
+fn table_shows_twenty_runs_and_data_shows_all() {
     let state = State::new();
     state.run("aaaa0000", "KID exit :::", &["0"]).code(0);
     for number in 1..25 {
@@ -148,7 +148,7 @@ fn a_table_has_twenty_runs_and_data_has_all() {
 }
 
 #[test]
-fn a_killed_run_is_named_with_what_resumes_it() {
+fn killed_run_is_listed_with_its_resume_command() {
     let state = State::new();
     state.killed("aaaa0001");
     state.run("aabb0002", "KID exit :::", &["0"]).code(0);
@@ -168,7 +168,7 @@ fn a_killed_run_is_named_with_what_resumes_it() {
 }
 
 #[test]
-fn a_run_is_named_by_the_beginning_of_its_id() {
+fn run_is_found_by_id_prefix() {
     let state = State::new();
     state.run("abcd0001", "KID exit :::", &["0"]).code(0);
     state.run("abce0002", "KID exit :::", &["0", "0"]).code(0);
@@ -192,7 +192,7 @@ fn a_run_is_named_by_the_beginning_of_its_id() {
 }
 
 #[test]
-fn damaged_journals_are_named_and_read_as_far_as_they_go() {
+fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     let state = State::new();
     state.run("aaaa0001", "-j1 KID exit :::", &["0", "0", "0", "0"]).code(0);
     // Its end is gone, and half of a line before it.
@@ -229,7 +229,7 @@ fn damaged_journals_are_named_and_read_as_far_as_they_go() {
 }
 
 #[test]
-fn what_failed_is_shown_with_its_last_lines() {
+fn failed_jobs_are_shown_with_their_last_lines() {
     let line = "[ {} = 0 ] || { echo first {} >&2; echo out; echo last {} >&2; }; exit {}";
     for flags in ["-j1", "-j4", "-k -j4", "--lb -j4", "--spool -j4", "--spool -j1", "--lb -j1"] {
         let state = State::new();
@@ -261,7 +261,7 @@ fn what_failed_is_shown_with_its_last_lines() {
 }
 
 #[test]
-fn of_many_last_lines_ten_are_shown() {
+fn last_ten_lines_of_a_failed_job_are_shown() {
     let state = State::new();
     let words = [script("seq 5000 >&2; exit 7 #"), vec![":::".to_owned(), "a".to_owned()]].concat();
     state.run("aaaa0001", "-j2", &words).code(1);
@@ -286,7 +286,7 @@ fn obeyed(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn nothing_that_a_terminal_would_obey_reaches_it() {
+fn control_characters_never_reach_the_terminal() {
     let state = State::new();
     let evil = "\u{1b}[2J\u{1b}]0;x\u{7}\r\u{8}\u{9b}31m\u{202e}\u{2066}\u{2028}\n\ttail\u{7f}\0";
     let evil_arg = evil.trim_end_matches('\0');
@@ -326,7 +326,7 @@ fn nothing_that_a_terminal_would_obey_reaches_it() {
 }
 
 #[test]
-fn an_empty_state_has_no_runs() {
+fn empty_state_lists_no_runs() {
     let state = State::new();
     for _ in 0..2 {
         let none = format!("minder: no run is recorded in `{}`\n", path(&state.root().join("runs")));
@@ -346,7 +346,7 @@ fn an_empty_state_has_no_runs() {
 }
 
 #[test]
-fn a_state_that_cannot_be_read_is_named() {
+fn unreadable_state_is_reported() {
     let state = State::new();
     fs::create_dir(state.root()).expect("a folder");
     fs::write(state.root().join("runs"), "").expect("room");
@@ -361,7 +361,7 @@ fn a_state_that_cannot_be_read_is_named() {
 
 #[cfg(unix)] // Another user.
 #[test]
-fn the_state_of_another_user_is_named() {
+fn state_of_another_user_is_reported() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0"]).code(0);
     if !is_root() || !is_public(super::MINDER) {
@@ -376,7 +376,7 @@ fn the_state_of_another_user_is_named() {
 }
 
 #[test]
-fn whoever_closes_the_output_ends_it_quietly() {
+fn log_exits_quietly_when_its_reader_is_gone() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0", "1"]).code(1);
     let closed = |line: &str| {
@@ -391,7 +391,7 @@ fn whoever_closes_the_output_ends_it_quietly() {
 
 #[cfg(unix)] // Windows has no device that is always full.
 #[test]
-fn a_full_output_is_one_line() {
+fn full_output_device_is_one_line_of_error() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0", "1"]).code(1);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
@@ -400,7 +400,7 @@ fn a_full_output_is_one_line() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn conflicting_flags_are_rejected() {
     let state = State::new();
     for (line, parts) in [
         ("--dry-run", &["--dry-run", "--prune"][..]),
@@ -455,7 +455,7 @@ fn peak(state: &State, line: &str) -> u64 {
 
 #[cfg(unix)] // Wine's figures of memory are not those of Windows.
 #[test]
-fn a_large_run_is_listed_in_little_memory() {
+fn large_run_is_listed_in_constant_memory() {
     let (small, big) = (State::new(), State::new());
     large(&small, "aaaa0001", 10);
     large(&big, "aaaa0001", 100_000);

@@ -482,43 +482,43 @@ fn play(table: &str) {
 }
 
 #[test]
-fn of_flags() {
+fn flag_messages_match() {
     play("flags");
 }
 
 #[test]
-fn of_shell_lines() {
+fn template_messages_match() {
     play("template");
 }
 
 #[test]
-fn of_the_compatible_face() {
+fn parallel_messages_match() {
     play("parallel");
 }
 
 #[test]
-fn of_the_record() {
+fn record_messages_match() {
     play("record");
 }
 
 #[test]
-fn of_runs() {
+fn run_messages_match() {
     play("run");
 }
 
 #[test]
-fn of_benches_with_children() {
+fn bench_children_messages_match() {
     play("bench_children");
 }
 
 #[cfg(windows)]
 #[test]
-fn of_windows() {
+fn windows_messages_match() {
     play("windows");
 }
 
 #[test]
-fn without_a_word_help_is_shown_as_an_error() {
+fn missing_verb_shows_help_as_an_error() {
     let ended = super::ended("").code(255);
     assert!(
         ended.out.is_empty() && ended.err.contains("Usage: ") && ended.err.contains("doctor"),
@@ -527,7 +527,7 @@ fn without_a_word_help_is_shown_as_an_error() {
 }
 
 #[test]
-fn each_message_is_one_line_in_our_manner() {
+fn each_message_follows_the_style() {
     for (table, text) in TABLES {
         for line in text.lines().filter(|line| line.starts_with("minder: ")) {
             let begin = line["minder: ".len()..].chars().next().unwrap_or_default();
@@ -540,7 +540,7 @@ fn each_message_is_one_line_in_our_manner() {
 
 #[cfg(target_os = "linux")] // The sources are the same everywhere.
 #[test]
-fn every_message_is_in_a_table() {
+fn every_message_has_a_case() {
     let lines: Vec<&str> = TABLES.iter().flat_map(|(_, text)| text.lines()).collect();
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates"));
     sources::check(root, &lines);

@@ -26,7 +26,7 @@ fn temporary<'a>(command: &'a mut minder::Command, folder: &str) -> &'a mut mind
 }
 
 #[test]
-fn large_outputs_come_job_by_job_and_whole() {
+fn large_outputs_are_grouped_and_complete() {
     let folder = folder();
     let jobs: String = (0..8).map(|id| format!("{id},{},{},0\n", 5 * MIB + id, MIB / 2 + id)).collect();
     let mut command = minder("run -j8 KID job");
@@ -43,7 +43,7 @@ fn large_outputs_come_job_by_job_and_whole() {
 // Modes, and files without a name.
 #[cfg(target_os = "linux")]
 #[test]
-fn spill_files_are_private_and_vanish() {
+fn spill_files_are_private_and_removed() {
     use std::os::unix::fs::MetadataExt;
 
     let folder = folder();
@@ -78,7 +78,7 @@ fn spill_files_are_private_and_vanish() {
 }
 
 #[test]
-fn bytes_are_not_touched() {
+fn output_bytes_are_unchanged() {
     let ended = fed("run -j1 KID job", b"0,300,0,0\n1,0,700,0\n2,1,1,0").code(0);
     let stream = |parts: &[(usize, usize)]| -> Vec<u8> {
         parts
@@ -93,7 +93,7 @@ fn bytes_are_not_touched() {
 }
 
 #[test]
-fn stdout_and_stderr_stay_apart_and_in_step() {
+fn stdout_precedes_stderr_on_a_shared_pipe() {
     let (mut reader, writer) = pipe();
     // Byte by byte, which a slow machine shows as it comes.
     let verb = if cfg!(windows) { "script 9 9 0 ::: 0" } else { "both 9 ::: 1" };
@@ -111,7 +111,7 @@ fn stdout_and_stderr_stay_apart_and_in_step() {
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_full_device_is_one_line() {
+fn full_device_is_one_line_of_error() {
     for line in ["run -j2 KID spew 10 ::: 1 2", "run -j2 KID spew 100000 ::: 1 2 3 4", "doctor"] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
         let ended = Live::start(minder(line).stdout(full)).finish().code(255);
@@ -120,7 +120,7 @@ fn a_full_device_is_one_line() {
 }
 
 #[test]
-fn a_reader_that_goes_ends_the_run() {
+fn closed_reader_ends_the_run() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j2 KID spew 70000");
     // So many bytes at once: few of them take long under Wine.
@@ -136,7 +136,7 @@ fn a_reader_that_goes_ends_the_run() {
 }
 
 #[test]
-fn jobs_are_told_when_the_reader_is_gone() {
+fn jobs_are_terminated_when_the_reader_is_gone() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j3 --grace 60");
     let line = "case {} in a) echo a; exit;; b) exec KID sleep-ms 600000;; esac; echo c";
@@ -153,7 +153,7 @@ fn jobs_are_told_when_the_reader_is_gone() {
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn output_that_does_not_block_is_waited_for() {
+fn nonblocking_stdout_is_waited_for() {
     let (mut reader, writer) = pipe();
     rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
     let jobs: String = (0..20).map(|id| format!("{id},100000,0,0\n")).collect();
@@ -169,7 +169,7 @@ fn output_that_does_not_block_is_waited_for() {
 }
 
 #[test]
-fn no_folder_for_temporary_files_is_one_line() {
+fn missing_temporary_directory_is_one_line_of_error() {
     let mut command = minder("run -j2 --no-record KID job");
     temporary(&mut command, NOWHERE).stdin(input(b"0,6000000,0,0\n1,6000000,0,0\n2,10,0,0\n"));
     let ended = Live::start(&command).finish().code(255).mentions(NOWHERE_TOLD).mentions(TEMPORARY);
@@ -181,7 +181,7 @@ fn no_folder_for_temporary_files_is_one_line() {
 }
 
 #[test]
-fn pieces_of_jobs_that_a_failure_of_ours_killed_are_not_shown() {
+fn partial_output_of_jobs_killed_by_an_error_is_not_shown() {
     let folder = folder();
     let mark = folder.path().join("mark");
     let mut command = minder("run -j2 --no-record");
@@ -197,7 +197,7 @@ fn pieces_of_jobs_that_a_failure_of_ours_killed_are_not_shown() {
 // A file system that is mounted for it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_one_line_and_nothing_is_torn() {
+fn full_disk_is_one_line_of_error_and_tears_no_output() {
     let folder = folder();
     let mounted = is_root()
         && std::process::Command::new("mount")
@@ -222,7 +222,7 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
 // Unix starts programs without a standard stream; a full device is there only.
 #[cfg(unix)]
 #[test]
-fn a_closed_output_is_an_error_where_bytes_are_lost() {
+fn closed_stdout_is_an_error_only_if_bytes_are_lost() {
     let closed =
         |stream: u32, line: &str| Live::start(&super::minder_as(&format!("close={stream}"), line)).finish();
     assert_eq!(
@@ -248,7 +248,7 @@ fn a_closed_output_is_an_error_where_bytes_are_lost() {
 }
 
 #[test]
-fn a_reader_of_errors_that_went_is_no_error() {
+fn closed_stderr_reader_is_not_an_error() {
     let (reader, writer) = pipe();
     drop(reader);
     let ended = Live::start(minder("run -j1 KID script 5 5 0 ::: 1 2").stderr(writer)).finish().code(2);
@@ -256,7 +256,7 @@ fn a_reader_of_errors_that_went_is_no_error() {
 }
 
 #[test]
-fn quick_jobs_are_seen_at_once() {
+fn quick_job_is_shown_before_a_slow_one() {
     // A quick job's output does not wait for a slow one.
     let folder = folder();
     let wait = folder.path().join("wait");
@@ -270,7 +270,7 @@ fn quick_jobs_are_seen_at_once() {
 }
 
 #[test]
-fn an_output_that_is_left_open_is_closed_and_reported() {
+fn leaked_output_is_closed_and_reported() {
     let closed = ended("run -j1 KID hold-stdout 3000 7 ::: 1").code(0);
     assert!(
         closed.wall >= Duration::from_millis(100) && closed.wall < Duration::from_secs(10),
@@ -289,7 +289,7 @@ fn an_output_that_is_left_open_is_closed_and_reported() {
 // A script of a POSIX shell.
 #[cfg(unix)]
 #[test]
-fn a_line_without_an_end_does_not_hold_up_others_until_a_retry() {
+fn unfinished_line_does_not_block_others_until_a_retry() {
     let folder = folder();
     let script = "case $1 in
         long) head -c 2000000 /dev/zero | tr '\\0' x; exit 1;;

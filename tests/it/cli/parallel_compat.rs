@@ -43,7 +43,7 @@ fn name(test: &str) -> String {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn words_are_one_line_for_the_shell() {
+fn arguments_form_one_shell_line() {
     let out = parallel(&["-k", "echo", "{}", "|", "tr", "a-z", "A-Z", ":::", "it's", "$(id)"]);
     assert_eq!(out.code(0).text(), "IT'S\n$(ID)\n");
     assert_eq!(parallel(&["exit", ":::", "0", "3", "4"]).code(2).text(), "");
@@ -52,7 +52,7 @@ fn words_are_one_line_for_the_shell() {
 
 #[cfg(unix)] // Links, and a POSIX shell's line.
 #[test]
-fn a_link_named_parallel_is_parallel() {
+fn link_named_parallel_or_sem_selects_the_mode() {
     let folder = folder();
     let link = folder.path().join("parallel");
     std::os::unix::fs::symlink(MINDER, &link).expect("a link");
@@ -89,7 +89,7 @@ fn options_come_from_profiles_and_the_environment() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_options_are_named() {
     parallel(&["-S", "host", "echo", ":::", "1"]).code(255).complains(&["`--sshlogin host`", "this machine"]);
     parallel(&["echo", "{= s/a/b/ =}", ":::", "1"]).code(255).complains(&["Perl"]);
     parallel(&["--bogus", "echo"]).code(255).complains(&["`--bogus`"]);
@@ -98,7 +98,7 @@ fn what_is_not_supported_is_named() {
 }
 
 #[test]
-fn it_tells_of_itself() {
+fn version_and_machine_options_print_values() {
     let version = parallel(&["--version"]).code(0).text();
     assert!(version.starts_with("minder ") && version.contains("20221122"), "{version}");
     assert_eq!(parallel(&["--minversion", "20100101"]).code(0).text(), "20221122\n");
@@ -112,14 +112,14 @@ fn it_tells_of_itself() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn limits_are_shown_before_the_jobs() {
+fn show_limits_precedes_the_jobs() {
     let limits = parallel(&["--show-limits", "echo", ":::", "on"]).code(0).text();
     assert!(limits.starts_with("Maximal size of command: ") && limits.ends_with("\non\n"), "{limits}");
 }
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn arguments_are_quoted_for_a_shell() {
+fn shell_quote_quotes_arguments() {
     let said = |words: &[&str]| parallel(words).code(0).text();
     assert_eq!(said(&["--shell-quote", ":::", "a b", "c", "it's", ""]), "'a b'\nc\n'it'\"'\"'s'\n''\n");
     assert_eq!(said(&["--shellquote", "--shell-quote", ":::", "a b"]), "\"'\"'a b'\"'\"\n");
@@ -131,7 +131,7 @@ fn arguments_are_quoted_for_a_shell() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn a_line_of_the_input_is_a_command_where_there_is_none() {
+fn input_lines_are_commands_without_a_template() {
     assert_eq!(parallel(&["-k", ":::", "echo a; echo b", "echo c"]).code(0).text(), "a\nb\nc\n");
     assert_eq!(parallel(&["{}", ":::", "exit 3"]).code(1).text(), "");
     let mut command = face("parallel", &["-k"]);
@@ -141,7 +141,7 @@ fn a_line_of_the_input_is_a_command_where_there_is_none() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn a_run_goes_on_in_the_manner_in_which_it_was_begun() {
+fn resume_keeps_the_parallel_mode() {
     let state = folder();
     let run = |command: &mut Command| Live::start(command.env("MINDER_STATE_DIR", state.path())).finish();
     // What only a shell knows, in one plain word.
@@ -153,7 +153,7 @@ fn a_run_goes_on_in_the_manner_in_which_it_was_begun() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn sem_has_the_status_of_its_command() {
+fn sem_exits_with_the_status_of_its_command() {
     let name = name("status");
     sem(&["--fg", "--id", &name, "exit 3"]).code(3);
     sem(&["--fg", "--id", &name, "kill -TERM $$"]).code(143);
@@ -166,7 +166,7 @@ fn sem_has_the_status_of_its_command() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn sem_leaves_its_command_running() {
+fn sem_leaves_background_commands_running() {
     let (folder, name) = (folder(), name("background"));
     let log = folder.path().join("log");
     let behind = |line: &str| {
@@ -188,7 +188,7 @@ fn sem_leaves_its_command_running() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn sem_waits_for_its_turn() {
+fn sem_runs_one_command_at_a_time() {
     let (folder, name) = (folder(), name("turns"));
     let taken = folder.path().join("taken");
     let one = format!("mkdir {0} && sleep 0.1 && rmdir {0}", path(&taken));
@@ -200,7 +200,7 @@ fn sem_waits_for_its_turn() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn sem_gives_up_or_runs_all_the_same() {
+fn sem_timeout_gives_up_or_runs_anyway() {
     let name = name("patience");
     let mut holder = Live::start(&face("sem", &["--fg", "--id", &name, "echo here; sleep 3"]));
     holder.until("the turn", |record| !record.outs[0].is_empty());
@@ -216,7 +216,7 @@ fn sem_gives_up_or_runs_all_the_same() {
 
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
-fn a_turn_ends_with_its_holder() {
+fn sem_slot_is_freed_when_its_holder_dies() {
     let name = name("killed");
     let line = "echo here; exec sleep 2 >/dev/null 2>&1";
     let mut holder = Live::start(&face("sem", &["--fg", "--id", &name, line]));
@@ -232,7 +232,7 @@ fn a_turn_ends_with_its_holder() {
 /// the run wait for it.
 #[cfg(unix)] // A named pipe.
 #[test]
-fn values_that_do_not_come_hold_nothing_up() {
+fn missing_pipe_values_block_neither_jobs_nor_exit() {
     use rustix::fs::{CWD, Mode, OFlags, mkfifoat, openat};
     let folder = folder();
     let values = folder.path().join("values");

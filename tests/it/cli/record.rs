@@ -81,7 +81,7 @@ fn fails_first(place: &Place) -> String {
 const INPUT: [&str; 6] = [":::", "a1", "b2", "a3", "b4", "a5"];
 
 #[test]
-fn what_failed_is_run_once_more() {
+fn resume_failed_runs_only_failed_jobs() {
     for (flag, again) in [("--resume-failed", "b2\nb4\n"), ("--retry-failed", "b2\nb4\n"), ("--resume", "")] {
         let place = Place::new();
         let mut command = place.command("run -k -j1");
@@ -100,7 +100,7 @@ fn what_failed_is_run_once_more() {
 /// is given then.
 #[cfg(unix)] // The line is one for a POSIX shell.
 #[test]
-fn values_are_checked_again_when_a_run_is_resumed() {
+fn resume_checks_values_again() {
     let place = Place::new();
     let check = |ended: Ended, code: i32, text: &str, refused: Option<&str>| {
         let ended = ended.code(code);
@@ -124,7 +124,7 @@ fn values_are_checked_again_when_a_run_is_resumed() {
 }
 
 #[test]
-fn a_run_is_known_by_the_beginning_of_its_id_and_by_nothing_else() {
+fn run_is_resumed_by_id_prefix_only() {
     let place = Place::new();
     place.ended("run KID echo-args ::: 1 2").code(0);
     let id = place.id();
@@ -147,7 +147,7 @@ fn a_run_is_known_by_the_beginning_of_its_id_and_by_nothing_else() {
 
 #[cfg(unix)] // Not everybody may make links on Windows.
 #[test]
-fn a_name_that_looks_like_a_run_and_leads_elsewhere_is_left_alone() {
+fn linked_run_directory_is_not_followed() {
     let place = Place::new();
     place.ended("run KID echo-args ::: 1 2").code(0);
     let id = place.id();
@@ -163,7 +163,7 @@ fn a_name_that_looks_like_a_run_and_leads_elsewhere_is_left_alone() {
 
 #[cfg(unix)] // Not everybody may make links on Windows.
 #[test]
-fn what_is_linked_inside_a_run_is_not_followed() {
+fn links_inside_a_run_are_not_followed() {
     for name in ["manifest.json", "arguments", "attempt-1.jsonl", "lock"] {
         let place = Place::new();
         place.ended("run KID append ../log ::: 1 2").code(0);
@@ -185,7 +185,7 @@ fn what_is_linked_inside_a_run_is_not_followed() {
 
 #[cfg(unix)] // Modes are those of Unix.
 #[test]
-fn the_record_is_private() {
+fn record_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
 
     let place = Place::new();
@@ -200,7 +200,7 @@ fn the_record_is_private() {
 // Arguments are bytes on Unix; `windows.rs` has what is no text there.
 #[cfg(unix)]
 #[test]
-fn arguments_that_are_no_text_are_kept_exactly() {
+fn non_utf8_arguments_are_recorded_exactly() {
     use std::os::unix::ffi::OsStringExt;
 
     let words = [
@@ -221,7 +221,7 @@ fn arguments_that_are_no_text_are_kept_exactly() {
 }
 
 #[test]
-fn an_input_that_came_through_a_pipe_is_given_again() {
+fn resume_requires_the_same_piped_input() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
     let line = fails_first(&place);
@@ -249,7 +249,7 @@ fn an_input_that_came_through_a_pipe_is_given_again() {
 // Where the input came from is not known on Windows: it is given again.
 #[cfg(unix)]
 #[test]
-fn an_input_file_that_changed_is_refused() {
+fn resume_rejects_a_changed_input_file() {
     let place = Place::new();
     let list = place.at("list");
     fs::write(&list, "a1\nb2\n").expect("a file");
@@ -269,7 +269,7 @@ fn an_input_file_that_changed_is_refused() {
 }
 
 #[test]
-fn a_folder_that_is_gone_is_one_line() {
+fn resume_reports_a_missing_working_directory() {
     let place = Place::new();
     place.ended("run KID exit ::: 1").code(1);
     fs::remove_dir(place.at("here")).expect("a folder");
@@ -279,7 +279,7 @@ fn a_folder_that_is_gone_is_one_line() {
 }
 
 #[test]
-fn a_run_goes_on_in_its_own_folder() {
+fn resume_runs_in_the_original_directory() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
     Live::start(scripted(&mut command, &fails_first(&place)).args(INPUT)).finish().code(2);
@@ -290,7 +290,7 @@ fn a_run_goes_on_in_its_own_folder() {
 }
 
 #[test]
-fn a_secret_is_nowhere_in_the_record() {
+fn redacted_arguments_are_nowhere_in_the_record() {
     let place = Place::new();
     let secret = "hunter2-correct-horse";
     let mut command = place.command("run -k --redact-args --joblog ../joblog");
@@ -322,7 +322,7 @@ fn a_secret_is_nowhere_in_the_record() {
 }
 
 #[test]
-fn without_a_record_nothing_is_left() {
+fn no_record_leaves_no_files() {
     for flags in ["", "-k", "--lb", "--spool", "-k --buffer 64k", "--tag"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("a folder");
@@ -339,7 +339,7 @@ fn without_a_record_nothing_is_left() {
 }
 
 #[test]
-fn a_killed_run_without_a_record_leaves_nothing_either() {
+fn killed_run_without_a_record_leaves_no_files() {
     for flags in ["-k", "--spool", "-k --buffer 64k"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("a folder");
@@ -363,7 +363,7 @@ fn a_killed_run_without_a_record_leaves_nothing_either() {
 
 #[cfg(unix)] // Owners by number.
 #[test]
-fn files_of_a_run_are_its_owners() {
+fn record_files_belong_to_the_owner_of_the_state() {
     use std::os::unix::fs::MetadataExt;
 
     let place = Place::new();
@@ -375,7 +375,7 @@ fn files_of_a_run_are_its_owners() {
 }
 
 #[test]
-fn a_job_is_in_the_record_before_it_is_seen() {
+fn job_is_recorded_before_it_is_shown() {
     let place = Place::new();
     // The last one keeps the others from being alone, and waits.
     let mut command = place.command("run -j2");
@@ -403,7 +403,7 @@ fn a_job_is_in_the_record_before_it_is_seen() {
 /// and nothing was shown.
 #[cfg(unix)] // The lines of the jobs are for a POSIX shell.
 #[test]
-fn a_run_of_an_older_version_is_listed_and_resumed() {
+fn run_of_an_older_version_is_listed_and_resumed() {
     use std::os::unix::fs::PermissionsExt as _;
 
     const FILES: [(&str, &[u8]); 4] = [

@@ -41,7 +41,7 @@ fn goes_without(place: &Place, part: &str) {
 }
 
 #[test]
-fn a_state_folder_that_is_a_file_costs_the_record_only() {
+fn state_that_is_a_file_disables_only_the_record() {
     let place = Place::new();
     fs::write(place.at("state"), "mine").expect("a file");
     goes_without(&place, "state");
@@ -50,7 +50,7 @@ fn a_state_folder_that_is_a_file_costs_the_record_only() {
 
 #[cfg(unix)] // Not everybody may make links on Windows.
 #[test]
-fn a_state_folder_that_leads_nowhere_costs_the_record_only() {
+fn state_that_is_a_dangling_link_disables_only_the_record() {
     let place = Place::new();
     symlink(place.at("nowhere"), place.at("state")).expect("a link");
     goes_without(&place, "state");
@@ -59,7 +59,7 @@ fn a_state_folder_that_leads_nowhere_costs_the_record_only() {
 
 #[cfg(unix)] // Modes are those of Unix.
 #[test]
-fn a_state_folder_that_cannot_be_written_costs_the_record_only() {
+fn unwritable_state_disables_only_the_record() {
     let place = Place::new();
     if is_root() {
         // Root may write everywhere but where nobody can.
@@ -73,7 +73,7 @@ fn a_state_folder_that_cannot_be_written_costs_the_record_only() {
 }
 
 #[test]
-fn a_run_is_taken_up_by_one_only() {
+fn run_is_resumed_by_one_process_only() {
     let place = Place::new();
     let wait = place.at("wait");
     let mut command = place.command("run -j2");
@@ -95,7 +95,7 @@ fn a_run_is_taken_up_by_one_only() {
 }
 
 #[test]
-fn two_at_once_where_only_one_can_be_first() {
+fn concurrent_resumes_run_each_job_once() {
     for _ in 0..5 {
         let place = Place::new();
         let mut command = place.command("run");
@@ -117,7 +117,7 @@ fn two_at_once_where_only_one_can_be_first() {
 }
 
 #[test]
-fn different_runs_at_once_have_records_of_their_own() {
+fn concurrent_runs_have_separate_records() {
     let place = Place::new();
     let mut lives: Vec<Live> = (0..6)
         .map(|run| Live::start(&place.command(&format!("run -j2 KID echo-args {run} ::: 1 2 3 4"))))
@@ -148,7 +148,7 @@ fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_resume_that_is_refused_changes_nothing() {
+fn rejected_resume_changes_nothing() {
     for flags in ["-j1", "-k", "--tmpdir DIR/tmp"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("a folder");
@@ -177,7 +177,7 @@ fn a_resume_that_is_refused_changes_nothing() {
 
 #[cfg(unix)] // Modes, links and owners are those of Unix.
 #[test]
-fn a_folder_of_runs_that_others_may_change_is_not_used_as_it_is() {
+fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     let place = Place::new();
     place.ended("run KID exit ::: 0").code(0).says("");
     let runs = place.at("state/runs");
@@ -213,7 +213,7 @@ fn a_folder_of_runs_that_others_may_change_is_not_used_as_it_is() {
 
 #[cfg(unix)] // A folder in which files are open stays on Windows.
 #[test]
-fn a_record_that_vanishes_is_said() {
+fn record_removed_during_a_run_is_reported() {
     let place = Place::new();
     let mut command = place.command("run -j1");
     let line = format!("echo up; KID await {} x", path(&place.at("go")));

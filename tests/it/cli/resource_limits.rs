@@ -8,12 +8,12 @@ use super::{file, folder, input, is_public, is_root, minder_as, path};
 use crate::support::KID;
 
 #[test]
-fn a_column_that_is_not_there_is_named_once() {
+fn missing_column_is_reported_once() {
     fed("run -j4 KID echo-args {2}", &b"x\n".repeat(5000)).code(255).complains(&["`{2}`", "second column"]);
 }
 
 #[test]
-fn the_backend_is_chosen_by_the_environment_too() {
+fn backend_is_selected_by_the_environment() {
     let mut command = minder("run -j3 KID echo-args ::: 1 2 3");
     let last = if cfg!(windows) { "iocp" } else { "poll" };
     let ended = Live::start(command.env("MINDER_BACKEND", last)).finish().code(0).says("");
@@ -25,7 +25,7 @@ fn the_backend_is_chosen_by_the_environment_too() {
 
 #[cfg(unix)] // A limit of descriptors.
 #[test]
-fn few_descriptors_make_it_slower_and_nothing_else() {
+fn few_descriptors_only_slow_the_run() {
     for backend in crate::support::backends() {
         let lines: String = (0..600).map(|job| format!("{job:03}\n")).collect();
         let line = format!("run -j100 --backend {backend} KID echo-args");
@@ -40,7 +40,7 @@ fn few_descriptors_make_it_slower_and_nothing_else() {
 
 #[cfg(unix)] // The same.
 #[test]
-fn too_few_descriptors_for_a_single_job_are_an_error_at_once() {
+fn too_few_descriptors_for_one_job_fail_at_once() {
     let mut kinds = 0;
     for limit in (5..40).step_by(3) {
         let ended =
@@ -69,7 +69,7 @@ fn user(place: u32) -> u32 {
 
 #[cfg(unix)] // A limit of a user's processes.
 #[test]
-fn few_processes_make_it_slower_and_nothing_else() {
+fn few_processes_only_slow_the_run() {
     if !is_root() || !is_public(super::MINDER) {
         crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
@@ -99,7 +99,7 @@ fn few_processes_make_it_slower_and_nothing_else() {
 
 #[cfg(unix)] // The same.
 #[test]
-fn no_process_at_all_is_an_error_at_once() {
+fn no_free_process_fails_at_once() {
     if !is_root() || !is_public(super::MINDER) {
         crate::support::skip(format_args!("a limit of processes needs a user without any, and so root"));
         return;
@@ -120,7 +120,7 @@ fn no_process_at_all_is_an_error_at_once() {
 
 #[cfg(unix)] // Signals.
 #[test]
-fn what_the_parent_ignored_or_blocked_does_no_harm() {
+fn inherited_signal_dispositions_do_no_harm() {
     // SIGCHLD ignored: the system would reap children before their status is read.
     for changes in
         ["ignore=17", "block=17", "ignore=17,block=2,block=15,block=1,block=18", "ignore=13,block=13"]
@@ -138,7 +138,7 @@ fn what_the_parent_ignored_or_blocked_does_no_harm() {
 
 #[cfg(unix)] // A limit of the size of files.
 #[test]
-fn a_file_that_may_not_grow_is_a_full_disk_to_us_and_a_signal_to_jobs() {
+fn file_size_limit_is_a_full_disk_for_us_and_a_signal_for_jobs() {
     let (folder, kid) = (folder(), crate::support::TEST_CHILD);
     let run = |words: &str| {
         let mut command = super::from("/bin/sh", "-c");
@@ -156,7 +156,7 @@ fn a_file_that_may_not_grow_is_a_full_disk_to_us_and_a_signal_to_jobs() {
 
 #[cfg(unix)] // A limit of the stack.
 #[test]
-fn a_stack_that_is_too_small_is_said() {
+fn too_small_stack_is_reported() {
     for (limit, code) in [(64, 255), (1024, 0)] {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -s {limit}; exec \"$0\" run --no-record echo ::: a")).arg(super::MINDER);
@@ -166,7 +166,7 @@ fn a_stack_that_is_too_small_is_said() {
 }
 
 #[test]
-fn jobs_that_could_not_run_are_told_by_a_dry_run_as_by_a_run() {
+fn dry_run_fails_the_jobs_that_a_run_would_fail() {
     for (words, code) in [("-x a -y", 2_u8), ("a b", 0)] {
         let mut command = super::minder("run --no-record --dry-run --no-dash-values echo :::");
         let ended = Live::start(command.args(words.split(' '))).finish().code(code.into());

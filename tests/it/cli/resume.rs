@@ -429,20 +429,20 @@ macro_rules! modes {
 }
 
 modes! {
-    a_killed_run_is_taken_up: "";
-    a_killed_run_in_order_is_taken_up: "-k";
-    a_killed_run_by_lines_is_taken_up: "--lb";
-    a_killed_run_that_spools_is_taken_up: "--spool";
-    a_killed_run_that_spools_in_order_is_taken_up: "-k --spool";
-    a_killed_run_with_tags_is_taken_up: "--tag";
-    a_killed_run_by_tagged_lines_is_taken_up: "--lb --tag";
+    killed_run_is_resumed: "";
+    killed_ordered_run_is_resumed: "-k";
+    killed_line_buffered_run_is_resumed: "--lb";
+    killed_spooling_run_is_resumed: "--spool";
+    killed_ordered_spooling_run_is_resumed: "-k --spool";
+    killed_tagged_run_is_resumed: "--tag";
+    killed_tagged_line_buffered_run_is_resumed: "--lb --tag";
     #[cfg(unix)] // No pseudo console is made on Windows as yet.
-    a_killed_run_on_terminals_is_taken_up: "--pty";
-    a_killed_run_with_results_is_taken_up: "--results DIR/results";
-    a_killed_run_of_one_at_a_time_is_taken_up: "-j1";
-    a_killed_run_with_a_joblog_is_taken_up: "--joblog DIR/joblog";
-    a_killed_run_without_guardians_is_taken_up: "--no-guard";
-    a_killed_run_that_spills_is_taken_up: "-k --buffer 64k";
-    a_killed_run_that_syncs_is_taken_up: "--sync";
-    a_killed_run_without_a_view_is_taken_up: "-u";
+    killed_pty_run_is_resumed: "--pty";
+    killed_run_with_results_is_resumed: "--results DIR/results";
+    killed_sequential_run_is_resumed: "-j1";
+    killed_run_with_a_joblog_is_resumed: "--joblog DIR/joblog";
+    killed_run_without_guardians_is_resumed: "--no-guard";
+    killed_spilling_run_is_resumed: "-k --buffer 64k";
+    killed_syncing_run_is_resumed: "--sync";
+    killed_ungrouped_run_is_resumed: "-u";
 }

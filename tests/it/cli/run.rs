@@ -6,7 +6,7 @@ use super::{Live, ended, fed, file, folder, input, jobs_in, minder, path};
 use crate::support::{KID, TEST_CHILD};
 
 #[test]
-fn words_are_run_directly() {
+fn arguments_are_passed_without_a_shell() {
     let direct = ended("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").code(0).says("");
     assert_eq!(direct.text(), "\"$HOME\"\n\"*a$(x)*\"\n\"a$(x)\"\n\"$HOME\"\n\"*b|c*\"\n\"b|c\"\n");
 }
@@ -14,7 +14,7 @@ fn words_are_run_directly() {
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
-fn a_line_is_run_by_a_shell() {
+fn single_argument_is_a_shell_line() {
     let mut line = minder("run -j1");
     line.arg(format!("{KID} echo-args \"<{{}}>\" {{}} | cat; exit 3")).args([":::", "a  b", "$(x) 'y", ""]);
     let line = Live::start(&line).finish().code(3);
@@ -23,7 +23,7 @@ fn a_line_is_run_by_a_shell() {
 
 /// A job whose value does not match fails, and the others run.
 #[test]
-fn only_jobs_whose_values_match_are_run() {
+fn only_skips_jobs_whose_values_do_not_match() {
     let ended = ended("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").code(2);
     assert_eq!(ended.text(), "\"1\"\n\"12\"\n\"3\"\n");
     let ended = super::ended("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").code(2);
@@ -32,14 +32,14 @@ fn only_jobs_whose_values_match_are_run() {
 }
 
 #[test]
-fn an_argument_without_a_place_comes_last() {
+fn value_without_placeholder_is_appended() {
     assert_eq!(ended("run -j1 KID echo-args x ::: a b").code(0).text(), "\"x\"\n\"a\"\n\"x\"\n\"b\"\n");
 }
 
 // POSIX shells' lines.
 #[cfg(unix)]
 #[test]
-fn an_argument_without_a_place_comes_last_on_a_line() {
+fn value_without_placeholder_is_appended_to_a_shell_line() {
     let mut line = minder("run -j1");
     line.arg(format!("exec {KID} echo-args x;")).args([":::", "a b"]);
     // After a semicolon a value would be a command.
@@ -51,7 +51,7 @@ fn an_argument_without_a_place_comes_last_on_a_line() {
 }
 
 #[test]
-fn flags_after_the_command_are_the_commands() {
+fn flags_after_the_command_belong_to_it() {
     let ended = ended("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").code(0).says("");
     let start = "\"-q\"\n\"--bar\"\n\"-j5\"\n\"--no-such\"\n\"--\"\n";
     assert_eq!(ended.text(), format!("{start}\"--help\"\n{start}\"--\"\n"));
@@ -61,7 +61,7 @@ fn flags_after_the_command_are_the_commands() {
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
-fn the_shell_is_chosen() {
+fn shell_flag_selects_the_shell() {
     let folder = folder();
     // Called as `SHELL -c LINE NAME VALUE…`, and known by its name.
     let shell = folder.path().join("dash");
@@ -74,7 +74,7 @@ fn the_shell_is_chosen() {
 }
 
 #[test]
-fn the_largest_numbers_are_numbers() {
+fn largest_numbers_are_accepted() {
     let most = u64::MAX;
     let ended = ended(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).code(0).says("");
     assert_eq!(ended.sorted(), ["\"a\"", "\"b\""]);
@@ -94,7 +94,7 @@ fn jobs_and_slots_are_numbered() {
 }
 
 #[test]
-fn the_bound_is_reached_and_never_passed() {
+fn job_limit_is_reached_and_never_exceeded() {
     for (degree, jobs) in [(1, 4), (3, 24), (8, 40)] {
         let folder = folder();
         let line = format!("run -j{degree} KID meet {} {degree}", path(folder.path()));
@@ -111,7 +111,7 @@ fn the_bound_is_reached_and_never_passed() {
 }
 
 #[test]
-fn zero_means_as_many_as_there_are_descriptors_for() {
+fn zero_jobs_means_as_many_as_descriptors_allow() {
     let folder = folder();
     let numbers: Vec<String> = (0..60).map(|job| job.to_string()).collect();
     let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(folder.path())));
@@ -119,7 +119,7 @@ fn zero_means_as_many_as_there_are_descriptors_for() {
 }
 
 #[test]
-fn the_status_counts_failed_jobs_up_to_a_hundred() {
+fn exit_status_counts_failures_up_to_101() {
     ended("run KID exit ::: 0 0 0").code(0).says("");
     ended("run KID exit ::: 0 7 255").code(2).mentions("3 jobs · 2 failed");
     let many = |count: usize| fed("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
@@ -130,13 +130,13 @@ fn the_status_counts_failed_jobs_up_to_a_hundred() {
 // Windows has no signals: what ended a process is its exit code, see `windows.rs`.
 #[cfg(unix)]
 #[test]
-fn a_job_that_a_signal_ended_has_failed() {
+fn job_killed_by_a_signal_has_failed() {
     // A job that a signal ended has failed, too, and the signal is named.
     ended("run KID kill-self ::: 9 15").code(2).mentions("killed by KILL").mentions("killed by TERM");
 }
 
 #[test]
-fn what_failed_is_named_with_its_status() {
+fn failed_jobs_are_reported_with_their_status() {
     let ended = ended("run -j1 KID exit ::: 0 4").code(1);
     let lines: Vec<&str> = ended.err.lines().collect();
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
@@ -146,13 +146,13 @@ fn what_failed_is_named_with_its_status() {
 }
 
 #[test]
-fn quiet_says_nothing_of_failed_jobs_but_all_of_errors() {
+fn quiet_hides_failed_jobs_but_not_errors() {
     ended("run --quiet KID exit ::: 0 4").code(1).says("");
     ended("run --quiet no-such-program-anywhere ::: 1").code(255).complains(&["no-such-program-anywhere"]);
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_named_once() {
+fn missing_command_is_reported_once() {
     let arguments = ended("run -j2 no-such-program-anywhere {} ::: a b c").code(255);
     arguments
         .says("minder: cannot run `no-such-program-anywhere`: not found in PATH (3 jobs, none started)\n");
@@ -161,7 +161,7 @@ fn a_command_that_does_not_exist_is_named_once() {
 }
 
 #[test]
-fn arguments_that_are_programs_are_named_one_by_one() {
+fn missing_programs_from_values_are_reported_one_by_one() {
     let fine = if cfg!(windows) { "hostname" } else { "true" };
     let ended = ended(&format!("run -j2 {{}} ::: {fine} no-such-1 no-such-2 {fine}")).code(2);
     for name in ["no-such-1", "no-such-2"] {
@@ -178,7 +178,7 @@ fn arguments_that_are_programs_are_named_one_by_one() {
 // Modes and `#!` are those of Unix; `windows.rs` has what is no program there.
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_run_is_named_with_the_reason() {
+fn unrunnable_program_is_reported_with_the_reason() {
     let folder = folder();
     let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| folder.path().join(name));
     let write = |path: &std::path::Path, text: &str, mode: u32| {
@@ -202,14 +202,14 @@ fn what_cannot_be_run_is_named_with_the_reason() {
 }
 
 #[test]
-fn the_environment_is_passed_on() {
+fn environment_is_passed_on() {
     let mut command = minder("run -j1 KID echo-env");
     let ended = Live::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).finish().code(0);
     assert!(ended.text().contains("\"MINDER_TEST_WORD\"=\"a b\"\n"), "{}", ended.text());
 }
 
 #[test]
-fn jobs_have_an_empty_input() {
+fn jobs_have_an_empty_stdin() {
     let ended = fed("run -j1 KID count ::: 1 2", b"not for jobs").code(0);
     assert_eq!(ended.text(), "0\n0\n");
 }
@@ -217,7 +217,7 @@ fn jobs_have_an_empty_input() {
 // Groups of processes are those of Unix.
 #[cfg(unix)]
 #[test]
-fn jobs_have_a_group_of_their_own() {
+fn jobs_have_their_own_process_group() {
     let ids = super::pids(&super::ended("run -j1 KID ids ::: 1").code(0).text());
     assert_eq!(ids[0], ids[1], "process and group");
 }
@@ -225,7 +225,7 @@ fn jobs_have_a_group_of_their_own() {
 // As `/proc` shows it; `handles` has what children inherit on Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn jobs_inherit_no_descriptor_and_no_signal() {
+fn jobs_inherit_no_descriptor_and_no_signal_state() {
     let ended = ended("run -j4 KID fds ::: 1 2 3 4").code(0);
     for line in ended.text().lines() {
         let ours = ["0 /dev/null", "1 pipe:", "2 pipe:"].iter().any(|start| line.starts_with(start));
@@ -253,7 +253,7 @@ fn thousands_of_short_jobs_run_once_each() {
 }
 
 #[test]
-fn two_hundred_jobs_do_as_a_model_says() {
+fn random_jobs_match_a_model() {
     // Where Wine stands for Windows, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
     // xorshift: the same jobs every time, and none like the other.
@@ -288,7 +288,7 @@ fn two_hundred_jobs_do_as_a_model_says() {
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
-fn minder_runs_inside_minder_and_reads_a_pipe() {
+fn nested_run_reads_a_pipe() {
     let lines = "1\n2\n3\n";
     let mut command = minder("run -j3");
     command
@@ -301,7 +301,7 @@ fn minder_runs_inside_minder_and_reads_a_pipe() {
 }
 
 #[test]
-fn minder_runs_inside_minder() {
+fn nested_run_reads_a_file() {
     let folder = folder();
     let list = folder.path().join("list");
     std::fs::write(&list, "a\nb\n").expect("a file");
@@ -313,7 +313,7 @@ fn minder_runs_inside_minder() {
 }
 
 #[test]
-fn a_value_of_a_tag_adds_no_line() {
+fn tag_escapes_control_characters() {
     let mut command = minder("run -k --tag KID echo-args :::");
     let ended = Live::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).finish().code(0);
     let text = ended.text();
@@ -322,7 +322,7 @@ fn a_value_of_a_tag_adds_no_line() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_entered_fails_its_own_job() {
+fn unusable_directory_fails_only_its_job() {
     let folder = folder();
     std::fs::write(folder.path().join("file"), "").expect("a file");
     let mut command = minder("run -j2 -k --wd");
@@ -338,7 +338,7 @@ fn a_folder_that_cannot_be_entered_fails_its_own_job() {
 
 #[cfg(unix)] // `./a` without an extension is a program there.
 #[test]
-fn a_program_of_each_folder_fails_its_own_job() {
+fn program_is_looked_up_in_each_directory() {
     let folder = folder();
     for name in ["a", "b", "c"] {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
@@ -352,7 +352,7 @@ fn a_program_of_each_folder_fails_its_own_job() {
 }
 
 #[test]
-fn a_template_is_not_overwritten_and_what_was_there_stays() {
+fn template_file_is_never_overwritten() {
     let folder = folder();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
@@ -372,7 +372,7 @@ fn a_template_is_not_overwritten_and_what_was_there_stays() {
 }
 
 #[test]
-fn retries_without_a_limit_leave_time_between_them() {
+fn unlimited_retries_pause_between_attempts() {
     let folder = folder();
     let tries = folder.path().join("tries");
     let mut command = minder("run --retries 0");

@@ -105,7 +105,7 @@ fn jobs_that_die_last_or_between_are_cut_off_with_the_run() {
 }
 
 #[test]
-fn jobs_that_are_killed_before_the_run_is_are_cut_off_with_it() {
+fn jobs_killed_before_the_run_are_cut_off_with_it() {
     for victim in 0..3 {
         let mut run = Run::start("");
         send(&run.jobs, Signal::KILL);
@@ -117,7 +117,7 @@ fn jobs_that_are_killed_before_the_run_is_are_cut_off_with_it() {
 
 /// The runner sees its jobs die by its own sweep.
 #[test]
-fn jobs_of_a_run_without_guardians_left_are_cut_off_with_it() {
+fn jobs_swept_without_guardians_are_cut_off_with_the_run() {
     for _ in 0..3 {
         let run = Run::start("");
         send(&[run.outer, run.inner], Signal::KILL);
@@ -127,7 +127,7 @@ fn jobs_of_a_run_without_guardians_left_are_cut_off_with_it() {
 
 /// No signal follows: the job failed, its row is written, and so is its output.
 #[test]
-fn a_job_that_is_killed_alone_has_failed() {
+fn job_killed_alone_has_failed() {
     for flags in ["", "-k", "--lb", "--halt now,fail=1", "--spool", "--tag"] {
         let folder = folder();
         let joblog = folder.path().join("joblog");
@@ -148,7 +148,7 @@ fn a_job_that_is_killed_alone_has_failed() {
 }
 
 #[test]
-fn many_jobs_that_are_killed_alone_all_have_failed() {
+fn many_jobs_killed_alone_have_failed() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -k -j8 --quiet --joblog {}", path(&joblog)));
@@ -159,7 +159,7 @@ fn many_jobs_that_are_killed_alone_all_have_failed() {
 
 /// What is decided at the end of such a job does not wait for its row.
 #[test]
-fn a_halt_does_not_wait_for_the_row_that_is_held() {
+fn halt_does_not_wait_for_a_held_event() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -j2 --no-record --halt now,fail=1 --joblog {}", path(&joblog)));
@@ -178,7 +178,7 @@ fn a_halt_does_not_wait_for_the_row_that_is_held() {
 }
 
 #[test]
-fn a_retry_does_not_wait_for_the_row_that_is_held() {
+fn retry_does_not_wait_for_a_held_event() {
     let folder = folder();
     let (log, tries) = (folder.path().join("joblog"), folder.path().join("tries"));
     let mut command = minder(&format!("run -j1 --no-record --retries 4 --joblog {}", path(&log)));
@@ -194,7 +194,7 @@ fn a_retry_does_not_wait_for_the_row_that_is_held() {
 
 /// The next job is seen as it writes, once the row of the one before it is written.
 #[test]
-fn the_job_behind_one_that_was_killed_is_seen_as_it_writes() {
+fn job_after_a_killed_one_is_streamed() {
     let mut command = minder("run -j1 --no-record --quiet");
     command.arg(format!("case {{}} in 1) kill -9 $$;; *) echo early; exec {KID} sleep-ms 600000;; esac"));
     command.args([":::", "1", "2"]);
@@ -206,7 +206,7 @@ fn the_job_behind_one_that_was_killed_is_seen_as_it_writes() {
 
 /// Held outputs are bounded together: what is too much is written at once, and all of it comes.
 #[test]
-fn much_output_of_jobs_that_were_killed_is_not_lost() {
+fn held_output_of_killed_jobs_is_complete() {
     for flags in ["-k", "", "--tag", "--files"] {
         let mut command = minder(&format!("run -j4 --no-record --quiet {flags}"));
         command.arg(format!("{KID} spew 200000; echo end {{}}; kill -9 $$"));
@@ -231,7 +231,7 @@ fn much_output_of_jobs_that_were_killed_is_not_lost() {
 }
 
 #[test]
-fn a_job_that_signals_its_parent_ends_the_run() {
+fn job_that_signals_its_parent_ends_the_run() {
     let folder = folder();
     let log = folder.path().join("log");
     let mut command = minder("run -j1");

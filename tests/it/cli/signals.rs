@@ -29,7 +29,7 @@ fn sleepers(log: &Path, flags: &str, trap: &str) -> Live {
 }
 
 #[test]
-fn one_wish_ends_the_run_in_order() {
+fn first_signal_ends_the_run_in_order() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let folder = folder();
         let log = folder.path().join("log");
@@ -45,7 +45,7 @@ fn one_wish_ends_the_run_in_order() {
 }
 
 #[test]
-fn quiet_runs_end_quietly() {
+fn quiet_run_ends_without_a_message() {
     let folder = folder();
     let live = sleepers(&folder.path().join("log"), "--quiet", "");
     live.signal(Signal::INT);
@@ -53,7 +53,7 @@ fn quiet_runs_end_quietly() {
 }
 
 #[test]
-fn what_ignores_the_wish_is_killed_after_its_grace() {
+fn job_that_ignores_term_is_killed_after_the_grace() {
     let folder = folder();
     let live = sleepers(&folder.path().join("log"), "--grace 1", IGNORE);
     live.signal(Signal::TERM);
@@ -63,7 +63,7 @@ fn what_ignores_the_wish_is_killed_after_its_grace() {
 }
 
 #[test]
-fn the_second_wish_kills_at_once() {
+fn second_signal_kills_at_once() {
     let folder = folder();
     let mut live = sleepers(&folder.path().join("log"), "--grace 600", IGNORE);
     live.signal(Signal::INT);
@@ -98,17 +98,17 @@ fn unread(flags: &str, wishes: u32) {
 }
 
 #[test]
-fn output_that_nobody_takes_does_not_keep_a_run_alive() {
+fn blocked_output_does_not_keep_a_run_alive() {
     unread("--grace 0", 1);
 }
 
 #[test]
-fn the_third_wish_waits_for_nothing() {
+fn third_signal_waits_for_nothing() {
     unread("--grace 600", 3);
 }
 
 #[test]
-fn a_wish_before_anything_is_there_ends_the_run() {
+fn signal_before_the_first_job_ends_the_run() {
     let mut live = Live::start(minder("run -j2 KID echo-args").stdin(Stdio::Piped));
     live.listen(Duration::from_millis(100));
     live.signal(Signal::INT);
@@ -117,7 +117,7 @@ fn a_wish_before_anything_is_there_ends_the_run() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_whole_tree_of_a_job_goes() {
+fn signal_ends_the_whole_tree_of_a_job() {
     for (verb, grace) in [("tree 3", 100), ("stubborn-tree", 0)] {
         let mut live = Live::start(&minder(&format!("run -j2 --grace {grace} KID {verb} ::: 1 2")));
         // The jobs' own outputs are not shown before their end, so their numbers are found from outside.
@@ -142,7 +142,7 @@ fn the_whole_tree_of_a_job_goes() {
 }
 
 #[test]
-fn an_ignored_hangup_stays_ignored() {
+fn ignored_hangup_stays_ignored() {
     let mut command = minder_as("ignore=1", "run -j1 KID echo-args");
     let mut live = Live::start(command.stdin(Stdio::Piped));
     live.write(b"a\n");
@@ -164,7 +164,7 @@ fn an_ignored_hangup_stays_ignored() {
 }
 
 #[test]
-fn signals_that_were_blocked_are_heard() {
+fn inherited_blocked_signals_are_received() {
     let mut command = minder_as("block=2,block=15", "run -j1 KID sleep-ms ::: 600000");
     for signal in [Signal::INT, Signal::TERM] {
         let mut live = Live::start(command.stdin(Stdio::Null));
@@ -176,7 +176,7 @@ fn signals_that_were_blocked_are_heard() {
 }
 
 #[test]
-fn without_guardians_signals_work_the_same() {
+fn signals_work_without_guardians() {
     let folder = folder();
     let live = sleepers(&folder.path().join("log"), "--no-guard", "");
     live.signal(Signal::TERM);

@@ -113,7 +113,7 @@ fn rows(folder: &Path) -> Vec<(usize, String, String)> {
 }
 
 #[test]
-fn stops_at_any_moment_neither_hang_nor_lose_a_job() {
+fn stops_at_random_moments_neither_hang_nor_lose_a_job() {
     let folder = folder();
     // More than can end meanwhile; the rest is cut off.
     let mut job = Job::start(&tiny(folder.path(), 1..=keys() * 400));
@@ -139,7 +139,7 @@ fn none_lost(rows: &[(usize, String, String)]) {
 }
 
 #[test]
-fn interrupts_at_any_moment_neither_hang_nor_record_what_never_ran() {
+fn interrupts_at_random_moments_record_only_jobs_that_ran() {
     let mut random = Random::new("interrupts");
     for interrupt in 0..keys() {
         let folder = folder();
@@ -156,7 +156,7 @@ fn interrupts_at_any_moment_neither_hang_nor_record_what_never_ran() {
 
 /// `kill -TSTP` and `kill -CONT` of the process that was started, and of no other.
 #[test]
-fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
+fn stop_and_continue_of_one_process_apply_to_the_run() {
     let folder = folder();
     let go = folder.path().join("go");
     let mut command = minder("run -j2 --no-record");
@@ -178,7 +178,7 @@ fn a_stop_and_a_continuation_of_one_process_are_those_of_the_run() {
 }
 
 #[test]
-fn a_job_that_fails_by_itself_after_a_stop_has_not_timed_out() {
+fn failure_after_a_stop_is_not_a_timeout() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run --timeout 2 --joblog {}", path(&joblog)));
@@ -193,7 +193,7 @@ fn a_job_that_fails_by_itself_after_a_stop_has_not_timed_out() {
 }
 
 #[test]
-fn a_stop_does_not_count_for_a_time_out_by_the_median() {
+fn stop_does_not_count_for_a_median_timeout() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -j2 --timeout 400% --joblog {}", path(&joblog)));

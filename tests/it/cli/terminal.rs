@@ -29,7 +29,7 @@ fn shown(command: &Command) -> Ended {
 }
 
 #[test]
-fn a_terminal_gets_a_summary_and_a_pipe_does_not() {
+fn summary_is_shown_on_a_terminal_only() {
     let ended = shown(&on_terminal("run -j2 KID echo-args ::: a")).code(0);
     assert!(ended.text().starts_with("\"a\"\r\nminder: 1 job · 0 failed · "), "{:?}", ended.text());
     let ended = shown(&on_terminal("run --quiet -j2 KID echo-args ::: a")).code(0);
@@ -38,7 +38,7 @@ fn a_terminal_gets_a_summary_and_a_pipe_does_not() {
 }
 
 #[test]
-fn the_bar_is_drawn_and_taken_away() {
+fn bar_is_drawn_and_erased() {
     let folder = folder();
     let wait = folder.path().join("wait");
     let line = format!("run -j2 --bar KID await {} {{}} ::: one two three", path(&wait));
@@ -60,7 +60,7 @@ fn the_bar_is_drawn_and_taken_away() {
 }
 
 #[test]
-fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
+fn bar_fits_a_narrow_terminal_and_tears_no_line() {
     let folder = folder();
     let [wait, half] = ["wait", "half"].map(|name| folder.path().join(name));
     let line = format!("run -j2 --bar --lb KID await {} {{}} ::: one two three", path(&wait));
@@ -88,7 +88,7 @@ fn the_bar_fits_a_narrow_terminal_and_tears_no_line() {
 }
 
 #[test]
-fn jobs_that_write_to_the_terminal_themselves_have_no_bar_in_their_lines() {
+fn ungrouped_output_disables_the_bar() {
     for flags in ["-u --bar", "-u --progress --eta"] {
         let line = format!("run -j1 {flags} KID script 3 0 0 ::: a b");
         let text = shown(&on_terminal(&line)).code(0).text();
@@ -97,7 +97,7 @@ fn jobs_that_write_to_the_terminal_themselves_have_no_bar_in_their_lines() {
 }
 
 #[test]
-fn the_summary_has_a_line_and_a_colour_of_its_own() {
+fn summary_starts_on_its_own_line_without_color() {
     let mut command = on_terminal("run -j1");
     command.args(["printf '\\033[31mred %s' {}", ":::", "6"]);
     let text = shown(&command).code(0).text().replace('\r', "");
@@ -108,14 +108,14 @@ fn the_summary_has_a_line_and_a_colour_of_its_own() {
 }
 
 #[test]
-fn what_turns_the_direction_of_text_is_escaped_in_the_summary() {
+fn summary_escapes_bidirectional_controls() {
     let mut command = minder("run -j1");
     let ended = Live::start(command.args(["false", ":::", "a\u{202e}b"])).finish().code(1);
     assert!(ended.err.contains("failed: false") && !ended.err.contains('\u{202e}'), "{ended:?}");
 }
 
 #[test]
-fn failures_are_red_where_colours_are_seen() {
+fn failures_are_red_if_colors_are_enabled() {
     let ended = shown(&on_terminal("run -j1 KID exit ::: 0 1")).code(1);
     assert!(ended.text().contains("\x1b[31m1 failed\x1b[0m"), "{:?}", ended.text());
 }
@@ -163,7 +163,7 @@ fn screen(bytes: &str) -> String {
 }
 
 #[test]
-fn there_is_no_bar_on_a_pipe_and_no_colour() {
+fn pipe_gets_neither_bar_nor_color() {
     let ended = ended("run --bar -j2 KID sleep-ms ::: 150 150").code(0);
     assert!(!ended.err.contains('\x1b') && !ended.err.contains("running"), "{:?}", ended.err);
     for (key, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
@@ -174,7 +174,7 @@ fn there_is_no_bar_on_a_pipe_and_no_colour() {
 }
 
 #[test]
-fn the_key_for_the_end_is_one_wish() {
+fn ctrl_c_counts_as_one_interrupt() {
     // The terminal sends the signal to all processes of the group: to the one that was started and to
     // the runner.
     let folder = folder();
@@ -193,7 +193,7 @@ fn the_key_for_the_end_is_one_wish() {
 }
 
 #[test]
-fn a_job_that_wants_the_terminal_is_named_and_ended() {
+fn job_that_reads_the_terminal_is_reported_and_ended() {
     let mut command = on_terminal("run -j2");
     command
         .arg(format!("case {{}} in ask) {KID} read-tty;; *) echo {{}};; esac"))
@@ -206,7 +206,7 @@ fn a_job_that_wants_the_terminal_is_named_and_ended() {
 }
 
 #[test]
-fn arguments_are_taken_from_a_terminal() {
+fn arguments_are_read_from_a_terminal() {
     let mut live = Live::start(&on_terminal("run -j1 KID echo-args"));
     live.until("a word about it", |record| super::text(&record.outs[0]).contains("Ctrl-D ends them"));
     live.write(b"hello\n");
@@ -216,13 +216,13 @@ fn arguments_are_taken_from_a_terminal() {
 }
 
 #[test]
-fn jobs_see_no_terminal() {
+fn jobs_have_no_terminal() {
     let ended = shown(&on_terminal("run -j1 KID fds ::: 1")).code(0);
     assert!(!ended.text().contains("/dev/pts") && !ended.text().contains("/dev/tty"), "{}", ended.text());
 }
 
 #[test]
-fn a_measurement_says_how_far_it_is() {
+fn bench_reports_progress() {
     let text = shown(&on_terminal("bench wait --rounds 2 --objects 2 --mechanism poll")).code(0).text();
     assert!(text.contains("\rwait: poll, 2 objects, round 1 of 2\x1b[K"), "{text:?}");
     assert!(text.contains("\rwait: poll, 2 objects, round 2 of 2, about 1 s left\x1b[K"), "{text:?}");

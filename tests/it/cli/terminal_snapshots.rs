@@ -187,7 +187,7 @@ fn state(pid: &str) -> String {
 }
 
 #[test]
-fn the_bar_follows_the_run_and_the_window() {
+fn bar_follows_the_run_and_the_window() {
     let Some(terminal) = Terminal::open() else { return };
     terminal.line("minder run -k -j2 --bar 'kid await go {}' ::: one two three");
     let screen = terminal.until_said("0/3 done · 2 running");
@@ -208,7 +208,7 @@ fn the_bar_follows_the_run_and_the_window() {
 }
 
 #[test]
-fn progress_shows_what_runs() {
+fn progress_shows_running_jobs() {
     let Some(terminal) = Terminal::open() else { return };
     // Jobs are shown by their age: of two that start at once either may be the older one.
     terminal.line("minder run -k -j2 --progress --delay 0.2 'kid await g-{} {}' ::: one two three");
@@ -231,7 +231,7 @@ fn progress_shows_what_runs() {
 }
 
 #[test]
-fn one_key_asks_and_a_second_one_kills() {
+fn first_ctrl_c_cancels_and_second_kills() {
     let Some(terminal) = Terminal::open() else { return };
     let stubborn = terminal.at("bin").join("stubborn");
     std::fs::write(&stubborn, "#!/bin/sh\ntrap '' TERM\nexec kid touch $1 600000\n").expect("a file");
@@ -251,7 +251,7 @@ fn one_key_asks_and_a_second_one_kills() {
 }
 
 #[test]
-fn a_run_that_is_suspended_goes_on() {
+fn suspended_run_continues() {
     let Some(terminal) = Terminal::open() else { return };
     let limit = Duration::from_secs(5);
     terminal.line("minder run -j2 --timeout 5 'echo $$ > pid-{}; exec kid await go {}' ::: one two");
@@ -276,7 +276,7 @@ fn a_run_that_is_suspended_goes_on() {
 }
 
 #[test]
-fn jobs_with_a_terminal_show_their_colours() {
+fn pty_jobs_show_their_colors() {
     let Some(terminal) = Terminal::open() else { return };
     std::fs::create_dir(terminal.work("inner")).expect("a folder");
     terminal

@@ -23,14 +23,14 @@ fn deep(below: &tempfile::TempDir) -> PathBuf {
 }
 
 #[test]
-fn names_that_are_no_text_reach_the_job() {
+fn unpaired_surrogates_reach_the_job() {
     let mut command = minder("run -j1 KID echo-args {} <{.}> {/} :::");
     let ended = Live::start(command.arg(unpaired())).finish().code(0).says("");
     assert_eq!(ended.text(), "\"a\\u{d800}.b\"\n\"<a\\u{d800}>\"\n\"a\\u{d800}.b\"\n");
 }
 
 #[test]
-fn names_that_are_no_text_are_kept_exactly() {
+fn unpaired_surrogates_are_recorded_exactly() {
     let folder = folder();
     let (state, late) = (folder.path().join("state"), folder.path().join("late.exe"));
     let mut command = minder(&format!("run -j1 {} echo-args {{}} :::", path(&late)));
@@ -46,7 +46,7 @@ fn names_that_are_no_text_are_kept_exactly() {
 }
 
 #[test]
-fn both_slashes_separate_the_parts_of_a_path() {
+fn both_slashes_separate_path_components() {
     for (value, name, folder, stem, bare) in [
         (r"C:\a\b.txt", "b.txt", r"C:\a", r"C:\a\b", "b"),
         ("C:/a/b.txt", "b.txt", "C:/a", "C:/a/b", "b"),
@@ -63,7 +63,7 @@ fn both_slashes_separate_the_parts_of_a_path() {
 }
 
 #[test]
-fn a_carriage_return_belongs_to_the_end_of_a_line_and_to_nothing_else() {
+fn carriage_return_is_stripped_only_before_a_newline() {
     assert_eq!(fed("run -j1 KID echo-args", b"\xef\xbb\xbfa\r\nb\r\n").code(0).text(), "\"a\"\n\"b\"\n");
     // Whoever says what ends a record gets what stands before it.
     assert_eq!(fed("run -j1 -d \\n KID echo-args", b"a\r\nb").code(0).text(), "\"a\\r\"\n\"b\"\n");
@@ -71,7 +71,7 @@ fn a_carriage_return_belongs_to_the_end_of_a_line_and_to_nothing_else() {
 }
 
 #[test]
-fn every_byte_of_three_hundred_jobs_comes() {
+fn three_hundred_jobs_deliver_every_byte() {
     let jobs: String = (0..300).map(|id| format!("{id},{},{},0\n", 256 + id, 300 - id)).collect();
     let ended = fed("run -j16 KID job", jobs.as_bytes()).code(0);
     for stream in [&ended.out, &ended.errors] {
@@ -83,7 +83,7 @@ fn every_byte_of_three_hundred_jobs_comes() {
 }
 
 #[test]
-fn all_bits_of_an_exit_code_are_told() {
+fn exit_codes_keep_all_32_bits() {
     let folder = folder();
     let joblog = folder.path().join("joblog");
     for (code, said, written) in [
@@ -111,7 +111,7 @@ fn in_build(line: &str, server: &str) -> minder::Command {
 }
 
 #[test]
-fn jobs_take_the_tokens_of_a_build_and_give_them_back() {
+fn jobs_take_and_return_jobserver_tokens() {
     let folder = folder();
     let (go, name) = (folder.path().join("go"), format!("minder-test-{}", std::process::id()));
     let tokens = support::Tokens::new(&name, 2);
@@ -133,7 +133,7 @@ fn jobs_take_the_tokens_of_a_build_and_give_them_back() {
 }
 
 #[test]
-fn tokens_come_back_from_jobs_that_fail() {
+fn failed_jobs_return_tokens() {
     let name = format!("minder-test-fail-{}", std::process::id());
     let tokens = support::Tokens::new(&name, 2);
     Live::start(&in_build("run --no-record --quiet -j8 KID exit {} ::: 1 2 3 4", &name)).finish().code(4);
@@ -141,7 +141,7 @@ fn tokens_come_back_from_jobs_that_fail() {
 }
 
 #[test]
-fn a_jobserver_that_is_not_there_is_said_once() {
+fn missing_jobserver_is_reported_once() {
     let ended =
         Live::start(&in_build("run --no-record -j4 KID exit ::: 0 0", "minder-test-none")).finish().code(0);
     assert_eq!(ended.err.lines().filter(|line| line.contains("jobserver")).count(), 1, "{}", ended.err);
@@ -163,22 +163,22 @@ fn ends_with_its_jobs(degree: usize) {
 }
 
 #[test]
-fn sixty_four_jobs_at_once_end_with_the_run() {
+fn sixty_four_jobs_end_with_the_run() {
     ends_with_its_jobs(64);
 }
 
 #[test]
-fn sixty_five_jobs_at_once_end_with_the_run() {
+fn sixty_five_jobs_end_with_the_run() {
     ends_with_its_jobs(65);
 }
 
 #[test]
-fn two_hundred_jobs_at_once_end_with_the_run() {
+fn two_hundred_jobs_end_with_the_run() {
     ends_with_its_jobs(200);
 }
 
 #[test]
-fn paths_may_be_long() {
+fn long_paths_are_accepted() {
     let folder = folder();
     let deep = deep(&folder);
     let (list, results) = (deep.join("list"), deep.join("results"));
@@ -193,7 +193,7 @@ fn paths_may_be_long() {
 
 #[test]
 #[ignore = "Wine starts no program whose path is longer than 259 units"]
-fn the_path_of_a_program_may_be_long() {
+fn long_program_path_is_accepted() {
     let folder = folder();
     let program = deep(&folder).join("kid.exe");
     fs::copy(TEST_CHILD, &program).expect("a program");
@@ -201,7 +201,7 @@ fn the_path_of_a_program_may_be_long() {
 }
 
 #[test]
-fn a_long_folder_to_work_in_is_entered_or_named() {
+fn long_working_directory_is_entered_or_reported() {
     let folder = folder();
     let deep = deep(&folder);
     // The system takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
@@ -214,7 +214,7 @@ fn a_long_folder_to_work_in_is_entered_or_named() {
 }
 
 #[test]
-fn what_is_no_program_is_named_with_the_reason() {
+fn unrunnable_program_is_reported_with_the_reason() {
     let folder = folder();
     let text = folder.path().join("text.exe");
     fs::write(&text, "no program\r\n").expect("a file");
@@ -224,7 +224,7 @@ fn what_is_no_program_is_named_with_the_reason() {
 }
 
 #[test]
-fn values_too_long_for_a_command_line_are_refused_and_the_others_run() {
+fn overlong_command_lines_fail_only_their_jobs() {
     let input = format!("a\n{}\nz\n", "x".repeat(40_000));
     let ended = fed("run -j1 KID count-args", input.as_bytes()).code(1);
     assert_eq!(ended.text(), "1\n1\n");
@@ -236,7 +236,7 @@ fn values_too_long_for_a_command_line_are_refused_and_the_others_run() {
 }
 
 #[test]
-fn as_many_arguments_as_cmd_takes_go_into_one_call_of_a_batch_file() {
+fn xargs_fills_each_batch_file_call() {
     let folder = folder();
     let batch = folder.path().join("all.bat");
     fs::write(&batch, "@echo %*\r\n").expect("a file");

@@ -10,7 +10,7 @@ use super::harness::{
 };
 
 #[test]
-fn statuses_are_repeated() {
+fn exit_statuses_are_repeated() {
     for (words, status) in [
         (["end=0"].as_slice(), 0),
         (&["end=3"], 3),
@@ -27,7 +27,7 @@ fn statuses_are_repeated() {
 }
 
 #[test]
-fn death_signals_are_repeated() {
+fn fatal_signals_are_repeated() {
     // Not SIGSEGV: the language's own handler takes the first one that nothing caused.
     for signal in [Signal::SYS, Signal::ABORT, Signal::KILL, Signal::ILL] {
         let mut run = start(&["plain", "daemon"]);
@@ -40,7 +40,7 @@ fn death_signals_are_repeated() {
 }
 
 #[test]
-fn a_daemon_outlives_a_normal_end_and_is_named() {
+fn daemon_outlives_a_normal_exit_and_is_reported() {
     let mut run = start(&["end=adopted", "daemon"]);
     assert_eq!(run.status().code(), Some(3));
     assert_eq!(run.count("adopted exe"), 1, "{:?}", run.lines());
@@ -50,7 +50,7 @@ fn a_daemon_outlives_a_normal_end_and_is_named() {
 }
 
 #[test]
-fn the_runners_time_is_the_callers() {
+fn caller_is_charged_for_the_time_of_the_runner() {
     // Each has reaped the next, so the shell's `time` counts the jobs too.
     let before = children_us();
     let mut run = start(&["end=die", "plain"]);
@@ -66,7 +66,7 @@ fn children_us() -> u64 {
 }
 
 #[test]
-fn guardians_hold_nothing_and_have_other_names() {
+fn guardians_hold_no_outputs_and_have_other_names() {
     let mut setting = Setting::new(&["session"], &[]);
     setting.stdout = std::process::Stdio::piped();
     let run = setting.start();
@@ -90,7 +90,7 @@ fn guardians_hold_nothing_and_have_other_names() {
 }
 
 #[test]
-fn as_the_first_process_of_a_container() {
+fn guard_works_as_pid_1_of_a_container() {
     if !is_root() {
         return skip("only root can make a pid namespace");
     }
@@ -121,7 +121,7 @@ fn inside(pid: Pid) -> Option<i32> {
 }
 
 #[test]
-fn children_from_before_are_spared() {
+fn earlier_children_are_spared() {
     // As `sh -c 'server & exec minder …'`: the server is a child of what becomes the outer guardian.
     let mut run = Setting::new(&["session", "server"], &["plain", "daemon"]).start();
     let pids = run.ready();

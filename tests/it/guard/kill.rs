@@ -141,19 +141,19 @@ fn cases(all: &[(Victim, State)], before: &[&str], words: &[&str], alive: usize)
 }
 
 #[test]
-fn one_or_two_of_the_three_are_killed() {
+fn killing_one_or_two_guard_processes_ends_the_tree() {
     let all = [Outer, Inner, Runner, OuterRunner, InnerRunner].map(|victim| (victim, Running));
     cases(&all, &[], &MIX, MIX_ALIVE);
 }
 
 #[test]
-fn group_session_name_or_path_is_killed() {
+fn killing_group_session_name_or_path_ends_the_tree() {
     let all = [Group, Session, OuterThenGroup, Name, Victim::Path].map(|victim| (victim, Running));
     cases(&all, &[], &MIX, MIX_ALIVE);
 }
 
 #[test]
-fn one_is_stopped_and_another_killed() {
+fn killing_one_while_another_is_stopped_ends_the_tree() {
     let three = [Outer, Inner, Runner];
     let pairs = three.iter().flat_map(|s| three.iter().filter(move |k| *k != s).map(|k| (*k, Stopped(*s))));
     // Two stopped: only the kernel can wake the one that has to act.
@@ -162,36 +162,36 @@ fn one_is_stopped_and_another_killed() {
 }
 
 #[test]
-fn a_run_stopped_by_the_terminal_is_killed() {
+fn killing_a_run_stopped_by_the_terminal_ends_the_tree() {
     let all = [Outer, Inner, Runner, OuterRunner, InnerRunner, Group, Session].map(|victim| (victim, CtrlZ));
     cases(&all, &[], &MIX, MIX_ALIVE);
 }
 
 #[test]
-fn four_hundred_sessions_die() {
+fn four_hundred_sessions_are_killed() {
     cases(&[(Outer, Running), (Runner, Running), (Inner, Running), (Group, Running)], &[], &["many"], 400);
 }
 
 #[test]
-fn twenty_comets_die() {
+fn twenty_forking_daemons_are_killed() {
     cases(&[(Outer, Running), (Runner, Running), (Inner, Running), (Group, Running)], &[], &["comet"; 20], 3);
 }
 
 #[test]
-fn a_run_inside_the_run_dies() {
+fn nested_run_is_killed() {
     // The inner run has three processes of its own and three jobs.
     let all = [Outer, Inner, Runner, Group].map(|victim| (victim, Running));
     cases(&all, &[], &["run", "plain"], 3 + 1 + 6);
 }
 
 #[test]
-fn without_children_files() {
+fn tree_is_killed_without_children_files() {
     let words: Vec<&str> = MIX.into_iter().chain(["no-children-file=1"]).collect();
     cases(&[(Outer, Running), (Inner, Running), (Group, Running)], &[], &words, MIX_ALIVE);
 }
 
 #[test]
-fn without_pidfds() {
+fn tree_is_killed_without_pidfds() {
     let words: Vec<&str> = MIX.into_iter().chain(["no-pidfd=1"]).collect();
     let all =
         [(Outer, Running), (Inner, Running), (Runner, Running), (Group, Running), (Outer, Stopped(Inner))];
@@ -199,7 +199,7 @@ fn without_pidfds() {
 }
 
 #[test]
-fn as_nobody() {
+fn unprivileged_guard_kills_the_tree() {
     if !is_root() {
         return skip("only root can become nobody");
     }
@@ -219,7 +219,7 @@ fn as_nobody() {
 }
 
 #[test]
-fn both_guardians_are_killed() {
+fn killing_both_guardians_usually_ends_the_tree() {
     // The exception: whoever of the two sees the other's death first kills the runner, and may be
     // killed before it has killed the jobs. When neither got so far, the runner ends its own tree.
     // Of twenty times, that is one at least.
@@ -238,7 +238,7 @@ fn both_guardians_are_killed() {
 }
 
 #[test]
-fn a_runner_alone_ends_its_own_tree() {
+fn runner_without_guardians_ends_its_own_tree() {
     let mut run =
         super::harness::start(&["alone=1", "plain", "setsid", "ignore", "stopped", "nested", "end=die"]);
     assert_eq!(run.shell_status(), 130);
@@ -246,7 +246,7 @@ fn a_runner_alone_ends_its_own_tree() {
 }
 
 #[test]
-fn without_a_free_descriptor_the_tree_is_swept_all_the_same() {
+fn tree_is_swept_without_a_free_descriptor() {
     for victim in [Outer, Inner, Runner, OuterRunner, InnerRunner] {
         let mut run = super::harness::start(&["plain", "setsid", "daemon", "nested"]);
         let pids = run.ready();
@@ -265,7 +265,7 @@ fn without_a_free_descriptor_the_tree_is_swept_all_the_same() {
 }
 
 #[test]
-fn orphans_of_another_users_process_do_not_keep_the_shell() {
+fn orphans_of_another_user_do_not_block_the_shell() {
     if !is_root() {
         return skip("only root can make a program setuid root");
     }
@@ -293,7 +293,7 @@ fn orphans_of_another_users_process_do_not_keep_the_shell() {
 }
 
 #[test]
-fn another_users_process_is_named_and_left() {
+fn process_of_another_user_is_reported_and_left() {
     if !is_root() {
         return skip("only root can make a program setuid root");
     }

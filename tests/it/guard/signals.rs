@@ -36,7 +36,7 @@ impl Terminal {
 const SHELL: [&str; 2] = ["shell", "REPORT"];
 
 #[test]
-fn one_ctrl_c_is_one_signal() {
+fn ctrl_c_is_one_signal() {
     let mut terminal = Terminal::start(&SHELL, &["ignore"]);
     let pids = terminal.run.ready();
     for pressed in 1..=40 {
@@ -50,7 +50,7 @@ fn one_ctrl_c_is_one_signal() {
 }
 
 #[test]
-fn ctrl_z_and_fg_lose_nothing() {
+fn ctrl_z_and_fg_lose_no_signal() {
     let mut terminal = Terminal::start(&SHELL, &["plain"]);
     let pids = terminal.run.ready();
     for pressed in 1..=20 {
@@ -68,7 +68,7 @@ fn ctrl_z_and_fg_lose_nothing() {
 }
 
 #[test]
-fn a_session_leader_cannot_be_stopped() {
+fn session_leader_is_not_stopped() {
     // No shell watches: the system drops the stop, and the run goes on.
     let mut terminal = Terminal::start(&[], &["plain"]);
     let pids = terminal.run.ready();
@@ -81,7 +81,7 @@ fn a_session_leader_cannot_be_stopped() {
 }
 
 #[test]
-fn the_runner_reads_the_terminal() {
+fn runner_reads_the_terminal() {
     let mut terminal = Terminal::start(&SHELL, &["read=1"]);
     terminal.run.ready();
     terminal.press("hello\n");
@@ -89,7 +89,7 @@ fn the_runner_reads_the_terminal() {
 }
 
 #[test]
-fn a_job_that_reads_the_terminal_dies_too() {
+fn job_that_reads_the_terminal_is_killed() {
     let terminal = Terminal::start(&SHELL, &["terminal", "plain"]);
     let pids = terminal.run.ready();
     let killed = std::time::Instant::now();
@@ -98,7 +98,7 @@ fn a_job_that_reads_the_terminal_dies_too() {
 }
 
 #[test]
-fn a_hang_up_is_heard() {
+fn hangup_is_received() {
     let terminal = Terminal::start(&SHELL, &[]);
     terminal.run.ready();
     let Terminal { run, keys } = terminal;
@@ -107,7 +107,7 @@ fn a_hang_up_is_heard() {
 }
 
 #[test]
-fn nohup_holds() {
+fn nohup_ignores_hangup() {
     let terminal = Terminal::start(&["shell", "REPORT", "nohup"], &[]);
     let pids = terminal.run.ready();
     let Terminal { run, keys } = terminal;
@@ -121,7 +121,7 @@ fn nohup_holds() {
 }
 
 #[test]
-fn a_background_job_hears_no_keys() {
+fn background_run_receives_no_keyboard_signals() {
     let mut run = Setting::new(&["session", "background"], &[]).start();
     let pids = run.ready();
     send_group(pids.outer, Signal::INT);
@@ -134,7 +134,7 @@ fn a_background_job_hears_no_keys() {
 }
 
 #[test]
-fn the_same_wish_twice_is_one() {
+fn repeated_signal_within_200_ms_counts_once() {
     // `timeout -s INT` signals the process, then its group. Signals that are 200 ms apart count as two:
     // on a busy machine this test tries again.
     for _ in 0..20 {
@@ -155,7 +155,7 @@ fn the_same_wish_twice_is_one() {
 }
 
 #[test]
-fn the_runner_hears_a_wish_that_is_sent_to_it() {
+fn runner_receives_signals_sent_to_it() {
     let run = start(&[]);
     let pids = run.ready();
     send(pids.runner, Signal::INT);
@@ -171,7 +171,7 @@ fn the_runner_hears_a_wish_that_is_sent_to_it() {
 }
 
 #[test]
-fn a_kill_of_the_group_is_one_wish() {
+fn signal_to_the_group_counts_once() {
     let run = start(&[]);
     let pids = run.ready();
     for sent in 1..=20 {
@@ -194,7 +194,7 @@ fn heard(words: &[&str]) -> (Run, std::path::PathBuf, tempfile::TempDir) {
 }
 
 #[test]
-fn the_third_wish_ends_a_run_that_does_not_answer() {
+fn third_signal_ends_an_unresponsive_run() {
     let (mut run, errors, _folder) = heard(&MIX);
     let pids = run.ready();
     send(pids.runner, Signal::STOP);
@@ -218,7 +218,7 @@ fn the_third_wish_ends_a_run_that_does_not_answer() {
 }
 
 #[test]
-fn a_shell_gets_its_prompt_from_a_run_that_does_not_stop() {
+fn unstoppable_run_returns_the_prompt() {
     let mut terminal = Terminal::start(&SHELL, &["unstopped=1", "plain"]);
     let pids = terminal.run.ready();
     for pressed in 1..=2 {
@@ -233,7 +233,7 @@ fn a_shell_gets_its_prompt_from_a_run_that_does_not_stop() {
 }
 
 #[test]
-fn signals_come_without_guardians_too() {
+fn signals_arrive_without_guardians() {
     let mut run = start(&["alone=1"]);
     // It reports pids 0 for guardians, so it is found otherwise.
     wait_for(|| run.lines().into_iter().find(|l| l.starts_with("ready 0 0 "))).expect("it starts");
@@ -247,7 +247,7 @@ fn signals_come_without_guardians_too() {
 }
 
 #[test]
-fn a_cancelled_run_sweeps_its_tree() {
+fn cancelled_run_sweeps_its_tree() {
     let mut run = start(&MIX);
     let pids = run.ready();
     let asked = std::time::Instant::now();
@@ -257,7 +257,7 @@ fn a_cancelled_run_sweeps_its_tree() {
 }
 
 #[test]
-fn a_cancelled_run_without_guardians_sweeps_what_it_can() {
+fn cancelled_run_without_guardians_sweeps_what_it_finds() {
     let mut run = start(&["alone=1", "plain", "setsid", "ignore", "stopped", "nested"]);
     run.expect_alive(1 + 15);
     run.expect_line(&format!("ready 0 0 {}", run.child.id()), 1);
@@ -271,7 +271,7 @@ fn a_cancelled_run_without_guardians_sweeps_what_it_can() {
 }
 
 #[test]
-fn nobody_holds_the_output_but_the_runner() {
+fn only_the_runner_holds_the_output() {
     let mut setting = Setting::new(&["session"], &["say=hello"]);
     setting.stdout = std::process::Stdio::piped();
     let mut run = setting.start();

@@ -45,11 +45,11 @@ fn strike(run: &Run, by_group: bool) {
 }
 
 #[test]
-fn killed_while_starting() {
+fn kill_during_startup_ends_the_tree() {
     race(&["plain", "setsid", "daemon"], 100);
 }
 
 #[test]
-fn killed_while_the_inner_guardian_is_late() {
+fn kill_before_the_inner_guardian_starts_ends_the_tree() {
     race(&["plain", "setsid", "daemon", "late=3000"], 100);
 }

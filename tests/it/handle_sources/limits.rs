@@ -10,7 +10,7 @@ use super::{Signal, hear, names, open, silent, told};
 use crate::support::{each_backend, patience};
 
 #[test]
-fn each_of_4096_is_told_and_no_other() {
+fn each_of_4096_handles_is_reported() {
     each_backend(|name| {
         let poller = open(name);
         let events: Vec<Signal> = (0..4096).map(|_| Signal::auto()).collect();
@@ -37,7 +37,7 @@ fn each_of_4096_is_told_and_no_other() {
 }
 
 #[test]
-fn nobody_starves_while_all_stay_set() {
+fn no_handle_starves_while_all_stay_set() {
     each_backend(|name| {
         let poller = open(name);
         let events: Vec<Signal> = (0..1000).map(|_| Signal::manual()).collect();
@@ -56,7 +56,7 @@ fn nobody_starves_while_all_stay_set() {
 }
 
 #[test]
-fn what_is_added_changed_or_signalled_during_a_wait_ends_it() {
+fn changes_during_a_wait_end_it() {
     each_backend(|name| {
         let poller = Arc::new(open(name));
         for _ in 0..20 {
@@ -80,7 +80,7 @@ fn what_is_added_changed_or_signalled_during_a_wait_ends_it() {
 }
 
 #[test]
-fn sources_come_and_go_while_others_wait() {
+fn sources_are_added_and_deleted_during_waits() {
     each_backend(|name| {
         let poller = Arc::new(open(name));
         let until = Instant::now() + crate::support::race_time();

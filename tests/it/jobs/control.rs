@@ -5,7 +5,7 @@ use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 use super::*;
 
 #[test]
-fn while_held_nothing_starts_and_what_runs_goes_on() {
+fn paused_pool_starts_no_job() {
     let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
     site.run(|site| {
         site.await_log("four run", |log| log.running.len() == 4);
@@ -22,7 +22,7 @@ fn while_held_nothing_starts_and_what_runs_goes_on() {
 
 /// Whoever is not admitted stays first in line.
 #[test]
-fn workers_admit_as_many_as_they_like() {
+fn handlers_limit_admission() {
     let site = Site::new(degree(8), (0..12).map(|_| silent(LONG)));
     site.admitted.store(2, Ordering::SeqCst);
     site.run(|site| {
@@ -43,7 +43,7 @@ fn workers_admit_as_many_as_they_like() {
 }
 
 #[test]
-fn a_run_that_is_held_ends_when_nothing_is_left() {
+fn paused_pool_ends_when_no_job_is_left() {
     let site = Site::new(degree(4), (0..3).map(|_| silent("exit 0")));
     site.run(|site| {
         site.await_log("all started", |log| log.starts.len() == 3);
@@ -53,7 +53,7 @@ fn a_run_that_is_held_ends_when_nothing_is_left() {
 }
 
 #[test]
-fn the_degree_follows_while_jobs_run() {
+fn max_running_changes_while_jobs_run() {
     let site = Site::new(degree(1), (0..40).map(|_| silent(LONG)));
     site.run(|site| {
         site.await_log("one runs", |log| log.running.len() == 1);
@@ -76,7 +76,7 @@ fn the_degree_follows_while_jobs_run() {
 
 /// The second loop has no share, and sleeps without a child until all is over.
 #[test]
-fn a_loop_without_a_share_ends_with_the_others() {
+fn worker_without_a_share_ends_with_the_others() {
     let site = Site::new(degree(1), (0..20).map(|_| silent("exit 0")));
     site.run(|_| ());
     assert_eq!(site.crew.counts().succeeded, 20);
@@ -84,7 +84,7 @@ fn a_loop_without_a_share_ends_with_the_others() {
 }
 
 #[test]
-fn the_last_attempt_is_known_when_it_is_judged() {
+fn last_attempt_is_flagged_when_it_finishes() {
     let mut rules = degree(2);
     rules.retry.max_attempts = 3;
     let site = Site::new(rules, [silent("exit 1"), silent("exit 0")]);
@@ -99,7 +99,7 @@ fn the_last_attempt_is_known_when_it_is_judged() {
 
 /// More than a pipe holds: the rest is written when there is room, from `event`.
 #[test]
-fn input_is_written_on_when_there_is_room() {
+fn input_is_written_as_the_pipe_drains() {
     let mut command = kid("cat");
     command.stdin(Stdio::Piped);
     let site = Site::new(degree(3), (0..6).map(|_| command.clone()));
@@ -112,7 +112,7 @@ fn input_is_written_on_when_there_is_room() {
 }
 
 #[test]
-fn starts_keep_their_distance() {
+fn starts_are_delayed() {
     let mut rules = degree(4);
     rules.delay = Duration::from_millis(40);
     let site = Site::new(rules, (0..6).map(|_| silent("exit 0")));
@@ -123,7 +123,7 @@ fn starts_keep_their_distance() {
 }
 
 #[test]
-fn a_halt_ends_the_jobs_and_says_why() {
+fn halt_ends_the_jobs_and_reports_its_rule() {
     let mut rules = degree(4);
     rules.halt = Some(HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true });
     let jobs = (0..3).map(|_| silent(LONG)).chain([silent("exit 1")]).chain((0..6).map(|_| silent("exit 0")));
@@ -137,7 +137,7 @@ fn a_halt_ends_the_jobs_and_says_why() {
 
 #[cfg(unix)] // Nobody can be asked on Windows: the first word ends.
 #[test]
-fn jobs_are_asked_as_the_crew_was_told() {
+fn cancel_with_sends_the_configured_signal() {
     let mut site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
     let how = Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("a signal");
     site.crew = JobPool::new(degree(2), Duration::ZERO).cancel_with(how);

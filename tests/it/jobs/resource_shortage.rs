@@ -19,8 +19,8 @@ fn few() {
 }
 
 #[test]
-fn the_first_start_of_all_is_tried_again() {
-    alone("exec::shortage::the_first_start_of_all_is_tried_again", || {
+fn first_spawn_is_retried() {
+    alone("jobs::resource_shortage::first_spawn_is_retried", || {
         few();
         let site = Site::new(degree(2), (0..2).map(|_| kid("exit 0")));
         site.crew.set_paused(true);
@@ -36,8 +36,8 @@ fn the_first_start_of_all_is_tried_again() {
 }
 
 #[test]
-fn a_start_is_tried_again_while_the_jobs_that_run_go_on() {
-    alone("exec::shortage::a_start_is_tried_again_while_the_jobs_that_run_go_on", || {
+fn spawn_is_retried_while_jobs_run() {
+    alone("jobs::resource_shortage::spawn_is_retried_while_jobs_run", || {
         few();
         let site = Site::new(degree(4), (0..4).map(|_| kid(LONG)));
         site.admitted.store(2, Ordering::SeqCst);
@@ -56,8 +56,8 @@ fn a_start_is_tried_again_while_the_jobs_that_run_go_on() {
 }
 
 #[test]
-fn a_shortage_without_an_end_is_an_error() {
-    alone("exec::shortage::a_shortage_without_an_end_is_an_error", || {
+fn permanent_shortage_is_an_error() {
+    alone("jobs::resource_shortage::permanent_shortage_is_an_error", || {
         few();
         let crew = JobPool::new(degree(1), Duration::from_secs(600));
         let site = Site::new(degree(1), (0..1).map(|_| kid("exit 0")));

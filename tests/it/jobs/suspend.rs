@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn all_jobs_stand_still_and_none_starts() {
+fn suspend_stops_all_jobs_and_starts_none() {
     let site = Site::new(degree(4), (0..12).map(|_| silent("sleep-ms 30")));
     site.run(|site| {
         for _ in 0..3 {
@@ -26,7 +26,7 @@ fn all_jobs_stand_still_and_none_starts() {
 }
 
 #[test]
-fn jobs_that_stand_still_can_be_ended() {
+fn suspended_jobs_can_be_ended() {
     for sharp in [false, true] {
         let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
         site.run(|site| {
@@ -42,7 +42,7 @@ fn jobs_that_stand_still_can_be_ended() {
 
 /// Orders that follow each other faster than the loops look: the last one counts, for all jobs.
 #[test]
-fn the_last_order_counts() {
+fn last_of_rapid_suspends_and_resumes_wins() {
     let site = Site::new(degree(6), (0..60).map(|_| silent("sleep-ms 5")));
     site.run(|site| {
         let end = Instant::now() + crate::support::race_time() / 2;
@@ -60,7 +60,7 @@ fn the_last_order_counts() {
 
 /// It waits for a loop that is busy with its worker, but not for ever.
 #[test]
-fn a_busy_loop_is_waited_for_until_the_deadline() {
+fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
     let site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
     site.run(|site| {
         site.await_log("both run", |log| log.running.len() == 2);

@@ -31,8 +31,8 @@ fn is_not_open(error: &minder::Error) -> bool {
 }
 
 #[test]
-fn a_descriptor_that_is_not_open_is_refused() {
-    alone("poller::close::a_descriptor_that_is_not_open_is_refused", || {
+fn unopened_descriptor_is_rejected() {
+    alone("poller::close::unopened_descriptor_is_rejected", || {
         each_backend(|name| {
             let poller = open(name);
             let closed = closed_number(counter());
@@ -50,8 +50,8 @@ fn a_descriptor_that_is_not_open_is_refused() {
 
 /// A source that is closed without a word ends no wait for ever after, and hides nobody.
 #[test]
-fn a_source_that_was_closed_can_be_forgotten_and_the_others_are_told() {
-    alone("poller::close::a_source_that_was_closed_can_be_forgotten_and_the_others_are_told", || {
+fn source_closed_without_delete_can_be_removed_later() {
+    alone("poller::close::source_closed_without_delete_can_be_removed_later", || {
         each_backend(|name| {
             let poller = open(name);
             let other = counter();
@@ -85,8 +85,8 @@ fn a_source_that_was_closed_can_be_forgotten_and_the_others_are_told() {
 
 /// One that was silent when it was closed does no harm either.
 #[test]
-fn a_silent_source_that_was_closed_hides_nobody() {
-    alone("poller::close::a_silent_source_that_was_closed_hides_nobody", || {
+fn silent_closed_source_hides_no_other() {
+    alone("poller::close::silent_closed_source_hides_no_other", || {
         each_backend(|name| {
             let poller = open(name);
             let other = counter();
@@ -111,8 +111,8 @@ fn a_silent_source_that_was_closed_hides_nobody() {
 
 /// A number that is used again is told for the new file, and the old one is let go.
 #[test]
-fn a_number_that_is_used_again_is_the_new_file_only() {
-    alone("poller::close::a_number_that_is_used_again_is_the_new_file_only", || {
+fn reused_descriptor_reports_only_the_new_file() {
+    alone("poller::close::reused_descriptor_reports_only_the_new_file", || {
         each_backend(|name| {
             for watched in [false, true] {
                 let poller = open(name);
@@ -144,8 +144,8 @@ fn a_number_that_is_used_again_is_the_new_file_only() {
 
 /// Numbers change hands a thousand times, by every way that ends a registration.
 #[test]
-fn numbers_change_hands_and_no_report_goes_astray() {
-    alone("poller::close::numbers_change_hands_and_no_report_goes_astray", || {
+fn reports_follow_descriptors_through_a_thousand_reuses() {
+    alone("poller::close::reports_follow_descriptors_through_a_thousand_reuses", || {
         each_backend(|name| {
             let poller = open(name);
             let mut place = counter();
@@ -175,8 +175,8 @@ fn numbers_change_hands_and_no_report_goes_astray() {
 /// A copy of the source lives on in a child: it is the child's, and nothing of it is told here any
 /// more.
 #[test]
-fn a_copy_in_a_child_is_not_told_after_delete() {
-    alone("poller::close::a_copy_in_a_child_is_not_told_after_delete", || {
+fn copy_in_a_child_is_not_reported_after_delete() {
+    alone("poller::close::copy_in_a_child_is_not_reported_after_delete", || {
         each_backend(|name| {
             let poller = open(name);
             let (ours, theirs) = pair().expect("a pair");
@@ -205,8 +205,8 @@ fn a_copy_in_a_child_is_not_told_after_delete() {
 /// The trap that `delete` before `close` avoids: epoll watches the file, of which a child may have
 /// a copy.
 #[test]
-fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
-    alone("poller::close::a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted", || {
+fn epoll_reports_a_copy_in_a_child_without_delete() {
+    alone("poller::close::epoll_reports_a_copy_in_a_child_without_delete", || {
         let poller = open("epoll");
         let (ours, theirs) = pair().expect("a pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
@@ -223,8 +223,8 @@ fn a_copy_in_a_child_is_told_by_epoll_if_it_was_not_deleted() {
 
 /// The end of a pipe comes when the last writer is gone, and a child was the last.
 #[test]
-fn the_end_comes_when_the_child_closes_its_copy() {
-    alone("poller::close::the_end_comes_when_the_child_closes_its_copy", || {
+fn eof_is_reported_when_the_child_closes_its_copy() {
+    alone("poller::close::eof_is_reported_when_the_child_closes_its_copy", || {
         each_backend(|name| {
             let poller = open(name);
             let (reader, writer) = pipe().expect("a pipe");

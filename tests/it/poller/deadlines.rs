@@ -10,7 +10,7 @@ use super::{computed, counter, each_source, expect, hear, names, open, pipe, rai
 use crate::support::{each_backend, patience};
 
 #[test]
-fn never_ends_early() {
+fn wait_never_returns_early() {
     each_backend(|name| {
         let poller = open(name);
         let mut events = Events::new();
@@ -31,7 +31,7 @@ fn never_ends_early() {
 
 /// A deadline that was not reached must not end the next wait.
 #[test]
-fn a_deadline_that_was_given_up_ends_nothing() {
+fn abandoned_deadline_does_not_end_the_next_wait() {
     each_backend(|name| {
         let poller = open(name);
         let (mut reader, mut writer) = pipe().expect("a pipe");
@@ -52,7 +52,7 @@ fn a_deadline_that_was_given_up_ends_nothing() {
 /// Two threads wait on one poller with deadlines of their own. (What is bounded here is a hang, not
 /// lateness.)
 #[test]
-fn each_of_two_waits_keeps_its_own_deadline() {
+fn concurrent_waits_keep_their_own_deadlines() {
     each_backend(|name| {
         let poller = open(name);
         let waker = poller.waker();
@@ -103,7 +103,7 @@ fn each_of_two_waits_keeps_its_own_deadline() {
 }
 
 #[test]
-fn a_deadline_in_the_past_looks_once() {
+fn past_deadline_polls_once() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -122,7 +122,7 @@ fn a_deadline_in_the_past_looks_once() {
 
 /// Whoever serves nothing still gets out of every wait, and sees the time pass.
 #[test]
-fn a_busy_source_ends_every_wait_at_once_and_hides_no_deadline() {
+fn busy_source_ends_every_wait_and_hides_no_deadline() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -154,7 +154,7 @@ fn end_of_time() -> Instant {
 }
 
 #[test]
-fn a_deadline_at_the_end_of_time_is_waited_for_in_sleep() {
+fn wait_sleeps_until_the_latest_possible_deadline() {
     each_backend(|name| {
         let years = |count: u64| Instant::now() + Duration::from_secs(count * 31_557_600);
         for deadline in [end_of_time(), years(200), years(300), years(5_000_000_000)] {
@@ -180,7 +180,7 @@ fn a_deadline_at_the_end_of_time_is_waited_for_in_sleep() {
 /// A deadline that is still to come ends the wait though a later one was asked for by the same
 /// thread before.
 #[test]
-fn deadlines_of_one_thread_come_and_go_in_any_order() {
+fn deadlines_of_one_thread_may_come_in_any_order() {
     each_backend(|name| {
         let poller = open(name);
         let waker = poller.waker();

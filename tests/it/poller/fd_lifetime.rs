@@ -36,8 +36,8 @@ pub(super) fn soon(enough: impl Fn() -> bool) -> bool {
 
 /// What was deleted is not held: the other side sees at once that we closed it.
 #[test]
-fn delete_lets_go_of_the_file() {
-    alone("poller::fd_lifetime::delete_lets_go_of_the_file", || {
+fn delete_releases_the_file() {
+    alone("poller::fd_lifetime::delete_releases_the_file", || {
         each_backend(|name| {
             for interest in [Interest::READABLE, Interest::READABLE.oneshot(), Interest::READABLE.edge()] {
                 if !has_edge(name) && interest.is_edge() {
@@ -72,8 +72,8 @@ fn delete_lets_go_of_the_file() {
 
 /// The same when another thread watched it, which waits, computes, or is no more.
 #[test]
-fn delete_lets_go_of_a_file_that_another_thread_watched() {
-    alone("poller::fd_lifetime::delete_lets_go_of_a_file_that_another_thread_watched", || {
+fn delete_releases_a_file_watched_by_another_thread() {
+    alone("poller::fd_lifetime::delete_releases_a_file_watched_by_another_thread", || {
         each_backend(|name| {
             let poller = open(name);
             let (ours, theirs) = pair().expect("a pair");
@@ -124,8 +124,8 @@ fn delete_lets_go_of_a_file_that_another_thread_watched() {
 
 /// A poller that goes lets go of all that it watched.
 #[test]
-fn a_poller_that_is_dropped_holds_nothing() {
-    alone("poller::fd_lifetime::a_poller_that_is_dropped_holds_nothing", || {
+fn dropped_poller_releases_everything() {
+    alone("poller::fd_lifetime::dropped_poller_releases_everything", || {
         each_backend(|name| {
             let before = crate::support::open_descriptors();
             for news in [false, cfg!(unix)] {
@@ -151,8 +151,8 @@ fn a_poller_that_is_dropped_holds_nothing() {
 /// The same when the wait that goes on ends for something else in that moment, and no other
 /// follows.
 #[test]
-fn delete_lets_go_of_a_file_though_the_wait_ends_for_another_source() {
-    alone("poller::fd_lifetime::delete_lets_go_of_a_file_though_the_wait_ends_for_another_source", || {
+fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
+    alone("poller::fd_lifetime::delete_releases_a_file_while_the_wait_ends_for_another_source", || {
         each_backend(|name| {
             for round in 0..200 {
                 let (poller, other) = (open(name), counter());

@@ -23,7 +23,7 @@ fn assert_quiet(poller: &Poller, news: BorrowedFd<'_>, what: &str) {
 }
 
 #[test]
-fn a_source_that_is_ready_is_news_until_it_is_served() {
+fn ready_source_is_announced_until_served() {
     each_backend(|name| {
         for before in [false, true] {
             let poller = open(name);
@@ -60,7 +60,7 @@ fn a_source_that_is_ready_is_news_until_it_is_served() {
 
 /// The descriptor is taken once, and watched by a thread of its own while sources change.
 #[test]
-fn changes_are_news() {
+fn changes_of_sources_are_announced() {
     each_backend(|name| {
         let poller = open(name);
         let (ready, other) = (counter(), counter());
@@ -91,7 +91,7 @@ fn changes_are_news() {
 }
 
 #[test]
-fn many_sources_that_are_left_over_are_news() {
+fn hundreds_of_unserved_sources_are_announced() {
     each_backend(|name| {
         let poller = open(name);
         let sources: Vec<_> = (0..600).map(|_| counter()).collect();
@@ -114,7 +114,7 @@ fn many_sources_that_are_left_over_are_news() {
 }
 
 #[test]
-fn timers_are_news_whenever_they_were_added() {
+fn timers_are_announced_whenever_added() {
     each_backend(|name| {
         for before in [false, true] {
             let poller = open(name);
@@ -150,7 +150,7 @@ fn timers_are_news_whenever_they_were_added() {
 
 /// A wait of our own with a deadline in between takes nothing from the foreign loop.
 #[test]
-fn a_wait_in_between_keeps_the_timers_that_a_foreign_loop_waits_for() {
+fn own_wait_keeps_timers_for_the_foreign_loop() {
     each_backend(|name| {
         let poller = open(name);
         let news = poller.poll_handle().expect("a descriptor");
@@ -169,7 +169,7 @@ fn a_wait_in_between_keeps_the_timers_that_a_foreign_loop_waits_for() {
 }
 
 #[test]
-fn a_wake_is_news() {
+fn wake_is_announced() {
     each_backend(|name| {
         let poller = open(name);
         let (waker, news) = (poller.waker(), poller.poll_handle().expect("a descriptor"));
@@ -196,7 +196,7 @@ fn a_wake_is_news() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_end_of_a_process_is_news() {
+fn process_exit_is_announced() {
     use minder::Source;
     each_backend(|name| {
         let poller = open(name);
@@ -218,7 +218,7 @@ fn the_end_of_a_process_is_news() {
 
 /// Every backend within every other one: the outer waits, the inner has the sources.
 #[test]
-fn a_poller_can_be_watched_by_a_poller() {
+fn poller_can_watch_another_poller() {
     each_backend(|outer| {
         each_backend(|inner| {
             let (outer, inner) = (open(outer), open(inner));
@@ -257,7 +257,7 @@ fn a_poller_can_be_watched_by_a_poller() {
 
 /// The thread that was the first to watch, and so did something on the backend's behalf, ends.
 #[test]
-fn news_come_after_the_thread_that_asked_for_them_has_ended() {
+fn readiness_is_announced_after_the_requesting_thread_exited() {
     each_backend(|name| {
         let poller = open(name);
         let source = counter();
@@ -291,46 +291,43 @@ fn heralds() -> usize {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller() {
-    alone(
-        "poller::foreign_loop::whatever_watches_in_the_place_of_a_foreign_loop_ends_with_its_poller",
-        || {
-            each_backend(|name| {
-                let before = crate::support::open_descriptors();
-                for ready in [false, true] {
-                    for _ in 0..20 {
-                        let poller = open(name);
-                        let source = counter();
-                        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-                        assert_eq!(heralds(), 0, "a thread that nobody asked for");
-                        if ready {
-                            raise(&source);
-                            assert!(readable(poller.poll_handle().expect("a descriptor"), LONG));
-                        } else {
-                            poller.poll_handle().expect("a descriptor");
-                            poller.poll_handle().expect("a descriptor");
-                        }
-                        let until = patience();
-                        while heralds() != usize::from(name == "poll") {
-                            assert!(Instant::now() < until, "{} threads", heralds());
-                        }
-                        drop(poller);
-                        // The system lists a thread for a moment after it was joined.
-                        let until = patience();
-                        while heralds() != 0 {
-                            assert!(Instant::now() < until, "the thread lives on");
-                        }
+fn notifier_thread_exits_with_its_poller() {
+    alone("poller::foreign_loop::notifier_thread_exits_with_its_poller", || {
+        each_backend(|name| {
+            let before = crate::support::open_descriptors();
+            for ready in [false, true] {
+                for _ in 0..20 {
+                    let poller = open(name);
+                    let source = counter();
+                    poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+                    assert_eq!(heralds(), 0, "a thread that nobody asked for");
+                    if ready {
+                        raise(&source);
+                        assert!(readable(poller.poll_handle().expect("a descriptor"), LONG));
+                    } else {
+                        poller.poll_handle().expect("a descriptor");
+                        poller.poll_handle().expect("a descriptor");
+                    }
+                    let until = patience();
+                    while heralds() != usize::from(name == "poll") {
+                        assert!(Instant::now() < until, "{} threads", heralds());
+                    }
+                    drop(poller);
+                    // The system lists a thread for a moment after it was joined.
+                    let until = patience();
+                    while heralds() != 0 {
+                        assert!(Instant::now() < until, "the thread lives on");
                     }
                 }
-                assert_eq!(crate::support::open_descriptors(), before, "descriptors are left");
-            });
-        },
-    );
+            }
+            assert_eq!(crate::support::open_descriptors(), before, "descriptors are left");
+        });
+    });
 }
 
 /// Two threads ask at once, while a third one changes sources.
 #[test]
-fn many_threads_may_ask_at_once() {
+fn many_threads_may_request_the_handle() {
     each_backend(|name| {
         for _ in 0..20 {
             let poller = open(name);
@@ -349,9 +346,9 @@ fn many_threads_may_ask_at_once() {
 
 /// Whoever was refused for want of a descriptor may ask again.
 #[test]
-fn news_that_were_refused_come_when_they_are_asked_for_again() {
+fn poll_handle_is_retried_after_a_failure() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    alone("poller::foreign_loop::news_that_were_refused_come_when_they_are_asked_for_again", || {
+    alone("poller::foreign_loop::poll_handle_is_retried_after_a_failure", || {
         each_backend(|name| {
             let poller = open(name);
             let source = counter();
@@ -379,7 +376,7 @@ fn news_that_were_refused_come_when_they_are_asked_for_again() {
 
 /// A thread that waits keeps its deadline when another one asks for news.
 #[test]
-fn whoever_asks_for_news_puts_off_no_deadline() {
+fn poll_handle_delays_no_deadline() {
     each_backend(|name| {
         let poller = &open(name);
         let later = Instant::now() + Duration::from_secs(3600);

@@ -12,7 +12,7 @@ use super::{
 use crate::support::{alone, each_backend, patience};
 
 #[test]
-fn refuses_a_second_registration_and_unknown_sources() {
+fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
     each_backend(|name| {
         let poller = open(name);
         let (reader, writer) = pipe().expect("a pipe");
@@ -35,7 +35,7 @@ fn refuses_a_second_registration_and_unknown_sources() {
 }
 
 #[test]
-fn deleting_one_of_many_leaves_the_others() {
+fn delete_of_one_source_leaves_the_others() {
     each_source(|name| {
         let poller = open(name);
         let pipes: Vec<_> = (0..20).map(|_| pipe().expect("a pipe")).collect();
@@ -105,8 +105,8 @@ fn crowd(name: &str, sources: &[Counter]) {
 }
 
 #[test]
-fn watches_1025_and_4096_sources() {
-    alone("poller::limits::watches_1025_and_4096_sources", || {
+fn poller_watches_1025_and_4096_sources() {
+    alone("poller::limits::poller_watches_1025_and_4096_sources", || {
         raise_limit();
         for count in [1025, 4096] {
             watch(count);
@@ -117,8 +117,8 @@ fn watches_1025_and_4096_sources() {
 // Under Wine, so many handles do not fit into one process.
 #[cfg(unix)]
 #[test]
-fn watches_16384_sources() {
-    alone("poller::limits::watches_16384_sources", || {
+fn poller_watches_16384_sources() {
+    alone("poller::limits::poller_watches_16384_sources", || {
         raise_limit();
         watch(16_384);
     });
@@ -154,7 +154,7 @@ fn raise_limit() {}
 
 /// A source that is always ready, and never served, hides no other.
 #[test]
-fn a_busy_source_does_not_hide_a_quiet_one() {
+fn busy_source_does_not_hide_a_quiet_one() {
     each_source(|name| {
         let poller = open(name);
         let (busy, quiet) = (counter(), counter());
@@ -177,7 +177,7 @@ fn a_busy_source_does_not_hide_a_quiet_one() {
 /// More sources are ready than one wait tells, none of them is ever served, and the bell is among
 /// them.
 #[test]
-fn six_hundred_busy_sources_take_turns_with_one_more_and_with_a_wake() {
+fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
     each_exact(|name| {
         let poller = open(name);
         let Some(sources) = sources(601) else { return };
@@ -211,7 +211,7 @@ fn six_hundred_busy_sources_take_turns_with_one_more_and_with_a_wake() {
 
 /// Sources that come and go while nobody waits leave nothing behind.
 #[test]
-fn a_hundred_thousand_changes_without_a_wait_are_forgotten() {
+fn hundred_thousand_changes_without_a_wait_leave_nothing() {
     each_source(|name| {
         let poller = open(name);
         let (source, other) = (counter(), counter());
@@ -233,14 +233,14 @@ fn a_hundred_thousand_changes_without_a_wait_are_forgotten() {
 }
 
 #[test]
-fn a_backend_that_is_not_there_is_refused_by_its_name() {
+fn unknown_backend_is_rejected_by_name() {
     let error = Poller::with_backend("no-such-backend").expect_err("no");
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("no-such-backend"), "{error}");
 }
 
 #[test]
-fn the_highest_sixteen_tokens_are_taken() {
+fn highest_sixteen_tokens_are_reserved() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -264,7 +264,7 @@ fn the_highest_sixteen_tokens_are_taken() {
 
 /// A waker may outlive its poller.
 #[test]
-fn a_waker_without_a_poller_is_harmless() {
+fn waker_outlives_its_poller() {
     each_backend(|name| {
         let waker: Waker = open(name).waker();
         waker.wake().expect("nobody hears it");
@@ -276,7 +276,7 @@ fn a_waker_without_a_poller_is_harmless() {
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "needs a system that forbids io_uring"]
-fn a_backend_that_is_forbidden_says_why_and_the_default_works() {
+fn forbidden_backend_reports_why_and_the_default_works() {
     for _ in 0..2 {
         let error = Poller::with_backend("io_uring").expect_err("no mechanism");
         assert_eq!(error.io_error().raw_os_error(), Some(libc::ENOSYS), "{error:?}");
@@ -297,9 +297,9 @@ fn a_backend_that_is_forbidden_says_why_and_the_default_works() {
 
 #[cfg(unix)] // Elsewhere it takes a poller.
 #[test]
-fn one_source_is_waited_for_without_a_free_descriptor() {
+fn wait_ready_works_without_a_free_descriptor() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    alone("poller::limits::one_source_is_waited_for_without_a_free_descriptor", || {
+    alone("poller::limits::wait_ready_works_without_a_free_descriptor", || {
         let (reader, mut writer) = pipe().expect("a pipe");
         // One: poll(2) refuses more sources than there may be descriptors.
         let before = getrlimit(Resource::Nofile);

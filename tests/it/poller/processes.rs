@@ -39,7 +39,7 @@ fn end(child: &mut Child) {
 }
 
 #[test]
-fn the_end_of_a_child_is_told_until_it_is_deleted() {
+fn child_exit_is_reported_until_deleted() {
     each_backend(|name| {
         let poller = open(name);
         let mut child = sleeper();
@@ -57,7 +57,7 @@ fn the_end_of_a_child_is_told_until_it_is_deleted() {
 }
 
 #[test]
-fn a_process_is_told_by_its_number() {
+fn process_is_watched_by_pid() {
     each_backend(|name| {
         let poller = open(name);
         let (mut one, mut other) = (sleeper(), sleeper());
@@ -76,7 +76,7 @@ fn a_process_is_told_by_its_number() {
 }
 
 #[test]
-fn a_child_that_has_ended_and_was_not_reaped_is_told_at_once() {
+fn unreaped_child_is_reported_at_once() {
     each_backend(|name| {
         let mut child = silent("exit 3").spawn().expect("a child");
         let first = open(name);
@@ -98,7 +98,7 @@ fn a_child_that_has_ended_and_was_not_reaped_is_told_at_once() {
 }
 
 #[test]
-fn a_number_that_is_nobodys_is_refused() {
+fn unused_pid_is_rejected() {
     each_backend(|name| {
         let poller = open(name);
         let mut child = silent("exit 0").spawn().expect("a child");
@@ -137,7 +137,7 @@ fn stranger() -> u32 {
 }
 
 #[test]
-fn the_end_of_a_process_that_somebody_else_started_is_told() {
+fn exit_of_a_process_started_elsewhere_is_reported() {
     each_backend(|name| {
         let poller = open(name);
         let (one, other) = (stranger(), stranger());
@@ -155,7 +155,7 @@ fn the_end_of_a_process_that_somebody_else_started_is_told() {
 }
 
 #[test]
-fn a_process_is_watched_once() {
+fn process_is_registered_once() {
     each_backend(|name| {
         let poller = open(name);
         let mut child = sleeper();
@@ -182,7 +182,7 @@ fn a_process_is_watched_once() {
 
 /// An end comes once: edge is the same as one-shot.
 #[test]
-fn an_end_is_told_once_if_that_was_asked_for() {
+fn oneshot_exit_is_reported_once() {
     each_backend(|name| {
         let poller = open(name);
         for interest in [ONCE, Interest::READABLE.edge()] {
@@ -203,7 +203,7 @@ fn an_end_is_told_once_if_that_was_asked_for() {
 }
 
 #[test]
-fn an_end_is_told_to_a_wait_that_goes_on() {
+fn exit_is_reported_to_a_wait_in_progress() {
     each_backend(|name| {
         let poller = open(name);
         for round in 0..6 {
@@ -244,7 +244,7 @@ fn processes_end_no_wait_early() {
 }
 
 #[test]
-fn a_crowd_of_ends_is_told() {
+fn many_exits_are_reported() {
     each_backend(|name| {
         let poller = open(name);
         let mut children: Vec<_> = (0..super::CROWD)

@@ -23,7 +23,7 @@ use crate::support::backends;
 use crate::support::{each_backend, patience};
 
 #[test]
-fn tells_a_readable_source_until_it_is_served() {
+fn readable_source_is_reported_until_served() {
     each_backend(|name| {
         let poller = open(name);
         let (mut reader, mut writer) = pipe().expect("a pipe");
@@ -52,7 +52,7 @@ fn tells_a_readable_source_until_it_is_served() {
 }
 
 #[test]
-fn tells_a_writable_source_and_a_reader_that_is_gone() {
+fn writable_source_and_closed_reader_are_reported() {
     each_backend(|name| {
         let poller = open(name);
         let (mut reader, mut writer) = pipe().expect("a pipe");
@@ -72,7 +72,7 @@ fn tells_a_writable_source_and_a_reader_that_is_gone() {
 }
 
 #[test]
-fn tells_both_of_one_source() {
+fn both_directions_of_a_source_are_reported() {
     each_backend(|name| {
         let poller = open(name);
         let (ours, theirs) = pair().expect("a pair");
@@ -90,7 +90,7 @@ fn tells_both_of_one_source() {
 }
 
 #[test]
-fn two_names_of_one_object_are_two_sources() {
+fn two_descriptors_of_one_object_are_two_sources() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -110,7 +110,7 @@ fn two_names_of_one_object_are_two_sources() {
 // The handle of a file is signalled by what was done with it, whatever that was.
 #[cfg(unix)]
 #[test]
-fn a_plain_file_is_refused_or_always_ready() {
+fn plain_file_is_rejected_or_always_ready() {
     each_backend(|name| {
         let poller = open(name);
         let file = tempfile::tempfile().expect("a file");
@@ -165,7 +165,7 @@ const NONE: [bool; 3] = [false; 3];
 /// Whatever was ready and was served before a wait began is not told by it, however it was watched
 /// meanwhile.
 #[test]
-fn what_was_served_before_a_wait_is_not_told() {
+fn source_served_before_a_wait_is_not_reported() {
     each_exact(|name| {
         let poller = open(name);
         let sources: Vec<_> = (0..40).map(|_| counter()).collect();
@@ -190,7 +190,7 @@ fn what_was_served_before_a_wait_is_not_told() {
 }
 
 #[test]
-fn interest_in_nothing_else_is_told() {
+fn only_requested_readiness_is_reported() {
     each_backend(|name| {
         let poller = open(name);
         let (ours, theirs) = pair().expect("a pair");
@@ -205,7 +205,7 @@ fn interest_in_nothing_else_is_told() {
 // There are no pairs of local sockets.
 #[cfg(unix)]
 #[test]
-fn a_unix_socket_that_is_half_closed_is_readable_and_no_more() {
+fn half_closed_unix_socket_is_only_readable() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, theirs) = pair().expect("a pair");
@@ -228,7 +228,7 @@ fn connection() -> (TcpStream, TcpStream) {
 }
 
 #[test]
-fn tells_of_a_tcp_connection_its_bytes_its_half_close_and_its_end() {
+fn tcp_connection_reports_bytes_half_close_and_close() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, mut theirs) = connection();
@@ -251,7 +251,7 @@ fn tells_of_a_tcp_connection_its_bytes_its_half_close_and_its_end() {
 }
 
 #[test]
-fn a_connection_that_is_reset_is_an_error() {
+fn reset_connection_is_an_error() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, theirs) = connection();
@@ -277,7 +277,7 @@ fn a_connection_that_is_reset_is_an_error() {
 }
 
 #[test]
-fn a_listener_is_readable_while_somebody_waits_to_be_let_in() {
+fn listener_is_readable_while_connections_are_pending() {
     each_backend(|name| {
         let poller = open(name);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -310,7 +310,7 @@ fn begin(to: SocketAddr) -> OwnedFd {
 // How many connections wait unseen is a matter of the system, and can be told to Linux only.
 #[cfg(unix)]
 #[test]
-fn a_connection_in_progress_is_writable_when_it_is_there() {
+fn connecting_socket_is_writable_when_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().expect("its number");
     // The system takes so many without us; the next hangs until one was taken, and its request is
@@ -342,7 +342,7 @@ fn a_connection_in_progress_is_writable_when_it_is_there() {
 }
 
 #[test]
-fn a_connection_that_is_refused_is_told_as_closed() {
+fn refused_connection_is_reported_as_closed() {
     each_backend(|name| {
         let poller = open(name);
         let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number");
@@ -373,7 +373,7 @@ fn terminal() -> (OwnedFd, OwnedFd) {
 // A console is no source.
 #[cfg(unix)]
 #[test]
-fn a_terminal_is_readable_after_a_line_and_closed_with_the_other_side() {
+fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
     each_backend(|name| {
         let poller = open(name);
         let (ours, theirs) = terminal();
@@ -419,7 +419,7 @@ fn soon_tokens(poller: &Poller, expected: &[u64], what: &str) {
 // No object counts both ways.
 #[cfg(unix)]
 #[test]
-fn a_counter_has_room_until_it_is_full() {
+fn eventfd_is_writable_until_full() {
     each_backend(|name| {
         let poller = open(name);
         let source = counter();
@@ -436,7 +436,7 @@ fn a_counter_has_room_until_it_is_full() {
 
 /// A hang-up is told of a source of which only room was asked, and of one of which only bytes were.
 #[test]
-fn a_hang_up_is_told_whatever_was_asked() {
+fn hangup_is_reported_for_any_interest() {
     each_backend(|name| {
         for interest in [Interest::READABLE, Interest::WRITABLE, Interest::BOTH] {
             let poller = open(name);
@@ -454,7 +454,7 @@ fn a_hang_up_is_told_whatever_was_asked() {
 
 /// The same when so much is added before the wait that it takes more than one call to hand it over.
 #[test]
-fn what_was_served_before_a_wait_is_not_told_beside_much_that_is_new() {
+fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
     each_exact(|name| {
         let poller = open(name);
         let (served, sources) = (counter(), (0..600).map(|_| counter()).collect::<Vec<_>>());

@@ -26,8 +26,8 @@ fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
 
 /// A socket that is closed without a word is told as closed until it is deleted, and hides nobody.
 #[test]
-fn a_socket_that_was_closed_is_told_as_closed_until_it_is_deleted() {
-    alone("poller::sockets::a_socket_that_was_closed_is_told_as_closed_until_it_is_deleted", || {
+fn closed_socket_is_reported_as_closed_until_deleted() {
+    alone("poller::sockets::closed_socket_is_reported_as_closed_until_deleted", || {
         each_backend(|name| {
             for interest in [Interest::READABLE, Interest::BOTH, Interest::READABLE.oneshot()] {
                 for looked in [false, true] {
@@ -58,8 +58,8 @@ fn a_socket_that_was_closed_is_told_as_closed_until_it_is_deleted() {
 
 /// A number that is used again is the new socket's only.
 #[test]
-fn a_number_that_is_used_again_is_the_new_socket_only() {
-    alone("poller::sockets::a_number_that_is_used_again_is_the_new_socket_only", || {
+fn reused_handle_reports_only_the_new_socket() {
+    alone("poller::sockets::reused_handle_reports_only_the_new_socket", || {
         each_backend(|name| {
             for looked in [false, true] {
                 let poller = open(name);
@@ -95,7 +95,7 @@ fn a_number_that_is_used_again_is_the_new_socket_only() {
 /// More was ready and served meanwhile than the port tells at once: a look finds what is ready
 /// behind it.
 #[test]
-fn a_look_finds_what_is_ready_behind_much_that_was_served() {
+fn poll_finds_ready_source_behind_many_served_ones() {
     each_exact(|name| {
         let poller = open(name);
         let sources: Vec<_> = (0..300).map(|_| counter()).collect();

@@ -15,7 +15,7 @@ use super::{
 use crate::support::{at_end, each_backend, patience, race_goes_on, race_time};
 
 #[test]
-fn a_change_takes_effect_in_a_wait_that_goes_on() {
+fn change_takes_effect_in_a_wait_in_progress() {
     each_backend(|name| {
         let poller = open(name);
         let (reader, mut writer) = pipe().expect("a pipe");
@@ -56,7 +56,7 @@ fn a_change_takes_effect_in_a_wait_that_goes_on() {
 /// A deleted source is not told by a wait that begins after `delete` returned, whatever other
 /// threads do.
 #[test]
-fn a_deleted_source_is_never_told() {
+fn deleted_source_is_never_reported() {
     each_backend(|name| {
         let poller = open(name);
         let end = Instant::now() + race_time() / 4;
@@ -91,7 +91,7 @@ fn a_deleted_source_is_never_told() {
 
 /// Two threads wait on one poller. Both see a source that stays ready.
 #[test]
-fn a_change_reaches_every_wait_that_goes_on() {
+fn change_reaches_every_wait_in_progress() {
     each_backend(|name| {
         let poller = open(name);
         let (reader, mut writer) = pipe().expect("a pipe");
@@ -120,7 +120,7 @@ fn a_change_reaches_every_wait_that_goes_on() {
 
 /// The token of a source is whatever it was last given, in every wait that began after.
 #[test]
-fn a_change_of_token_is_for_good() {
+fn modified_token_is_used_from_then_on() {
     each_handle(|name| {
         let poller = open(name);
         let (source, other) = (counter(), counter());
@@ -161,7 +161,7 @@ fn a_change_of_token_is_for_good() {
 // Only a descriptor is replaced in the moment in which it is closed.
 #[cfg(unix)]
 #[test]
-fn what_was_ready_before_is_not_told_of_its_successor() {
+fn replaced_descriptor_does_not_report_its_predecessor() {
     each_backend(|name| {
         let poller = open(name);
         let mut place = counter();
@@ -212,7 +212,7 @@ fn what_was_ready_before_is_not_told_of_its_successor() {
 
 /// One that is never ready comes in the place of one that was, again and again, while others wait.
 #[test]
-fn what_was_ready_is_not_told_of_whatever_comes_in_its_place() {
+fn new_source_does_not_report_the_one_it_replaced() {
     each_source(|name| {
         let poller = open(name);
         let (stop, heard) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -265,7 +265,7 @@ fn what_was_ready_is_not_told_of_whatever_comes_in_its_place() {
 
 /// A source that one thread was told, served and left is told to another one that waits still.
 #[test]
-fn what_one_thread_was_told_is_told_to_others_when_it_comes_again() {
+fn source_served_by_one_thread_is_reported_to_others_again() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -297,7 +297,7 @@ fn what_one_thread_was_told_is_told_to_others_when_it_comes_again() {
 /// Four threads add, change and delete sources of their own; one waits. Nothing that was deleted is
 /// told by a wait that began later.
 #[test]
-fn no_token_outlives_its_deletion_while_all_change_theirs() {
+fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
     each_handle(|name| {
         let poller = open(name);
         let stop = AtomicBool::new(false);
@@ -346,7 +346,7 @@ fn no_token_outlives_its_deletion_while_all_change_theirs() {
 /// A backend may do work on behalf of the thread that asked for it. What that thread asked for
 /// outlives it.
 #[test]
-fn what_a_thread_registered_is_told_after_its_end() {
+fn sources_are_reported_after_the_registering_thread_exited() {
     each_source(|name| {
         let poller = open(name);
         let sources: Vec<_> = (0..20).map(|_| counter()).collect();
@@ -422,7 +422,7 @@ fn what_a_thread_registered_is_told_after_its_end() {
 
 /// A wake that came to nobody because its waiter ended is the next one's.
 #[test]
-fn a_thread_that_ends_takes_no_wake_along() {
+fn exiting_thread_takes_no_wake_along() {
     each_backend(|name| {
         let poller = open(name);
         for _ in 0..20 {
@@ -446,7 +446,7 @@ fn a_thread_that_ends_takes_no_wake_along() {
 
 /// Three threads look at the same time; whatever is ready is there for each of them.
 #[test]
-fn no_look_takes_what_another_one_is_to_find() {
+fn concurrent_polls_all_find_a_ready_source() {
     each_handle(|name| {
         let poller = open(name);
         let source = counter();
@@ -470,7 +470,7 @@ fn no_look_takes_what_another_one_is_to_find() {
 /// A thread may begin where another one ended: in its memory, and with more than one call takes to
 /// hand over.
 #[test]
-fn a_thread_that_follows_another_may_add_hundreds_of_sources() {
+fn new_thread_may_add_hundreds_of_sources_after_another_exited() {
     each_source(|name| {
         let poller = open(name);
         let sources: Vec<_> = (0..600).map(|_| counter()).collect();
@@ -495,7 +495,7 @@ fn a_thread_that_follows_another_may_add_hundreds_of_sources() {
 /// A source becomes ready in the very moment in which a wait looks at it, and nothing follows. No
 /// look lasts, and no wait for nothing computes.
 #[test]
-fn a_look_ends_whoever_makes_a_source_ready_meanwhile() {
+fn poll_returns_while_a_source_becomes_ready_concurrently() {
     each_exact(|name| {
         let poller = open(name);
         let source = counter();

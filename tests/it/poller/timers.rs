@@ -20,7 +20,7 @@ fn timer(token: u64) -> Readiness {
 }
 
 #[test]
-fn a_timer_is_told_once_with_its_token_and_as_nothing_else() {
+fn timer_is_reported_once_with_its_token() {
     each_backend(|name| {
         let poller = open(name);
         let deadline = Instant::now() + millis(2);
@@ -36,7 +36,7 @@ fn a_timer_is_told_once_with_its_token_and_as_nothing_else() {
 }
 
 #[test]
-fn no_timer_is_early() {
+fn timer_is_never_early() {
     each_backend(|name| {
         let poller = open(name);
         let mut events = Events::new();
@@ -60,7 +60,7 @@ fn no_timer_is_early() {
 }
 
 #[test]
-fn a_hundred_timers_with_a_tolerance_share_a_few_wake_ups() {
+fn timers_with_tolerance_share_wakeups() {
     each_backend(|name| {
         let poller = open(name);
         let start = Instant::now() + millis(5);
@@ -86,7 +86,7 @@ fn a_hundred_timers_with_a_tolerance_share_a_few_wake_ups() {
 
 /// A wait that ends for another reason takes along whatever has come to its deadline.
 #[test]
-fn whoever_wakes_anyhow_takes_what_is_due() {
+fn wait_ended_by_a_source_also_reports_due_timers() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -99,7 +99,7 @@ fn whoever_wakes_anyhow_takes_what_is_due() {
 }
 
 #[test]
-fn timers_are_told_by_their_deadlines_behind_the_sources() {
+fn timers_follow_sources_in_deadline_order() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -117,7 +117,7 @@ fn timers_are_told_by_their_deadlines_behind_the_sources() {
 }
 
 #[test]
-fn a_timer_and_a_source_may_share_a_token() {
+fn timer_and_source_may_share_a_token() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
@@ -135,7 +135,7 @@ fn a_timer_and_a_source_may_share_a_token() {
 }
 
 #[test]
-fn a_timer_can_be_deleted_once_and_not_added_twice() {
+fn timer_is_deleted_once_and_not_added_twice() {
     each_backend(|name| {
         let poller = open(name);
         let soon = Instant::now() + millis(5);
@@ -157,7 +157,7 @@ fn a_timer_can_be_deleted_once_and_not_added_twice() {
 }
 
 #[test]
-fn a_timer_that_is_added_during_a_wait_ends_it_in_time() {
+fn timer_added_during_a_wait_ends_it_in_time() {
     each_backend(|name| {
         let poller = open(name);
         for round in 0..40 {
@@ -186,7 +186,7 @@ fn a_timer_that_is_added_during_a_wait_ends_it_in_time() {
 /// Two threads wait, one with a near deadline of its own. When it leaves, the other one tells the
 /// timer.
 #[test]
-fn a_thread_that_leaves_takes_no_timer_along() {
+fn exiting_waiter_takes_no_timer_along() {
     each_backend(|name| {
         let poller = open(name);
         let start = Instant::now();
@@ -215,7 +215,7 @@ fn a_thread_that_leaves_takes_no_timer_along() {
 }
 
 #[test]
-fn ten_thousand_timers_all_come_in_their_order() {
+fn ten_thousand_timers_expire_in_order() {
     each_backend(|name| {
         let poller = open(name);
         let start = Instant::now() + millis(10);
@@ -249,7 +249,7 @@ fn ten_thousand_timers_all_come_in_their_order() {
 
 /// A timer that never comes bounds nothing and breaks nothing.
 #[test]
-fn a_timer_at_the_end_of_time_is_kept() {
+fn timer_at_the_latest_instant_is_kept() {
     each_backend(|name| {
         let poller = open(name);
         let latest = (0..63).rev().fold(Instant::now(), |latest, bit| {
@@ -269,7 +269,7 @@ fn a_timer_at_the_end_of_time_is_kept() {
 
 /// A source that is never served does not keep timers from being told.
 #[test]
-fn timers_come_beside_a_busy_source() {
+fn timers_expire_beside_a_busy_source() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();

@@ -13,7 +13,7 @@ use crate::support::{each_backend, patience};
 const ONCE: Interest = Interest::READABLE.oneshot();
 
 #[test]
-fn one_shot_is_told_once_and_silent_until_it_is_changed() {
+fn oneshot_is_reported_once_until_modified() {
     each_backend(|name| {
         let poller = open(name);
         let (mut reader, mut writer) = pipe().expect("a pipe");
@@ -44,7 +44,7 @@ fn one_shot_is_told_once_and_silent_until_it_is_changed() {
 }
 
 #[test]
-fn a_silent_one_can_be_deleted_and_added_again() {
+fn disarmed_source_can_be_deleted_and_added_again() {
     each_source(|name| {
         let poller = open(name);
         let (other, source) = (counter(), counter());
@@ -66,7 +66,7 @@ fn a_silent_one_can_be_deleted_and_added_again() {
 
 /// Hang-ups cannot be left out of what poll(2) and epoll(7) tell; silence can.
 #[test]
-fn a_hang_up_of_a_silent_one_is_not_told() {
+fn hangup_of_a_disarmed_source_is_not_reported() {
     each_backend(|name| {
         let poller = open(name);
         let (ours, theirs) = pair().expect("a pair");
@@ -88,7 +88,7 @@ fn a_hang_up_of_a_silent_one_is_not_told() {
 
 /// Three threads wait: what is told once is told to one of them.
 #[test]
-fn one_shot_is_told_to_one_of_many_threads() {
+fn oneshot_is_reported_to_one_of_many_threads() {
     each_source(|name| {
         let poller = open(name);
         let (source, end) = (counter(), counter());
@@ -155,7 +155,7 @@ fn has_edges(poller: &Poller) -> bool {
 }
 
 #[test]
-fn edge_is_told_with_news_and_not_without() {
+fn edge_is_reported_only_with_new_readiness() {
     each_backend(|name| {
         let poller = open(name);
         if !has_edges(&poller) {
@@ -183,7 +183,7 @@ fn edge_is_told_with_news_and_not_without() {
 }
 
 #[test]
-fn edge_is_told_at_once_of_what_is_ready_and_again_after_a_change() {
+fn edge_is_reported_at_once_and_after_modify() {
     each_source(|name| {
         let poller = open(name);
         if !has_edges(&poller) {
@@ -207,7 +207,7 @@ fn edge_is_told_at_once_of_what_is_ready_and_again_after_a_change() {
 
 /// News that come while nobody waits, and while somebody does.
 #[test]
-fn an_edge_is_never_lost() {
+fn edge_is_never_lost() {
     each_source(|name| {
         let poller = open(name);
         if !has_edges(&poller) {

@@ -34,7 +34,7 @@ fn wakes_are_merged_and_the_next_wait_is_quiet() {
 }
 
 #[test]
-fn a_wake_is_told_beside_what_is_ready() {
+fn wake_is_reported_beside_ready_sources() {
     each_backend(|name| {
         let poller = open(name);
         let (reader, mut writer) = pipe().expect("a pipe");
@@ -54,7 +54,7 @@ fn a_wake_is_told_beside_what_is_ready() {
 /// What a ringer stored before it rang is seen after the wait that it ended, however the threads
 /// meet.
 #[test]
-fn no_wake_is_ever_lost() {
+fn wake_is_never_lost() {
     each_backend(|name| {
         let poller = open(name);
         let (stored, stop) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -96,7 +96,7 @@ fn no_wake_is_ever_lost() {
 
 /// One thread rings once and waits for the answer: a ring that is lost stops both.
 #[test]
-fn a_wake_is_answered_by_a_wake() {
+fn wake_is_answered_by_a_wake() {
     each_backend(|name| {
         let (here, there) = (open(name), open(name));
         let (to_here, to_there) = (here.waker(), there.waker());
@@ -162,7 +162,7 @@ fn wakes_of_eight_threads_all_arrive() {
 /// Timers that are added from elsewhere make the wait look at its bounds again; a wake at the same
 /// moment is told all the same.
 #[test]
-fn a_wake_is_not_taken_for_a_new_timer() {
+fn wake_is_not_mistaken_for_a_new_timer() {
     each_backend(|name| {
         let poller = open(name);
         let waker = poller.waker();
@@ -210,7 +210,7 @@ fn a_wake_is_not_taken_for_a_new_timer() {
 
 /// A new timer alone ends no wait.
 #[test]
-fn a_nudge_is_told_to_nobody() {
+fn new_timer_alone_ends_no_wait() {
     each_backend(|name| {
         let poller = open(name);
         let far = Instant::now() + Duration::from_secs(3600);
@@ -234,7 +234,7 @@ fn a_nudge_is_told_to_nobody() {
 }
 
 #[test]
-fn a_wake_gets_through_beside_busy_sources() {
+fn wake_is_reported_beside_busy_sources() {
     each_source(|name| {
         let poller = open(name);
         let busy: Vec<_> = (0..300).map(|_| counter()).collect();
@@ -264,8 +264,8 @@ extern "C" fn ignore(_signal: i32) {}
 // There are no signals.
 #[cfg(unix)]
 #[test]
-fn a_signal_is_told_to_nobody() {
-    alone("poller::waker::a_signal_is_told_to_nobody", || {
+fn signal_ends_no_wait() {
+    alone("poller::waker::signal_ends_no_wait", || {
         // SAFETY: all zero is a value of a sigaction.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = ignore as extern "C" fn(i32) as usize;

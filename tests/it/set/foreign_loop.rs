@@ -28,7 +28,7 @@ const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(30);
 
 #[test]
-fn a_wake_ends_a_wait_on_another_thread() {
+fn wake_ends_a_wait_on_another_thread() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
@@ -62,7 +62,7 @@ fn a_wake_ends_a_wait_on_another_thread() {
 
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
-fn the_descriptor_is_readable_exactly_while_there_is_news() {
+fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
         assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
@@ -99,7 +99,7 @@ fn the_descriptor_is_readable_exactly_while_there_is_news() {
 /// The foreign loop takes one event a turn: those that wait in the set count as news.
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
-fn queued_events_are_news() {
+fn queued_events_are_announced() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
         let tokens: Vec<_> = (0..20)
@@ -139,7 +139,7 @@ fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
 
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
-fn a_silent_grandchild_is_given_up_in_a_foreign_loop() {
+fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
         let token = set.spawn(&kid("hold-stdout 100000 10"), SpawnOptions::default()).expect("a child");
@@ -152,7 +152,7 @@ fn a_silent_grandchild_is_given_up_in_a_foreign_loop() {
 
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
-fn a_deadline_is_kept_in_a_foreign_loop() {
+fn deadline_is_enforced_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
         let deadline = Instant::now() + Duration::from_millis(200);
@@ -166,7 +166,7 @@ fn a_deadline_is_kept_in_a_foreign_loop() {
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
-fn an_order_to_insist_is_kept_in_a_foreign_loop() {
+fn escalation_happens_in_a_foreign_loop() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (watched(backend), Ledger::default());
         let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
@@ -185,7 +185,7 @@ fn an_order_to_insist_is_kept_in_a_foreign_loop() {
 /// Room that somebody makes is news to the set, which then reads on.
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
-fn room_is_announced_in_a_foreign_loop() {
+fn freed_buffer_is_announced_in_a_foreign_loop() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);

@@ -32,7 +32,7 @@ pub(super) fn start(
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn now_kills_the_group_and_the_stray_before_done_is_told() {
+fn immediate_kill_ends_group_and_stray_before_done() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
@@ -49,7 +49,7 @@ fn now_kills_the_group_and_the_stray_before_done_is_told() {
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(target_os = "linux")]
 #[test]
-fn after_asks_then_insists_with_those_who_ignore_it() {
+fn graceful_kill_escalates_for_processes_that_ignore_it() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
@@ -68,9 +68,9 @@ fn after_asks_then_insists_with_those_who_ignore_it() {
 /// with again.
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_free_descriptor_nobody_is_taken_for_dead() {
+fn kill_without_a_free_descriptor_presumes_no_process_dead() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    alone("set::kill::without_a_free_descriptor_nobody_is_taken_for_dead", || {
+    alone("set::kill::kill_without_a_free_descriptor_presumes_no_process_dead", || {
         each_backend(|backend| {
             let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
             let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
@@ -95,7 +95,7 @@ fn without_a_free_descriptor_nobody_is_taken_for_dead() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn one_who_is_asked_may_end_by_itself() {
+fn graceful_kill_lets_a_tree_exit() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "tree 4", SpawnOptions::default());
@@ -112,7 +112,7 @@ fn one_who_is_asked_may_end_by_itself() {
 // Nobody stops on Windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_stopped_tree_can_be_asked() {
+fn stopped_tree_receives_a_graceful_kill() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let token = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
@@ -130,7 +130,7 @@ fn a_stopped_tree_can_be_asked() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn a_stray_in_its_own_session_is_found() {
+fn stray_in_its_own_session_is_killed() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
@@ -144,7 +144,7 @@ fn a_stray_in_its_own_session_is_found() {
 /// The leader is gone, and its end was not told yet: its number still holds the group.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn the_group_of_a_dead_leader_is_killed() {
+fn group_of_an_exited_leader_is_killed() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
@@ -177,7 +177,7 @@ fn the_group_of_a_dead_leader_is_killed() {
 /// A job that ends normally may leave a daemon: it is told, and lives on.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn a_normal_end_leaves_the_group_alone_and_says_so() {
+fn normal_exit_leaves_the_group_running_and_reports_it() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
@@ -191,7 +191,7 @@ fn a_normal_end_leaves_the_group_alone_and_says_so() {
 }
 
 #[test]
-fn a_deadline_ends_the_child_and_never_early() {
+fn deadline_kills_the_child_and_never_early() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let deadline = Instant::now() + Duration::from_millis(200);
@@ -210,7 +210,7 @@ fn a_deadline_ends_the_child_and_never_early() {
 }
 
 #[test]
-fn a_deadline_in_the_past_ends_the_child_at_once() {
+fn past_deadline_kills_the_child_at_once() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
@@ -223,7 +223,7 @@ fn a_deadline_in_the_past_ends_the_child_at_once() {
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
-fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
+fn stronger_kill_replaces_a_weaker_one_only() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
@@ -241,7 +241,7 @@ fn a_sharper_order_replaces_a_softer_one_and_not_the_other_way() {
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
-fn a_sequence_goes_on_to_the_signal_that_ends() {
+fn signal_sequence_continues_until_the_child_exits() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let ms = Duration::from_millis;
@@ -265,7 +265,7 @@ fn a_sequence_goes_on_to_the_signal_that_ends() {
 }
 
 #[test]
-fn a_sequence_is_bounded_and_of_signals() {
+fn signal_sequence_is_validated() {
     let step = (15, SECOND);
     assert_eq!(Termination::signals(&[]).expect("no signal"), Termination::IMMEDIATE);
     assert_eq!(Termination::signals(&[step]).expect("one signal"), Termination::graceful(SECOND));
@@ -299,7 +299,7 @@ fn kill_all_ends_many_trees() {
 
 /// The kill races with the exit: whatever wins, there is one end, and it is told.
 #[test]
-fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
+fn kill_racing_with_exit_reports_one_exit() {
     each_backend(|backend| {
         let end = Instant::now() + crate::support::race_time() / 2;
         let mut round: u32 = 0;
@@ -325,7 +325,7 @@ fn a_kill_at_the_moment_of_the_exit_loses_nobody() {
 // On Windows children die with the process, whichever thread has started them.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_dies_with_the_thread_that_started_it_if_it_was_told_to() {
+fn die_with_parent_kills_the_child_with_its_thread() {
     let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
     let mut command = silent("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);

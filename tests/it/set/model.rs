@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(windows) { 5 } else { 16 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn tells_what_random_children_do(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
+    fn random_children_match_a_model(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {
         for backend in crate::support::backends() {
             play(backend, &scripts, habits);
         }

@@ -35,7 +35,7 @@ fn bytes_in(events: &[Event]) -> usize {
 }
 
 #[test]
-fn hold_blocks_the_child_within_the_bound_and_goes_on() {
+fn block_holds_the_child_within_the_limit() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("a set");
         let token = set.spawn(&kid("spew 1000000"), SpawnOptions::default()).expect("a child");
@@ -56,7 +56,7 @@ fn hold_blocks_the_child_within_the_bound_and_goes_on() {
 }
 
 #[test]
-fn a_chunk_that_another_thread_drops_makes_room() {
+fn chunk_dropped_by_another_thread_makes_room() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("a set");
         let token = set.spawn(&kid("both 500000 3000"), SpawnOptions::default()).expect("a child");
@@ -93,7 +93,7 @@ fn a_chunk_that_another_thread_drops_makes_room() {
 
 /// Room that is made in the very moment in which a child is held must not be missed.
 #[test]
-fn room_is_never_missed_however_the_threads_meet() {
+fn freed_room_is_never_missed() {
     each_backend(|backend| {
         let end = Instant::now() + crate::support::race_time() / 2;
         let mut rounds = 0;
@@ -123,7 +123,7 @@ fn room_is_never_missed_however_the_threads_meet() {
 }
 
 #[test]
-fn many_held_children_stay_within_the_bound_of_all() {
+fn blocked_children_stay_within_the_total_limit() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("a set");
         let tokens: Vec<_> = (0..40)
@@ -141,7 +141,7 @@ fn many_held_children_stay_within_the_bound_of_all() {
 }
 
 #[test]
-fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
+fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut limits = tight(backend);
@@ -175,7 +175,7 @@ fn spill_keeps_order_and_bytes_while_nobody_takes_them() {
 }
 
 #[test]
-fn spill_goes_on_while_chunks_are_taken_slowly() {
+fn spill_continues_while_chunks_are_taken_slowly() {
     let mut set = ChildSet::new(tight(best())).expect("a set");
     let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
     let token = set.spawn(&kid("both 400000 1000"), options).expect("a child");
@@ -199,7 +199,7 @@ fn best() -> &'static str {
 }
 
 #[test]
-fn at_end_a_child_is_told_in_one_go() {
+fn at_exit_output_is_delivered_contiguously() {
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut limits = tight(backend);
@@ -275,7 +275,7 @@ fn drop_oldest_counts_every_byte() {
 }
 
 #[test]
-fn a_silent_grandchild_is_given_up_after_a_while() {
+fn silent_grandchild_is_abandoned_after_the_leak_timeout() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let begun = Instant::now();
@@ -299,7 +299,7 @@ fn a_silent_grandchild_is_given_up_after_a_while() {
 }
 
 #[test]
-fn without_a_bound_a_silent_grandchild_is_waited_for() {
+fn silent_grandchild_is_awaited_without_a_leak_timeout() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
     let mut set = ChildSet::new(limits).expect("a set");
@@ -312,7 +312,7 @@ fn without_a_bound_a_silent_grandchild_is_waited_for() {
 }
 
 #[test]
-fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
+fn writing_grandchild_keeps_its_output_open() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         // It writes for twice as long as silence is borne; that takes a start and more, which Wine may need
@@ -330,7 +330,7 @@ fn a_grandchild_that_goes_on_writing_keeps_its_output_open() {
 }
 
 #[test]
-fn a_held_child_is_not_called_silent() {
+fn blocked_child_is_not_treated_as_silent() {
     let mut set = ChildSet::new(tight(best())).expect("a set");
     let token = set.spawn(&kid("spew 40000"), SpawnOptions::default()).expect("a child");
     // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is
@@ -348,7 +348,7 @@ fn a_held_child_is_not_called_silent() {
 }
 
 #[test]
-fn a_chunk_outlives_its_set() {
+fn chunk_outlives_its_set() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut command = kid("spew 1000");
     command.stderr(Stdio::Null);
@@ -368,7 +368,7 @@ fn a_chunk_outlives_its_set() {
 }
 
 #[test]
-fn a_child_that_is_killed_while_it_is_held_ends() {
+fn blocked_child_can_be_killed() {
     each_backend(|backend| {
         let mut set = ChildSet::new(tight(backend)).expect("a set");
         let token = set.spawn(&kid("spew 100000000"), SpawnOptions::default()).expect("a child");

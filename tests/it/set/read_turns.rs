@@ -57,7 +57,7 @@ fn peak(backlog: &Backlog, act: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn few_are_read_until_they_end_and_every_byte_comes() {
+fn backlog_limits_concurrent_reads_and_delivers_every_byte() {
     const EACH: usize = 1 << 20;
     const CHILDREN: u64 = 48;
     each_backend(|backend| {
@@ -76,7 +76,7 @@ fn few_are_read_until_they_end_and_every_byte_comes() {
 }
 
 #[test]
-fn one_that_is_silent_holds_nobody() {
+fn silent_child_holds_no_other() {
     each_backend(|backend| {
         let (mut set, _) = set(backend);
         let silent = set.spawn(&kid("script 1000000 0 600000 0"), kept(0)).expect("a child");
@@ -92,7 +92,7 @@ fn one_that_is_silent_holds_nobody() {
 }
 
 #[test]
-fn one_that_never_ends_leaves_the_others_a_share() {
+fn endless_child_leaves_others_a_share() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
         let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
@@ -130,7 +130,7 @@ fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
 }
 
 #[test]
-fn those_that_wait_are_killed_like_all() {
+fn waiting_children_can_be_killed() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
         let tokens = held(&mut set, &backlog);
@@ -149,7 +149,7 @@ fn those_that_wait_are_killed_like_all() {
 // Nobody stands still on Windows.
 #[cfg(unix)]
 #[test]
-fn one_that_stands_still_holds_nobody() {
+fn suspended_child_holds_no_other() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
         let [endless, other] = held(&mut set, &backlog);
@@ -171,7 +171,7 @@ fn one_that_stands_still_holds_nobody() {
 }
 
 #[test]
-fn what_is_seen_at_once_is_read_first() {
+fn streamed_child_is_read_first() {
     const EACH: usize = 2 << 20;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
@@ -196,7 +196,7 @@ fn what_is_seen_at_once_is_read_first() {
 }
 
 #[test]
-fn one_that_is_to_be_seen_at_once_is_held_no_longer() {
+fn start_streaming_ends_the_wait_for_a_turn() {
     const EACH: usize = 1 << 20;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);

@@ -207,7 +207,7 @@ impl Dice {
 }
 
 #[test]
-fn children_that_go_live_at_any_moment_lose_and_repeat_nothing() {
+fn start_streaming_at_random_moments_keeps_every_byte() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let end = Instant::now() + race_time();
     let mut round = 0;
@@ -276,7 +276,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
 
 /// A child that says nothing more must not be what its earlier output waits for.
 #[test]
-fn what_waits_comes_at_once_though_the_child_is_silent_and_what_follows_comes_after_it() {
+fn start_streaming_delivers_waiting_output_of_a_silent_child() {
     each_backend(|backend| {
         for files in [false, true] {
             let folder = tempfile::tempdir().expect("a folder");
@@ -313,7 +313,7 @@ fn feed(set: &mut ChildSet, heard: &mut Heard, token: Token, mut bytes: &[u8]) {
 }
 
 #[test]
-fn a_live_child_is_bounded_by_holding_it() {
+fn streaming_child_is_blocked_at_the_limit() {
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
@@ -354,7 +354,7 @@ fn a_live_child_is_bounded_by_holding_it() {
 // Modes, numbers and links of files are those of Unix.
 #[cfg(unix)]
 #[test]
-fn named_files_are_private_and_pass_over_what_is_there() {
+fn named_spill_files_are_private_and_skip_existing_names() {
     use std::os::unix::fs::MetadataExt;
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
@@ -432,7 +432,7 @@ impl Drop for Disk {
 // A file system that is mounted for it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_holds_one_child_and_loses_nothing() {
+fn full_disk_is_reported_and_loses_nothing() {
     each_backend(|backend| {
         for (files, named, live) in (0..8).map(|bits| (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0)) {
             let Some(disk) = Disk::new() else {
@@ -488,7 +488,7 @@ fn a_full_disk_is_told_holds_one_child_and_loses_nothing() {
 }
 
 #[test]
-fn what_waited_comes_before_what_is_forwarded() {
+fn waiting_output_precedes_forwarded_output() {
     each_backend(|backend| {
         for (after_ms, pause_ms) in [(0, 0), (150, 0), (0, 5)] {
             let folder = tempfile::tempdir().expect("a folder");
@@ -530,7 +530,7 @@ fn what_waited_comes_before_what_is_forwarded() {
 }
 
 #[test]
-fn a_file_is_forwarded_to_where_it_stands_and_other_kinds_are_not() {
+fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out");
@@ -574,9 +574,9 @@ fn a_file_is_forwarded_to_where_it_stands_and_other_kinds_are_not() {
 }
 
 #[test]
-fn a_reader_that_goes_leaves_the_rest_as_output_and_raises_no_signal() {
+fn closed_forward_reader_returns_the_rest_as_output() {
     // SIGPIPE keeps its default action here: a test binary ignores it, which would hide the signal.
-    alone("set::streaming::a_reader_that_goes_leaves_the_rest_as_output_and_raises_no_signal", || {
+    alone("set::streaming::closed_forward_reader_returns_the_rest_as_output", || {
         #[cfg(unix)]
         crate::spawn::restore_sigpipe();
         each_backend(|backend| {
@@ -611,7 +611,7 @@ fn a_reader_that_goes_leaves_the_rest_as_output_and_raises_no_signal() {
 // Nothing is forwarded without a copy on Windows: who writes it on waits himself.
 #[cfg(unix)]
 #[test]
-fn a_full_pipe_holds_its_child_and_nobody_else_and_loses_nothing() {
+fn full_forward_pipe_blocks_only_its_child() {
     each_backend(|backend| {
         for nonblocking in [false, true] {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
@@ -669,7 +669,7 @@ fn a_full_pipe_holds_its_child_and_nobody_else_and_loses_nothing() {
 // A pseudo-console is not supported.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_that_is_forwarded_to_a_full_pipe_does_not_stop_the_set() {
+fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let mut heard = Heard::default();
@@ -695,7 +695,7 @@ fn a_terminal_that_is_forwarded_to_a_full_pipe_does_not_stop_the_set() {
 }
 
 #[test]
-fn a_silent_grandchild_is_given_up_while_its_output_is_forwarded() {
+fn silent_grandchild_is_abandoned_while_forwarding() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let token = set.spawn(&kid("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
@@ -714,7 +714,7 @@ fn a_silent_grandchild_is_given_up_while_its_output_is_forwarded() {
 }
 
 #[test]
-fn a_child_is_killed_while_its_output_is_forwarded() {
+fn child_is_killed_while_forwarding() {
     each_backend(|backend| {
         for full in [false, true] {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
@@ -742,7 +742,7 @@ fn a_child_is_killed_while_its_output_is_forwarded() {
 }
 
 #[test]
-fn a_child_that_ended_or_is_being_killed_goes_live_without_a_fuss() {
+fn start_streaming_works_on_an_exited_or_killed_child() {
     each_backend(|backend| {
         for (files, killed) in [(false, false), (true, false), (false, true), (true, true)] {
             let folder = tempfile::tempdir().expect("a folder");
@@ -772,7 +772,7 @@ fn a_child_that_ended_or_is_being_killed_goes_live_without_a_fuss() {
 // Its child is a shell.
 #[cfg(unix)]
 #[test]
-fn the_end_of_a_live_stream_is_told_before_the_end_of_its_child() {
+fn stream_eof_is_reported_before_the_exit() {
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");

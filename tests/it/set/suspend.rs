@@ -34,7 +34,7 @@ fn children_of(pid: u32) -> Vec<u32> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_whole_tree_stands_still_and_goes_on() {
+fn suspend_stops_and_resume_continues_the_whole_tree() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let options = SpawnOptions::default();
@@ -54,7 +54,7 @@ fn the_whole_tree_stands_still_and_goes_on() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_leader_that_left_its_group_stands_still_and_dies() {
+fn leader_outside_its_group_is_suspended_and_killed() {
     each_backend(|backend| {
         for how in [Termination::IMMEDIATE, Termination::graceful(Duration::from_secs(600))] {
             let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
@@ -74,7 +74,7 @@ fn a_leader_that_left_its_group_stands_still_and_dies() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_struck_a_child_and_how_long_it_stood_still_is_told() {
+fn outcome_reports_kill_timeout_and_suspended_time() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let soon = |ms| {
@@ -97,7 +97,7 @@ fn what_struck_a_child_and_how_long_it_stood_still_is_told() {
 }
 
 #[test]
-fn all_stand_still_and_all_go_on() {
+fn suspend_all_stops_and_resume_all_continues_every_child() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let tokens: Vec<_> = (0..10)
@@ -118,7 +118,7 @@ fn all_stand_still_and_all_go_on() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn only_a_stop_of_its_own_is_told() {
+fn only_own_stops_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
@@ -136,7 +136,7 @@ fn only_a_stop_of_its_own_is_told() {
 }
 
 #[test]
-fn a_deadline_stands_still_with_its_child() {
+fn deadline_pauses_while_suspended() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (begun, time) = (Instant::now(), Duration::from_millis(200));
@@ -154,7 +154,7 @@ fn a_deadline_stands_still_with_its_child() {
 }
 
 #[test]
-fn one_that_stands_still_can_be_killed() {
+fn suspended_child_can_be_killed() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let spawn = |set: &mut ChildSet| set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");
@@ -173,7 +173,7 @@ fn one_that_stands_still_can_be_killed() {
 
 /// The child is over, and what it left stands still with the outputs: that is no silence.
 #[test]
-fn an_output_that_stands_still_does_not_leak() {
+fn suspended_output_is_not_leaked() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         // On a busy machine a writer comes late.
@@ -198,7 +198,7 @@ fn an_output_that_stands_still_does_not_leak() {
 /// in its session.)
 #[cfg(target_os = "linux")]
 #[test]
-fn what_outlives_one_that_stood_still_goes_on() {
+fn stray_of_a_killed_suspended_child_continues() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let token = set.spawn(&silent("session-stray 600000"), SpawnOptions::default()).expect("a child");
@@ -230,7 +230,7 @@ fn what_outlives_one_that_stood_still_goes_on() {
 }
 
 #[test]
-fn a_deadline_comes_goes_and_moves() {
+fn deadline_is_added_moved_and_removed() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let (now, ms) = (Instant::now(), Duration::from_millis);
@@ -263,7 +263,7 @@ fn a_deadline_comes_goes_and_moves() {
 
 /// What is left from the call on is left when the child goes on.
 #[test]
-fn a_deadline_that_is_set_meanwhile_counts_from_there() {
+fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {
         let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
         let token = set.spawn(&silent(LONG), SpawnOptions::default()).expect("a child");

@@ -49,11 +49,11 @@ fn press(signal: i32) {
 }
 
 #[test]
-fn a_stop_within_a_start_does_not_stop_the_child() {
-    alone("spawn::terminal_keys::a_stop_within_a_start_does_not_stop_the_child", || press(libc::SIGTSTP));
+fn stop_during_spawn_does_not_stop_the_child() {
+    alone("spawn::terminal_keys::stop_during_spawn_does_not_stop_the_child", || press(libc::SIGTSTP));
 }
 
 #[test]
-fn an_interrupt_within_a_start_does_not_end_the_child() {
-    alone("spawn::terminal_keys::an_interrupt_within_a_start_does_not_end_the_child", || press(libc::SIGINT));
+fn interrupt_during_spawn_does_not_end_the_child() {
+    alone("spawn::terminal_keys::interrupt_during_spawn_does_not_end_the_child", || press(libc::SIGINT));
 }

@@ -72,8 +72,8 @@ fn descriptors(text: &str) -> Vec<i32> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_inherits_three_descriptors_and_no_other() {
-    alone("spawn::unix::a_child_inherits_three_descriptors_and_no_other", || {
+fn child_inherits_only_three_descriptors() {
+    alone("spawn::unix::child_inherits_only_three_descriptors", || {
         inheritable(3);
         inheritable(60);
         assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
@@ -110,8 +110,8 @@ fn a_child_inherits_three_descriptors_and_no_other() {
 /// posix_spawn (`refused.rs`).
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_keeps_the_descriptors_that_its_command_names() {
-    alone("spawn::unix::a_child_keeps_the_descriptors_that_its_command_names", || {
+fn child_inherits_the_descriptors_of_its_command() {
+    alone("spawn::unix::child_inherits_the_descriptors_of_its_command", || {
         // What those who run these tests left open is none of ours.
         minder::Descriptors::inherited().close_on_exec();
         let numbers = [3, 5, 40, 63, 70].map(inheritable);
@@ -157,8 +157,8 @@ fn a_child_keeps_the_descriptors_that_its_command_names() {
 /// Pipes then have the numbers that the child's streams must get.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_host_without_standard_streams_can_start_children() {
-    alone("spawn::unix::a_host_without_standard_streams_can_start_children", || {
+fn host_without_standard_streams_spawns_children() {
+    alone("spawn::unix::host_without_standard_streams_spawns_children", || {
         // What this process says later goes through copies.
         let kept = [0, 1, 2].map(inheritable_copy);
         let result = std::panic::catch_unwind(|| {
@@ -216,8 +216,8 @@ fn swapped() -> [String; 3] {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
-    alone("spawn::unix::a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be", || {
+fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
+    alone("spawn::unix::child_starts_with_no_blocked_signal_and_default_sigpipe", || {
         ignore(libc::SIGPIPE);
         // SAFETY: all zero is a value of it.
         let mut set = unsafe { std::mem::zeroed() };
@@ -250,7 +250,7 @@ fn a_child_starts_with_no_signal_blocked_and_sigpipe_as_it_should_be() {
 }
 
 #[test]
-fn groups_and_sessions_are_as_they_were_asked_for() {
+fn groups_and_sessions_match_the_request() {
     let ids = |group| {
         let text = said(kid("ids").group(group));
         let numbers: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -267,7 +267,7 @@ fn groups_and_sessions_are_as_they_were_asked_for() {
 }
 
 #[test]
-fn a_terminal_is_the_childs_own() {
+fn terminal_belongs_to_the_child() {
     let mut command = Command::new(TEST_CHILD);
     command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
     let mut child = command.spawn().expect("a child");
@@ -294,7 +294,7 @@ fn odd_programs(folder: &Path) {
 }
 
 #[test]
-fn what_cannot_be_run_is_named_with_its_reason() {
+fn unrunnable_program_is_reported_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     odd_programs(folder.path());
     let fails = |name: &str| Command::new(folder.path().join(name)).spawn().expect_err(name);
@@ -333,8 +333,8 @@ fn what_cannot_be_run_is_named_with_its_reason() {
 }
 
 #[test]
-fn path_is_searched_and_the_current_folder_is_not() {
-    alone("spawn::unix::path_is_searched_and_the_current_folder_is_not", || {
+fn path_is_searched_and_the_current_directory_is_not() {
+    alone("spawn::unix::path_is_searched_and_the_current_directory_is_not", || {
         let folder = tempfile::tempdir().expect("a folder");
         odd_programs(folder.path());
         std::env::set_current_dir(folder.path()).expect("the folder");
@@ -368,7 +368,7 @@ fn path_is_searched_and_the_current_folder_is_not() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn too_long_arguments_are_refused_by_their_limit() {
+fn overlong_arguments_are_rejected_with_their_limit() {
     let mut command = kid("count");
     command.arg("x".repeat(131_071));
     assert!(command.spawn().expect("the longest argument").wait().is_ok());
@@ -386,8 +386,8 @@ fn too_long_arguments_are_refused_by_their_limit() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
-    alone("spawn::unix::a_start_that_fails_leaves_no_process_and_no_descriptor", || {
+fn failed_spawn_leaves_no_process_and_no_descriptor() {
+    alone("spawn::unix::failed_spawn_leaves_no_process_and_no_descriptor", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let folder = tempfile::tempdir().expect("a folder");
         odd_programs(folder.path());
@@ -432,7 +432,7 @@ fn a_start_that_fails_leaves_no_process_and_no_descriptor() {
 /// A host raises its limit; with few descriptors open, and with more than its children may have.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_soft_limit_of_descriptors_is_given_back() {
+fn soft_descriptor_limit_is_restored_in_children() {
     for open in [0, 400] {
         assert_eq!(
             said(&kid(&format!("raise-limit 300 {open}"))),
@@ -474,7 +474,7 @@ fn niceness(stat: &str) -> i32 {
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[test]
-fn a_niceness_is_added_to_ours() {
+fn niceness_is_added_to_ours() {
     let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
     for (nice, expected) in [(0, own), (3, (own + 3).min(19)), (i32::MAX, 19), (-1, (own - 1).max(-20))] {
         let mut command = kid("sleep-ms 600000");
@@ -500,7 +500,7 @@ fn a_niceness_is_added_to_ours() {
 /// Run from `refused`, where the mechanism is missing.
 #[test]
 #[ignore = "needs a system without clone3"]
-fn a_niceness_is_refused_rather_than_forgotten() {
+fn niceness_is_rejected_rather_than_ignored() {
     let error = kid("exit 0").nice(3).spawn().expect_err("no mechanism");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(

@@ -16,9 +16,9 @@ use super::{listed, program, set_path};
 use crate::support::{TEST_CHILD, alone, kid, open_descriptors, own_children, said};
 
 #[test]
-fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
+fn inheritable_handle_does_not_reach_a_child() {
     // What the standard library starts may inherit pipes of other tests, too.
-    alone("spawn::windows::a_handle_that_others_would_inherit_does_not_reach_a_child", || {
+    alone("spawn::windows::inheritable_handle_does_not_reach_a_child", || {
         let handles: Vec<OwnedHandle> =
             (0..20).map(|_| crate::support::file(std::io::pipe().expect("a pipe").0).into()).collect();
         let mut words = String::from("holds");
@@ -41,35 +41,32 @@ fn a_handle_that_others_would_inherit_does_not_reach_a_child() {
 }
 
 #[test]
-fn path_is_searched_with_the_extensions_of_programs_and_the_current_folder_is_not() {
-    alone(
-        "spawn::windows::path_is_searched_with_the_extensions_of_programs_and_the_current_folder_is_not",
-        || {
-            let folder = tempfile::tempdir().expect("a folder");
-            std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("a copy");
-            std::fs::create_dir(folder.path().join("folder.exe")).expect("a folder");
-            std::env::set_current_dir(folder.path()).expect("the folder");
-            let fails = |name: &str| Command::new(name).spawn().expect_err(name);
-            for name in ["only-here", "only-here.exe", "", "no-such-program"] {
-                let error = fails(name);
-                assert_eq!(
-                    (error.kind(), error.reason().as_str()),
-                    (ErrorKind::NotFound, "not found in PATH"),
-                    "{name}"
-                );
-            }
-            set_path(listed(&["C:\\no\\such\\folder".as_ref(), folder.path()]));
-            for name in ["only-here", "only-here.exe", "ONLY-HERE", "./only-here", ".\\only-here.exe"] {
-                assert_eq!(said(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
-            }
-            assert_eq!(fails("folder").kind(), ErrorKind::NotFound);
-            std::env::set_current_dir("C:\\").expect("the folder");
-        },
-    );
+fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
+    alone("spawn::windows::path_is_searched_with_pathext_and_the_current_directory_is_not", || {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("a copy");
+        std::fs::create_dir(folder.path().join("folder.exe")).expect("a folder");
+        std::env::set_current_dir(folder.path()).expect("the folder");
+        let fails = |name: &str| Command::new(name).spawn().expect_err(name);
+        for name in ["only-here", "only-here.exe", "", "no-such-program"] {
+            let error = fails(name);
+            assert_eq!(
+                (error.kind(), error.reason().as_str()),
+                (ErrorKind::NotFound, "not found in PATH"),
+                "{name}"
+            );
+        }
+        set_path(listed(&["C:\\no\\such\\folder".as_ref(), folder.path()]));
+        for name in ["only-here", "only-here.exe", "ONLY-HERE", "./only-here", ".\\only-here.exe"] {
+            assert_eq!(said(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
+        }
+        assert_eq!(fails("folder").kind(), ErrorKind::NotFound);
+        std::env::set_current_dir("C:\\").expect("the folder");
+    });
 }
 
 #[test]
-fn what_is_no_program_is_named_with_its_reason() {
+fn unrunnable_program_is_reported_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = folder.path().join("text.exe");
     std::fs::write(&text, "no program").expect("a file");
@@ -80,7 +77,7 @@ fn what_is_no_program_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_refused_by_its_limit() {
+fn overlong_command_line_is_rejected_with_its_limit() {
     let mut command = kid("count");
     command.arg("x".repeat(32_000));
     assert!(command.spawn().expect("a long argument").wait().is_ok());
@@ -90,8 +87,8 @@ fn a_line_that_is_too_long_is_refused_by_its_limit() {
 }
 
 #[test]
-fn a_start_that_fails_leaves_no_process_and_no_handle() {
-    alone("spawn::windows::a_start_that_fails_leaves_no_process_and_no_handle", || {
+fn failed_spawn_leaves_no_process_and_no_handle() {
+    alone("spawn::windows::failed_spawn_leaves_no_process_and_no_handle", || {
         let folder = tempfile::tempdir().expect("a folder");
         let text = folder.path().join("text.exe");
         std::fs::write(&text, "no program").expect("a file");

@@ -345,7 +345,7 @@ impl Result {
 }
 
 #[test]
-fn times_are_made_equal() {
+fn times_are_normalized() {
     let line = "1\t:\t1700000000.123\t     0.004\t0\t2\t0\t0\techo a.b 1.5 v1.";
     assert_eq!(without_times(line), "1\t:\tTIME\tTIME\t0\t2\t0\t0\techo a.b 1.5 v1.");
 }

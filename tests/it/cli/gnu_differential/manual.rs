@@ -62,7 +62,7 @@ fn name(item: &str) -> String {
 }
 
 #[test]
-fn every_option_of_the_manual_is_in_the_document() {
+fn document_lists_every_option_of_the_manual() {
     if !Path::new(MANUAL).exists() || harness::find("zcat").is_none() {
         crate::support::skip(format_args!("there is no {MANUAL}; cure: apt-get install parallel"));
         return;
@@ -78,7 +78,7 @@ fn every_option_of_the_manual_is_in_the_document() {
 }
 
 #[test]
-fn every_row_says_how_it_is() {
+fn every_row_states_support_and_reason() {
     for (names, how, why) in rows() {
         assert!(["same", "different", "not supported"].contains(&how), "{names:?}: {how}");
         assert!(how == "same" || !why.is_empty(), "{names:?} is {how}: why?");
@@ -86,7 +86,7 @@ fn every_row_says_how_it_is() {
 }
 
 #[test]
-fn nine_in_ten_options_are_there() {
+fn nine_in_ten_options_are_supported() {
     let is_elsewhere = |how: &str, why: &str| {
         how == "not supported" && ELSEWHERE.iter().any(|reason| why.starts_with(reason))
     };
@@ -105,7 +105,7 @@ fn nine_in_ten_options_are_there() {
 }
 
 #[test]
-fn every_difference_is_in_the_document() {
+fn document_contains_every_known_difference() {
     let cases = TABLES.iter().flat_map(|(_, cases)| *cases).filter_map(|case| case.differs);
     let reasons: BTreeSet<&str> = cases.chain(random::KNOWN.iter().map(|known| known.why)).collect();
     // The document is wrapped: a reason may continue on the next line.

@@ -494,19 +494,19 @@ impl Source {
 }
 
 #[test]
-fn random_invocations() {
+fn random_invocations_match() {
     try_them(&invocation(), Player::Ours);
 }
 
 #[test]
-fn random_inputs_in_parts() {
+fn random_piped_inputs_match() {
     try_them(&piped::invocation(), Player::Ours);
 }
 
 /// Says whether the generator is any good: GNU parallel itself must give one result.
 #[test]
 #[ignore = "a check of the generator, not of us"]
-fn gnu_agrees_with_itself_at_random() {
+fn gnu_parallel_agrees_with_itself_on_random_invocations() {
     try_them(&invocation(), Player::Gnu);
     try_them(&piped::invocation(), Player::Gnu);
 }

@@ -57,7 +57,7 @@ fn quoted(inside: &str, quote: Quote) -> (String, usize) {
 }
 
 #[test]
-fn words_as_in_a_shell() {
+fn split_follows_shell_quoting() {
     let words = split(r#"-k  'a b'  "c\"d\e" $'x\ny' \; '' e'f'g"#);
     assert_eq!(words, ["-k", "a b", "c\"d\\e", "x\ny", ";", "", "efg"]);
 }

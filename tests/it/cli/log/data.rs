@@ -83,7 +83,7 @@ fn csv_is_exact() {
 }
 
 #[test]
-fn a_query_selects_and_counts() {
+fn query_selects_and_aggregates() {
     let state = hard();
     state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).code(1);
     let of_all = "select run, count(*) n, sum(exit) from jobs group by run order by run";
@@ -103,7 +103,7 @@ fn a_query_selects_and_counts() {
 
 #[cfg(unix)] // Arguments are bytes there.
 #[test]
-fn bytes_are_bytes_in_a_query() {
+fn query_returns_non_utf8_arguments_as_blobs() {
     let state = hard();
     let bytes =
         "select job, typeof(args), hex(args), args_form from jobs where run = 'aaaa0001' and job in (1, 3)";
@@ -114,7 +114,7 @@ fn bytes_are_bytes_in_a_query() {
 }
 
 #[test]
-fn a_query_that_would_do_more_is_refused() {
+fn query_that_writes_is_rejected() {
     let state = hard();
     let file = state.file("x.db");
     let name = path(&file);
@@ -159,7 +159,7 @@ fn a_query_that_would_do_more_is_refused() {
 }
 
 #[test]
-fn a_database_is_new_and_whole() {
+fn sqlite_export_is_new_and_complete() {
     let state = hard();
     let file = state.file("runs.db");
     let write = |words: &str| state.with(&format!("log {words} --sqlite"), &[&file]);

@@ -15,7 +15,7 @@ fn data(state: &State) -> Vec<String> {
 }
 
 #[test]
-fn the_end_of_stdout_is_kept_of_failed_jobs_however_it_is_seen() {
+fn stdout_tail_of_failed_jobs_is_kept_in_every_mode() {
     let state = State::new();
     for flags in ["", "-j1", "-k", "--lb", "--spool", "--tag", "--results DIR", "--results DIR --quiet -k"] {
         let flags = flags.replace("DIR", path(&state.file("results")));
@@ -37,7 +37,7 @@ fn the_end_of_stdout_is_kept_of_failed_jobs_however_it_is_seen() {
 
 #[cfg(unix)] // Terminals of jobs' own.
 #[test]
-fn the_end_of_what_went_to_a_terminal_is_kept() {
+fn pty_tail_of_failed_jobs_is_kept() {
     let state = State::new();
     lines(&state, "--pty", "echo assertion >&2; exit 1", &["a", "b"]).code(2);
     let shown = state.log("last --failed").code(0).text();
@@ -45,7 +45,7 @@ fn the_end_of_what_went_to_a_terminal_is_kept() {
 }
 
 #[test]
-fn the_end_of_much_output_is_its_end_or_nothing() {
+fn tail_of_large_output_is_its_end_or_absent() {
     let state = State::new();
     for bytes in [3_000, 500_000, 3_000_000] {
         for flags in ["-j1", "-j2", "--lb"] {
@@ -62,7 +62,7 @@ fn the_end_of_much_output_is_its_end_or_nothing() {
 }
 
 #[test]
-fn a_time_out_and_tries_are_told() {
+fn timeouts_and_retries_are_recorded() {
     let state = State::new();
     let ended = lines(&state, "--timeout 0.2 --retries 2", "KID await {} x", &["nothing", "nothing"]).code(2);
     assert!(ended.err.contains("2 jobs · 2 failed · 2 timed out · 2 retries"), "{}", ended.err);
@@ -80,7 +80,7 @@ fn a_time_out_and_tries_are_told() {
 }
 
 #[test]
-fn what_a_halt_left_is_told() {
+fn halted_run_lists_jobs_not_run() {
     let state = State::new();
     let ended = lines(&state, "-j1 --halt now,fail=1", "exit {}", &["0", "1", "0", "0"]).code(1);
     assert!(ended.err.contains("2 jobs · 1 failed · 2 not run"), "{}", ended.err);
@@ -94,7 +94,7 @@ fn what_a_halt_left_is_told() {
 
 #[cfg(unix)] // Signals ask for the end.
 #[test]
-fn the_summary_and_the_record_count_alike_after_a_signal() {
+fn summary_and_record_agree_after_a_signal() {
     let state = State::new();
     let go = state.file("go");
     let line = format!("if [ {{}} = w ]; then echo up; KID await {} x; fi; exit 0", path(&go));

@@ -44,7 +44,7 @@ fn unshown(state: &State, id: &str) {
 }
 
 #[test]
-fn old_runs_go_and_others_stay() {
+fn prune_removes_old_runs_only() {
     let state = State::new();
     run(&state, "aaaa0001", 99);
     run(&state, "bbbb0002", 31);
@@ -74,7 +74,7 @@ fn old_runs_go_and_others_stay() {
 }
 
 #[test]
-fn a_run_that_goes_on_stays() {
+fn prune_keeps_a_running_run() {
     let state = State::new();
     let go = state.file("go");
     let mut command = state.command("run -j1");
@@ -100,7 +100,7 @@ fn a_run_that_goes_on_stays() {
 }
 
 #[test]
-fn what_was_not_shown_stays_until_it_is_old() {
+fn prune_keeps_unshown_output_until_it_is_old() {
     let state = State::new();
     unshown(&state, "aaaa0001");
     grow_old(&state, "aaaa0001", 20);
@@ -129,7 +129,7 @@ fn what_was_not_shown_stays_until_it_is_old() {
 }
 
 #[test]
-fn what_is_not_ours_stays() {
+fn prune_keeps_unknown_files() {
     let state = State::new();
     run(&state, "aaaa0001", 0);
     fs::write(state.folder("aaaa0001").join("notes.txt"), "mine").expect("room");
@@ -142,7 +142,7 @@ fn what_is_not_ours_stays() {
 }
 
 #[test]
-fn a_wrong_clock_costs_no_record_and_does_not_change_the_newest() {
+fn clock_jump_removes_no_record_and_keeps_the_newest_last() {
     let state = State::new();
     for id in ["aaaa0001", "bbbb0002", "cccc0003"] {
         run(&state, id, 60);
@@ -164,7 +164,7 @@ fn a_wrong_clock_costs_no_record_and_does_not_change_the_newest() {
 }
 
 #[test]
-fn the_daily_removal_of_what_could_be_resumed_is_said() {
+fn daily_prune_reports_resumable_runs_it_removed() {
     let state = State::new();
     run(&state, "aaaa0001", 60);
     state.killed("bbbb0002");

@@ -37,7 +37,7 @@ fn shown(follower: &mut Live, jobs: usize) {
 }
 
 #[test]
-fn a_run_that_goes_on_is_said_to() {
+fn running_run_is_listed_as_running() {
     let mut waiting = Waiting::new(2);
     waiting.go(1);
     // What it writes is seen before its end.
@@ -57,7 +57,7 @@ fn a_run_that_goes_on_is_said_to() {
 }
 
 #[test]
-fn a_run_is_followed_to_its_end() {
+fn follow_shows_jobs_until_the_run_exits() {
     let waiting = Waiting::new(3);
     let mut follower = waiting.follow("");
     follower.until("head", |record| text(&record.outs[0]).contains("arguments"));
@@ -78,7 +78,7 @@ fn a_run_is_followed_to_its_end() {
 }
 
 #[test]
-fn a_run_that_is_killed_is_followed_no_longer() {
+fn follow_ends_when_the_run_is_killed() {
     let waiting = Waiting::new(3);
     let mut follower = waiting.follow("");
     waiting.go(1);
@@ -93,7 +93,7 @@ fn a_run_that_is_killed_is_followed_no_longer() {
 
 #[cfg(unix)] // A signal.
 #[test]
-fn ctrl_c_ends_the_following_alone() {
+fn ctrl_c_ends_only_the_follower() {
     let waiting = Waiting::new(2);
     let mut follower = waiting.follow("--csv");
     waiting.go(1);
@@ -106,7 +106,7 @@ fn ctrl_c_ends_the_following_alone() {
 }
 
 #[test]
-fn what_failed_is_followed_with_its_last_lines() {
+fn follow_shows_last_lines_of_failed_jobs() {
     let state = State::new();
     let go = state.file("go");
     let line = format!("[ {{}} = a ] || KID await {} x >&2; echo why {{}} >&2; exit 3", path(&go));

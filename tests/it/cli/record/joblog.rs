@@ -65,7 +65,7 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
 }
 
 #[test]
-fn columns_are_those_of_gnu_parallel() {
+fn columns_match_gnu_parallel() {
     let lines = [
         "echo {}; exit {}",
         "kill -9 $$; : {}",
@@ -107,7 +107,7 @@ const TORN: [(&str, &str); 3] =
     [("--resume", "a5\n"), ("--resume-failed", "b2\nb4\na5\n"), ("--retry-failed", "b2\nb4\n")];
 
 #[test]
-fn a_joblog_of_our_own_is_taken_up() {
+fn own_joblog_is_resumed() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --no-record --joblog ../own.log");
@@ -121,7 +121,7 @@ fn a_joblog_of_our_own_is_taken_up() {
 }
 
 #[test]
-fn a_joblog_of_gnu_parallel_is_taken_up() {
+fn joblog_of_gnu_parallel_is_resumed() {
     let place = Place::new();
     let line = fails_first(&place);
     let words = ["-k", "-j1", "--joblog", "../gnu.log", &line];
@@ -132,7 +132,7 @@ fn a_joblog_of_gnu_parallel_is_taken_up() {
 }
 
 #[test]
-fn gnu_parallel_takes_up_a_joblog_of_ours() {
+fn gnu_parallel_resumes_our_joblog() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
@@ -145,7 +145,7 @@ fn gnu_parallel_takes_up_a_joblog_of_ours() {
 }
 
 #[test]
-fn what_is_no_joblog_is_left_alone() {
+fn file_that_is_not_a_joblog_is_left_alone() {
     let place = Place::new();
     for text in ["no joblog\n", "1\t:\t0\n\n"] {
         fs::write(place.at("joblog"), text).expect("a file");
@@ -160,7 +160,7 @@ fn what_is_no_joblog_is_left_alone() {
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_joblog_that_cannot_be_written_ends_the_run() {
+fn unwritable_joblog_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {
         crate::support::skip(format_args!("there is no /dev/full"));
         return;

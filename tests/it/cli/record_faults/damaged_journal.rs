@@ -11,7 +11,7 @@ fn all() -> bool {
 }
 
 #[test]
-fn a_journal_cut_anywhere_is_read_as_far_as_it_goes() {
+fn truncated_journal_is_read_as_far_as_it_goes() {
     let place = Place::new();
     place.ended("run -j1 KID append ../log ::: 1 2 3").code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
@@ -47,7 +47,7 @@ fn a_journal_cut_anywhere_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_damaged_line_costs_its_job_only() {
+fn damaged_line_reruns_only_its_job() {
     let place = Place::new();
     place.ended("run -j1 KID append ../log ::: 1 2 3").code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
@@ -84,7 +84,7 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn the_order_of_attempts_is_that_of_their_numbers_whatever_the_clock_said() {
+fn attempts_are_ordered_by_number_when_the_clock_jumps() {
     for seconds in [-3.0e8, 3.0e8] {
         let place = Place::new();
         let mut command = place.command("run -j1");

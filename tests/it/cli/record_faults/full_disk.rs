@@ -133,7 +133,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_write_of_the_journal_loses_nothing() {
+fn full_disk_during_journal_writes_loses_nothing() {
     for flags in ["", "-k"] {
         // 4 pages are a run without a job; each further one has some 30 rows.
         (2..2 + sizes()).for_each(|pages| fills_up(flags, pages, 5, 200));
@@ -141,14 +141,14 @@ fn a_disk_that_is_full_at_any_write_of_the_journal_loses_nothing() {
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_write_of_output_loses_nothing() {
+fn full_disk_during_output_writes_loses_nothing() {
     for flags in ["-k", "", "--buffer 64k", "-k --buffer 64k"] {
         (0..sizes()).for_each(|step| fills_up(flags, 6 + step * step * 9, 200_000, 12));
     }
 }
 
 #[test]
-fn a_job_whose_file_finds_no_room_has_failed_and_runs_again() {
+fn job_without_room_for_output_fails_and_runs_again() {
     for (flags, pages) in [("--spool", 30), ("-k --spool", 40), ("--spool", 6)] {
         let (place, len, jobs) = (Place::new(), 200_000, 12);
         let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
@@ -170,7 +170,7 @@ fn a_job_whose_file_finds_no_room_has_failed_and_runs_again() {
 
 /// What the jobs of a run that failed had written is gone: there is room to take it up again.
 #[test]
-fn a_run_that_filled_the_disk_can_be_taken_up() {
+fn run_that_filled_the_disk_is_resumed() {
     let place = Place::new();
     let state = place.at("state");
     let Some(_disk) = Disk::mount(&state, 2 << 20) else { return };

@@ -92,7 +92,7 @@ fn ran(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn kept_output_that_cannot_be_read_costs_its_jobs_only() {
+fn unreadable_pending_output_reruns_only_its_jobs() {
     let damages: [fn(&Path); 6] =
         [cut, nothing_instead, pipe_instead, link_instead, folder_instead, give_away];
     for (number, damage) in damages.into_iter().enumerate() {
@@ -118,7 +118,7 @@ fn kept_output_that_cannot_be_read_costs_its_jobs_only() {
 }
 
 #[test]
-fn a_shared_file_that_was_cut_costs_those_whose_bytes_are_gone() {
+fn truncated_shared_file_reruns_jobs_whose_bytes_are_lost() {
     let place = Place::new();
     killed(&place, "");
     outputs(&place.run(), "out-").iter().for_each(|path| cut(path));
@@ -129,7 +129,7 @@ fn a_shared_file_that_was_cut_costs_those_whose_bytes_are_gone() {
 }
 
 #[test]
-fn what_is_lost_may_count_as_done() {
+fn skip_lost_counts_lost_jobs_as_done() {
     let place = Place::new();
     killed(&place, "");
     outputs(&place.run(), "spill-").iter().for_each(|path| nothing_instead(path));
@@ -150,7 +150,7 @@ fn what_is_lost_may_count_as_done() {
 }
 
 #[test]
-fn a_folder_for_output_that_is_gone_or_anothers_costs_its_jobs_only() {
+fn missing_or_foreign_output_directory_reruns_only_its_jobs() {
     for stranger in [false, true] {
         if stranger && !is_root() {
             eprintln!("skipped: only root may give a folder away");
@@ -179,7 +179,7 @@ fn a_folder_for_output_that_is_gone_or_anothers_costs_its_jobs_only() {
 }
 
 #[test]
-fn what_is_cut_when_it_is_too_late_is_said_and_runs_the_next_time() {
+fn output_truncated_during_resume_is_reported_and_rerun_next_time() {
     let place = Place::new();
     killed_and_held(&place, "");
     let mut live = Live::start(&place.command(&format!("run --resume {}", place.id())));
@@ -201,7 +201,7 @@ fn what_is_cut_when_it_is_too_late_is_said_and_runs_the_next_time() {
 }
 
 #[test]
-fn a_row_that_names_the_folder_and_is_damaged_is_said() {
+fn damaged_directory_event_is_reported() {
     let place = Place::new();
     fs::create_dir(place.at("tmp")).expect("a folder");
     killed(&place, "--tmpdir DIR/tmp");
@@ -215,7 +215,7 @@ fn a_row_that_names_the_folder_and_is_damaged_is_said() {
 }
 
 #[test]
-fn output_of_this_attempt_that_is_cut_ends_the_run_and_not_the_next() {
+fn output_truncated_during_a_run_ends_only_that_run() {
     let place = Place::new();
     let line = format!("if [ {{}} = 1 ]; then KID await {} x; fi; echo out {{}}", path(&place.at("go")));
     let mut command = place.command("run -k -j2");
@@ -233,7 +233,7 @@ fn output_of_this_attempt_that_is_cut_ends_the_run_and_not_the_next() {
 
 /// A journal that is gone is named; its output is left as it is, and all jobs run again.
 #[test]
-fn an_attempt_whose_journal_is_gone_is_named() {
+fn attempt_without_a_journal_is_named() {
     let place = Place::new();
     killed(&place, "");
     fs::remove_file(place.run().join("attempt-1.jsonl")).expect("a journal");

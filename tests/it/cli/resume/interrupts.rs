@@ -45,7 +45,7 @@ fn stands_in(all: &[u8], part: &[u8]) -> bool {
 }
 
 #[test]
-fn a_wish_to_end_loses_nothing_that_finished() {
+fn interrupt_loses_no_finished_job() {
     let mut random = Random::new("wishes");
     for flags in ["-k", "", "--lb", "--spool", "-k --spool", "--tag", "-k --no-record", "--no-record"] {
         for round in 0..kills().div_ceil(2) {
@@ -90,7 +90,7 @@ fn stuck(trial: &Trial) -> Running {
 }
 
 #[test]
-fn jobs_that_wait_for_a_stuck_one_are_shown_when_the_run_is_ended() {
+fn jobs_waiting_behind_a_stuck_job_are_shown_on_interrupt() {
     let cases = [
         ("-k --grace 0", Signal::INT, 1),
         ("-k --grace 600", Signal::TERM, 2),

@@ -24,7 +24,7 @@ fn heads(stream: &[u8]) -> BTreeSet<usize> {
 }
 
 #[test]
-fn a_kill_while_many_are_shown_repeats_no_more_than_run_at_once() {
+fn kill_while_showing_repeats_at_most_the_running_jobs() {
     let trial = Trial::new("-k -j2", 0, 40);
     let go = trial.file("go");
     let line = format!("case {{}} in 1) KID await {} 1;; *) KID job {{}},{LEN},0,0;; esac", path(&go));

@@ -63,7 +63,7 @@ fn held(outer: u32, folder: &Path) -> Vec<(String, u32, u64)> {
 
 #[cfg(target_os = "linux")] // As `/proc` shows it: Wine's figures of memory are not those of Windows.
 #[test]
-fn memory_has_one_bound() {
+fn memory_use_is_bounded() {
     let folder = folder();
     let mark = |job: usize| folder.path().join(job.to_string());
     let target = folder.path().join("out");
@@ -88,7 +88,7 @@ fn memory_has_one_bound() {
 
 #[cfg(any(target_os = "linux", windows))]
 #[test]
-fn files_of_output_are_private_and_go() {
+fn output_files_are_private_and_removed() {
     let all = ["-j2", "--spool -k -j2", "--lb -j3 --buffer 64k", "-k -j3", "--spool -j3", "-j3 --buffer 64k"];
     // Where Wine stands for Windows, a start takes many times as long.
     for flags in &all[..if cfg!(windows) { 3 } else { all.len() }] {
@@ -131,7 +131,7 @@ fn files_of_output_are_private_and_go() {
 }
 
 #[test]
-fn nothing_is_left_without_a_record() {
+fn no_record_leaves_no_output_files() {
     let folder = folder();
     let (state, own) = (folder.path().join("state"), folder.path().join("own"));
     fs::create_dir(&own).expect("a folder");
@@ -148,7 +148,7 @@ fn nothing_is_left_without_a_record() {
 }
 
 #[test]
-fn a_spool_of_any_kind() {
+fn spool_handles_empty_single_and_daemon_outputs() {
     // Nothing at all, one stream only, and a daemon that goes on.
     let ended = ended("run --spool -j3 KID exit ::: 0 0 0 0").code(0).says("");
     assert_eq!(ended.out.len(), 0);
@@ -169,7 +169,7 @@ fn a_spool_of_any_kind() {
 
 #[cfg(target_os = "linux")] // As `/dev` and `/proc` have it.
 #[test]
-fn a_job_empties_its_output_or_reads_what_it_wrote() {
+fn spooled_job_may_truncate_or_read_its_output() {
     let ended = Live::start(&shell("--spool -j1", "echo long before; : > /dev/stdout; echo {}", &["x"]))
         .finish()
         .code(0);
@@ -209,7 +209,7 @@ impl Drop for Small {
 
 #[cfg(target_os = "linux")] // A file system that is mounted for it.
 #[test]
-fn a_full_disk_is_one_line_and_nothing_is_torn() {
+fn full_disk_is_one_line_of_error_and_tears_no_output() {
     let Some(small) = Small::new() else { return };
     let jobs: Vec<Text> = (0..6)
         .map(|id| Text { id, lens: [[20, 1_900_000][id % 2], 40_000], longest: 300, code: 0 })
@@ -249,7 +249,7 @@ fn a_full_disk_is_one_line_and_nothing_is_torn() {
 
 #[cfg(target_os = "linux")] // The same.
 #[test]
-fn jobs_that_ended_before_the_disk_was_full_are_whole() {
+fn jobs_finished_before_the_disk_was_full_are_complete() {
     let Some(small) = Small::new() else { return };
     let jobs: Vec<Text> =
         (0..40).map(|id| Text { id: id * 2, lens: [200_000, 0], longest: 300, code: 0 }).collect();
@@ -278,7 +278,7 @@ fn jobs_that_ended_before_the_disk_was_full_are_whole() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_one_line() {
+fn missing_tmpdir_is_one_line_of_error() {
     for flags in ["-j2 --buffer 64k", "--spool -j2", "-k -j2 --buffer 64k", "--spool -j1 --no-record"] {
         let told = if cfg!(windows) { r":\no\such\folder`" } else { "`/no/such/folder`" };
         let line = format!("run {flags} --tmpdir /no/such/folder KID spew 900000 ::: 1 2 3");
@@ -288,7 +288,7 @@ fn a_folder_that_is_not_there_is_one_line() {
 }
 
 #[test]
-fn bytes_are_the_same_under_any_bound() {
+fn output_is_the_same_under_any_buffer_limit() {
     let jobs = texts(8, 9000, 2 * MIB);
     for buffer in ["64k", "100000", "1M", "1G"] {
         let mut command = minder(&format!("run -k -j8 --buffer {buffer} KID text"));

@@ -20,7 +20,7 @@ fn let_go(folder: &std::path::Path, name: &str) {
 }
 
 #[test]
-fn the_only_job() {
+fn only_job_is_streamed() {
     let all = ["", "-j4", "-k", "-k -j4", "--no-record", "--pty", "--tag", "-u", "--results"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
         let folder = folder();
@@ -42,7 +42,7 @@ fn the_only_job() {
 }
 
 #[test]
-fn one_at_a_time() {
+fn single_slot_jobs_are_streamed() {
     let folder = folder();
     for flags in ["-j1", "-j1 -k", "-j1 --buffer 64k"] {
         let mut live = Live::start(&shell(flags, &patient(folder.path()), &["a", "b", "c"]));
@@ -61,7 +61,7 @@ fn one_at_a_time() {
 }
 
 #[test]
-fn the_last_straggler() {
+fn last_running_job_is_streamed() {
     // The last that runs is seen as it writes, whichever loop has it, and what it wrote before comes
     // first.
     for args in [["slow", "quick", "fast"], ["quick", "slow", "fast"], ["quick", "fast", "slow"]] {
@@ -86,7 +86,7 @@ fn the_last_straggler() {
 }
 
 #[test]
-fn the_head_of_the_order() {
+fn first_job_in_order_is_streamed() {
     let folder = folder();
     let mut live = Live::start(&shell("-k -j3", &patient(folder.path()), &["a", "b", "c", "d"]));
     live.until("first bytes", out("begin a"));
@@ -104,7 +104,7 @@ fn the_head_of_the_order() {
 }
 
 #[test]
-fn a_head_that_spilled_before_it_had_the_stage() {
+fn spilled_job_is_streamed_when_it_becomes_first() {
     let folder = folder();
     for flags in ["-k -j2", "-k -j2 --no-record", "-k -j2 --tag --buffer 64k", "-k -j3 --buffer 64k"] {
         let line = format!(
@@ -129,7 +129,7 @@ fn a_head_that_spilled_before_it_had_the_stage() {
 }
 
 #[test]
-fn whole_lines_of_all() {
+fn line_buffered_jobs_stream_whole_lines() {
     let folder = folder();
     let line = format!(
         "echo whole {{}}; printf 'half {{}}'; KID await {}/{{}} ' of {{}}'; KID await {0}/end over",
@@ -146,7 +146,7 @@ fn whole_lines_of_all() {
 }
 
 #[test]
-fn more_input_to_come() {
+fn pending_input_does_not_mix_streams() {
     // While lines may still come, the only running job may be followed by others at any moment: nothing
     // is mixed.
     let mut command = minder("run -j4");

@@ -11,14 +11,14 @@ fn long(many: usize, longest: usize, out: usize, err: usize) -> Vec<Text> {
 }
 
 #[test]
-fn a_line_of_megabytes_is_whole() {
+fn line_of_megabytes_is_complete() {
     for flags in ["--lb -j1", "--lb -j3", "--lb --tag -j3"] {
         compare(flags, &long(4, 6 * MIB, 5 * MIB, 2 * MIB));
     }
 }
 
 #[test]
-fn many_at_once_in_little_memory() {
+fn many_long_lines_in_little_memory_are_complete() {
     for flags in
         ["--lb -j16 --buffer 64k", "--lb --tag -j16 --buffer 64k", "--lb -j16 --no-record --buffer 64k"]
     {
@@ -27,7 +27,7 @@ fn many_at_once_in_little_memory() {
 }
 
 #[test]
-fn through_one_pipe() {
+fn lines_through_one_pipe_are_complete() {
     use std::io::Read;
     // Both streams into one pipe: a job's own stderr does not tear its stdout, nor another's.
     let jobs = long(6, 100, 60_000, 0);
@@ -45,7 +45,7 @@ fn through_one_pipe() {
 }
 
 #[test]
-fn what_waits_behind_a_long_line_is_not_lost() {
+fn output_waiting_behind_a_long_line_is_complete() {
     // One has the screen with a line without an end; the others write more than fits, and end, long
     // before it does.
     let folder = folder();
@@ -76,7 +76,7 @@ fn what_waits_behind_a_long_line_is_not_lost() {
 }
 
 #[test]
-fn who_ended_behind_a_long_line_is_seen_when_the_line_is_over() {
+fn finished_jobs_are_shown_after_a_long_line_ends() {
     let folder = folder();
     let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| folder.path().join(name));
     let line = format!(
@@ -105,7 +105,7 @@ fn who_ended_behind_a_long_line_is_seen_when_the_line_is_over() {
 }
 
 #[test]
-fn who_was_held_behind_a_line_without_an_end_goes_on() {
+fn jobs_held_by_an_unfinished_line_continue() {
     // The line never ends, its job does; the others are held by then, in this loop and in the other.
     let folder = folder();
     let [begun, wait, rest] = ["begun", "wait", "rest"].map(|name| folder.path().join(name));
@@ -133,14 +133,14 @@ fn who_was_held_behind_a_line_without_an_end_goes_on() {
 }
 
 #[test]
-fn a_long_line_without_an_end_frees_the_screen() {
+fn unfinished_long_line_is_ended_with_its_job() {
     let line = "case {} in long) KID spew 3000000;; *) echo {};; esac";
     let ended = Live::start(&shell("--lb -j2", line, &["long", "a", "b", "c", "d"])).finish().code(0);
     assert_eq!(ended.out.len(), 3_000_008);
 }
 
 #[test]
-fn both_streams_of_a_job_are_long() {
+fn long_lines_on_both_streams_are_complete() {
     let line = "KID both 2000000 50000; echo; echo >&2; echo {}";
     let ended =
         Live::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).finish().code(0);

@@ -8,7 +8,7 @@ use minder::{Group, Size};
 use super::{Live, ended, fed, folder, is_known, minder, path, shell};
 
 #[test]
-fn flags_that_contradict_are_one_line() {
+fn conflicting_flags_are_one_line_of_error() {
     let pairs = [
         "--lb -k",
         "--lb -u",
@@ -35,7 +35,7 @@ fn flags_that_contradict_are_one_line() {
 }
 
 #[test]
-fn sizes_are_checked() {
+fn buffer_sizes_are_checked() {
     for (size, why) in
         [("1k", "at least 64k"), ("0", "at least 64k"), ("x", "no number"), ("99999999999G", "too large")]
     {
@@ -51,7 +51,7 @@ fn sizes_are_checked() {
 }
 
 #[test]
-fn a_tag_is_the_argument_or_a_text() {
+fn tag_is_the_argument_or_a_template() {
     assert_eq!(ended("run --tag -k -j2 KID lines 2 0 ; ::: a").code(0).text(), "a\tline 0\na\tline 1\n");
     let ended = fed("run -k -j2 --tagstring <{#}:{/}> KID echo-args", b"x/y\nz z\n").code(0);
     assert_eq!(ended.text(), "<1:y>\t\"x/y\"\n<2:z z>\t\"z z\"\n");
@@ -71,7 +71,7 @@ fn a_tag_is_the_argument_or_a_text() {
 }
 
 #[test]
-fn a_dry_run_prints_and_does_nothing() {
+fn dry_run_prints_and_changes_nothing() {
     let folder = folder();
     let (state, mark) = (folder.path().join("state"), folder.path().join("mark"));
     let results = folder.path().join("results");
@@ -109,7 +109,7 @@ fn a_dry_run_prints_and_does_nothing() {
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_dry_run_into_a_full_device_is_one_line() {
+fn dry_run_into_a_full_device_is_one_line_of_error() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
     Live::start(minder("run --dry-run echo ::: 1").stdout(full))
         .finish()
@@ -118,7 +118,7 @@ fn a_dry_run_into_a_full_device_is_one_line() {
 }
 
 #[test]
-fn a_dry_run_goes_on_after_a_bad_value() {
+fn dry_run_continues_after_an_invalid_value() {
     // As the run would: such a job fails, the others run.
     let mut bytes = b"a\n".to_vec();
     bytes.extend(vec![b'x'; 200_000]);
@@ -128,7 +128,7 @@ fn a_dry_run_goes_on_after_a_bad_value() {
 }
 
 #[test]
-fn what_starts_is_said() {
+fn verbose_prints_each_command() {
     for flag in ["-t", "--verbose"] {
         let ended = ended(&format!("run {flag} -j1 KID echo-args ::: a b")).code(0);
         assert_eq!(ended.text(), "\"a\"\n\"b\"\n");
@@ -149,7 +149,7 @@ fn what_starts_is_said() {
 }
 
 #[test]
-fn straight_outputs_are_ours() {
+fn ungrouped_jobs_inherit_our_outputs() {
     let folder = folder();
     let target = folder.path().join("out");
     let file = fs::File::create(&target).expect("a file");
@@ -167,7 +167,7 @@ fn straight_outputs_are_ours() {
 
 #[cfg(unix)] // No pseudo console is made on Windows as yet.
 #[test]
-fn a_job_with_a_terminal() {
+fn pty_gives_jobs_a_terminal() {
     let folder = folder();
     let line = "test -t 1 && test -t 2 && printf '\\033[31mred {}\\033[0m\\n'; test -t 0 && echo in; true";
     for view in [
@@ -209,7 +209,7 @@ fn a_job_with_a_terminal() {
 
 #[cfg(unix)] // The same.
 #[test]
-fn a_jobs_terminal_has_a_size() {
+fn pty_has_a_window_size() {
     let size = |command: &minder::Command| Live::start(command).finish().text();
     let line = "stty size </dev/tty; true";
     let text = size(&shell("--pty -j2", line, &["1"]));
@@ -225,7 +225,7 @@ fn a_jobs_terminal_has_a_size() {
 
 #[cfg(target_os = "linux")] // As `/proc` shows it.
 #[test]
-fn tmpdir_is_where_output_waits() {
+fn tmpdir_holds_waiting_output() {
     let folder = folder();
     let own = folder.path().join("own");
     fs::create_dir(&own).expect("a folder");

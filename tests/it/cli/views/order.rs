@@ -7,7 +7,7 @@ use super::{Live, Text, feed, folder, is_known, minder, shell, untangle};
 // Scripts of a POSIX shell.
 #[cfg(unix)]
 #[test]
-fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
+fn failed_silent_and_missing_jobs_keep_their_order() {
     // 1 to 6: fine, failed, silent, not there, killed, fine.
     use super::path;
     use crate::support::KID;
@@ -44,7 +44,7 @@ fn jobs_that_fail_write_nothing_or_cannot_start_keep_their_places() {
 // The limit is Linux's.
 #[cfg(unix)]
 #[test]
-fn lines_that_are_too_long_keep_their_places() {
+fn overlong_lines_keep_their_order() {
     let mut bytes = b"a\n".to_vec();
     bytes.extend(vec![b'x'; 200_000]);
     bytes.extend(b"\nb\n");
@@ -55,7 +55,7 @@ fn lines_that_are_too_long_keep_their_places() {
 }
 
 #[test]
-fn the_first_is_the_slowest() {
+fn slow_first_job_holds_back_the_others() {
     let folder = folder();
     let wait = folder.path().join("wait");
     // Where Wine stands for Windows, a start takes many times as long.
@@ -83,7 +83,7 @@ fn the_first_is_the_slowest() {
 }
 
 #[test]
-fn statuses_are_counted_in_every_view() {
+fn failures_are_counted_in_every_mode() {
     let views =
         ["", "-k", "--lb", "-u", "--tag", "--spool", "--pty", "-k --spool", "--lb --pty", "--no-record"];
     for view in views.into_iter().filter(|view| is_known(view)) {

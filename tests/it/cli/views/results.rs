@@ -13,7 +13,7 @@ fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::Ended {
 }
 
 #[test]
-fn each_job_has_a_folder() {
+fn each_job_has_a_directory() {
     let jobs = texts(9, 3000, 300_000);
     for flags in [
         "-j1",
@@ -43,7 +43,7 @@ fn each_job_has_a_folder() {
 }
 
 #[test]
-fn odd_names_stay_inside() {
+fn unusual_names_stay_inside_the_results() {
     let long = [b'n'; 300];
     let umlauts = "ä".repeat(150);
     let args: &[&[u8]] = &[
@@ -83,7 +83,7 @@ fn odd_names_stay_inside() {
 }
 
 #[test]
-fn what_was_there_is_replaced() {
+fn previous_results_are_replaced() {
     let folder = folder();
     let (victim, results) = (folder.path().join("victim"), folder.path().join("results"));
     fs::write(&victim, "precious").expect("a file");
@@ -110,7 +110,7 @@ fn what_was_there_is_replaced() {
 }
 
 #[test]
-fn the_same_argument_many_times() {
+fn repeated_argument_shares_a_directory() {
     // Where Wine stands for Windows, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
     let folder = folder();
@@ -122,7 +122,7 @@ fn the_same_argument_many_times() {
 }
 
 #[test]
-fn what_cannot_be_written_is_one_line() {
+fn unwritable_results_are_one_line_of_error() {
     let folder = folder();
     let file = folder.path().join("file");
     fs::write(&file, "").expect("a file");

@@ -18,7 +18,7 @@ fn mode(file: &Path) -> u32 {
 }
 
 #[test]
-fn outputs_become_files_of_their_own() {
+fn files_option_writes_one_file_per_job() {
     let jobs = texts(9, 3000, 700_000);
     let all =
         ["-j1", "-j4", "-k -j4", "--lb -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--pty -j3"];
@@ -47,7 +47,7 @@ fn outputs_become_files_of_their_own() {
 }
 
 #[test]
-fn a_job_that_runs_again_has_one_file() {
+fn retried_job_has_one_file() {
     let folder = folder();
     let flags = format!("--files --retries 3 --tmpdir {}", path(folder.path()));
     let ended = Live::start(&shell(&flags, "echo {}; exit 1", &["a", "b"])).finish().code(2);
@@ -57,7 +57,7 @@ fn a_job_that_runs_again_has_one_file() {
 
 #[cfg(target_os = "linux")] // A folder that not even root may write.
 #[test]
-fn files_that_cannot_be_made_are_one_line() {
+fn unwritable_output_files_are_one_line_of_error() {
     let flags = "--no-record --files --tmpdir /proc/none";
     Live::start(&shell(flags, "echo {}", &["a", "b"]))
         .finish()
@@ -66,7 +66,7 @@ fn files_that_cannot_be_made_are_one_line() {
 }
 
 #[test]
-fn a_name_with_placeholders_is_the_name() {
+fn results_template_names_the_file() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let line = "echo out {}; echo err >&2";
@@ -92,7 +92,7 @@ fn a_name_with_placeholders_is_the_name() {
 }
 
 #[test]
-fn folders_have_the_names_of_columns() {
+fn results_directories_follow_column_names() {
     let folder = folder();
     let line = "echo {z}";
     let flags = format!("--header : --files --results {}", path(folder.path()));
@@ -104,7 +104,7 @@ fn folders_have_the_names_of_columns() {
 }
 
 #[test]
-fn copies_have_the_values_in_them() {
+fn template_copies_contain_the_values() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("t"), "<{}> {#} {/.} {n}\n$(echo {})").expect("a file");
@@ -133,7 +133,7 @@ fn copies_have_the_values_in_them() {
 }
 
 #[test]
-fn copies_that_cannot_be_made_are_one_line() {
+fn failed_template_copies_are_one_line_of_error() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("t"), "{}").expect("a file");
@@ -157,7 +157,7 @@ fn copies_that_cannot_be_made_are_one_line() {
 }
 
 #[test]
-fn folders_of_jobs_are_made_and_may_go() {
+fn working_directories_are_created_and_cleaned_up() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let flags = format!("--wd {}", path(&at("new/{}")));

@@ -27,7 +27,7 @@ fn jobs() -> Vec<Text> {
 }
 
 #[test]
-fn a_file_from_its_beginning_and_at_its_end() {
+fn file_is_written_from_the_start_or_appended() {
     for view in views().filter(|view| !view.contains("--pty")) {
         let folder = folder();
         let target = folder.path().join("out");
@@ -46,7 +46,7 @@ fn a_file_from_its_beginning_and_at_its_end() {
 }
 
 #[test]
-fn the_only_job_to_all_kinds() {
+fn only_job_writes_to_any_target() {
     let jobs = [Text { id: 0, lens: [3_000_000, 10], longest: 9000, code: 0 }];
     let folder = folder();
     let target = folder.path().join("out");
@@ -74,7 +74,7 @@ fn the_only_job_to_all_kinds() {
 // Anonymous pipes of Windows always block.
 #[cfg(unix)]
 #[test]
-fn a_slow_pipe_that_does_not_block() {
+fn nonblocking_pipe_is_waited_for() {
     let jobs = [Text { id: 0, lens: [1_500_000, 0], longest: 9000, code: 0 }];
     for view in VIEWS.iter().filter(|view| !view.contains("--pty") && !view.contains("-u")) {
         let (mut reader, writer) = pipe();
@@ -91,7 +91,7 @@ fn a_slow_pipe_that_does_not_block() {
 }
 
 #[test]
-fn a_closed_pipe() {
+fn closed_pipe_ends_the_run_quietly() {
     for view in views().filter(|view| !view.contains("-u")) {
         let (mut reader, writer) = pipe();
         let mut command = minder(&format!("run {view} KID spew 300000 :::"));
@@ -121,7 +121,7 @@ fn a_closed_pipe() {
 // Windows has no device that is always full.
 #[cfg(unix)]
 #[test]
-fn a_full_device() {
+fn full_device_is_one_line_of_error() {
     for view in VIEWS.iter().filter(|view| !view.contains("-u")) {
         for line in ["KID spew 10 ::: 1", "KID spew 300000 ::: 1", "KID spew 100000 ::: 1 2 3 4"] {
             let full = OpenOptions::new().write(true).open("/dev/full").expect("the full device");
@@ -134,7 +134,7 @@ fn a_full_device() {
 // Unix starts programs without a standard stream.
 #[cfg(unix)]
 #[test]
-fn closed_streams_in_every_view() {
+fn closed_streams_fail_only_if_bytes_are_lost() {
     for view in ["", "-k", "--lb", "--spool", "--tag", "--pty"] {
         // Output that is lost is an error, and only where there is some: a closed stderr takes messages
         // alone.
@@ -149,7 +149,7 @@ fn closed_streams_in_every_view() {
 }
 
 #[test]
-fn errors_go_to_a_file_and_stay_apart() {
+fn stderr_goes_to_its_own_file() {
     let folder = folder();
     let target = folder.path().join("err");
     for view in ["", "-k", "--lb", "--spool", "-j1"] {
@@ -164,7 +164,7 @@ fn errors_go_to_a_file_and_stay_apart() {
 }
 
 #[test]
-fn a_job_that_leaves_a_writer_behind() {
+fn leaked_output_is_reported_in_every_mode() {
     // What the job wrote is shown; what its child holds open is closed and said, in every view of
     // pipes.
     for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {

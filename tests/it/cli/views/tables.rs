@@ -27,7 +27,7 @@ fn rows(text: &[u8], between: u8) -> Vec<Vec<Vec<u8>>> {
 }
 
 #[test]
-fn each_job_is_a_row_whatever_it_wrote() {
+fn each_job_is_one_row_with_any_output() {
     let jobs = texts(9, 3000, 700_000);
     for flags in ["-j1", "-j4", "-k -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--tag -j3"] {
         for (name, between) in [("out.csv", b','), ("out.tsv", b'\t'), ("-.csv", b',')] {
@@ -66,7 +66,7 @@ fn each_job_is_a_row_whatever_it_wrote() {
 }
 
 #[test]
-fn rows_of_json_are_lines() {
+fn json_rows_are_lines() {
     let folder = folder();
     let table = folder.path().join("out.json");
     let line = r"printf 'a\377\001ä\n'; exit {}";
@@ -82,7 +82,7 @@ fn rows_of_json_are_lines() {
 }
 
 #[test]
-fn a_job_that_cannot_start_has_a_row() {
+fn job_that_cannot_start_has_a_row() {
     let folder = folder();
     let table = folder.path().join("out.csv");
     let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
@@ -94,7 +94,7 @@ fn a_job_that_cannot_start_has_a_row() {
 }
 
 #[test]
-fn a_run_that_goes_on_goes_on_with_its_table() {
+fn resume_continues_the_table() {
     let folder = folder();
     let (table, joblog) = (folder.path().join("out.csv"), folder.path().join("log"));
     let flags = format!("-j1 --no-record --joblog {} --results {}", path(&joblog), path(&table));
@@ -115,7 +115,7 @@ fn a_run_that_goes_on_goes_on_with_its_table() {
 }
 
 #[test]
-fn a_row_that_waited_is_written_once() {
+fn delayed_row_is_written_once() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let (table, joblog, go) = (at("out.csv"), at("log"), at("go"));
@@ -136,7 +136,7 @@ fn a_row_that_waited_is_written_once() {
 }
 
 #[test]
-fn what_cannot_be_written_is_one_line() {
+fn unwritable_table_is_one_line_of_error() {
     let folder = folder();
     let nowhere = folder.path().join("no/such/out.csv");
     Live::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))

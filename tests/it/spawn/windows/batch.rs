@@ -27,7 +27,7 @@ fn output(command: &mut Command) -> (String, Option<i32>) {
 }
 
 #[test]
-fn a_batch_file_gets_its_arguments_whole() {
+fn batch_file_receives_its_arguments() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["x.bat", "a & b ^ (c) !d! ;e,f=g'.cmd", "grün.BAT"] {
         let path = batch(folder.path(), name);
@@ -63,7 +63,7 @@ fn a_batch_file_gets_its_arguments_whole() {
 }
 
 #[test]
-fn what_a_batch_file_cannot_be_given_is_refused() {
+fn unsafe_batch_argument_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = batch(folder.path(), "x.cmd");
     let fails =
@@ -97,7 +97,7 @@ fn what_a_batch_file_cannot_be_given_is_refused() {
 /// Dots and blanks at the end of a name are nothing to the system, which would start the batch file
 /// by itself.
 #[test]
-fn no_spelling_of_a_name_goes_past_the_rules() {
+fn no_spelling_of_a_name_bypasses_the_rules() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = batch(folder.path(), "x.bat");
     for tail in ["", ".", " ", ". .", "...   "] {
@@ -113,8 +113,8 @@ fn no_spelling_of_a_name_goes_past_the_rules() {
 }
 
 #[test]
-fn path_leads_to_batch_files_and_not_to_documents() {
-    alone("spawn::windows::batch::path_leads_to_batch_files_and_not_to_documents", || {
+fn path_finds_batch_files_and_no_documents() {
+    alone("spawn::windows::batch::path_finds_batch_files_and_no_documents", || {
         let folder = tempfile::tempdir().expect("a folder");
         batch(folder.path(), "tool.cmd");
         std::fs::write(folder.path().join("page.js"), "").expect("a file");

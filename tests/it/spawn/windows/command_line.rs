@@ -20,7 +20,7 @@ fn odd(units: &[u16]) -> OsString {
 }
 
 #[test]
-fn hard_arguments_come_back() {
+fn quoted_arguments_round_trip() {
     let mut args: Vec<OsString> = [
         "",
         " ",
@@ -85,7 +85,7 @@ fn hard_arguments_come_back() {
 }
 
 #[test]
-fn the_longest_line_arrives_and_a_longer_one_is_refused() {
+fn longest_command_line_arrives_and_a_longer_one_is_rejected() {
     // Both marks around the program, the verb with its blank, a blank, and the end mark.
     let rest = TEST_CHILD.encode_utf16().count() + 2 + "count-args".len() + 1 + 1 + 1;
     let longest = "x".repeat(32_767 - rest);
@@ -110,7 +110,7 @@ fn variables(command: &Command) -> Vec<String> {
 }
 
 #[test]
-fn names_of_variables_are_blind_to_case() {
+fn variable_names_ignore_case() {
     let mut command = kid("echo-env");
     command.env_clear().env("Minder_A", "1").env("MINDER_A", "2").env("b", "").env("ü", "3").env("Ü", "4");
     command.env("z", "5").env_remove("Z").env("c", "a=b\"\n");
@@ -122,8 +122,8 @@ fn names_of_variables_are_blind_to_case() {
 }
 
 #[test]
-fn current_folders_of_drives_are_inherited() {
-    alone("spawn::windows::command_line::current_folders_of_drives_are_inherited", || {
+fn current_directories_of_drives_are_inherited() {
+    alone("spawn::windows::command_line::current_directories_of_drives_are_inherited", || {
         // As a shell leaves them. SAFETY: this process has no other thread that reads the environment.
         unsafe { std::env::set_var("=Q:", "Q:\\x") };
         let mut command = kid("echo-env");
@@ -137,8 +137,8 @@ fn current_folders_of_drives_are_inherited() {
 }
 
 #[test]
-fn a_folder_may_be_relative_or_in_the_long_form_of_paths() {
-    alone("spawn::windows::command_line::a_folder_may_be_relative_or_in_the_long_form_of_paths", || {
+fn directory_may_be_relative_or_verbatim() {
+    alone("spawn::windows::command_line::directory_may_be_relative_or_verbatim", || {
         let folder = tempfile::tempdir_in("C:\\").expect("a folder");
         std::fs::create_dir(folder.path().join("sub")).expect("a folder");
         std::env::set_current_dir(folder.path()).expect("the folder");
@@ -162,7 +162,7 @@ fn a_folder_may_be_relative_or_in_the_long_form_of_paths() {
 }
 
 #[test]
-fn a_folder_that_is_no_place_to_be_is_named() {
+fn unusable_directory_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     std::fs::write(&file, "").expect("a file");
@@ -180,7 +180,7 @@ fn a_folder_that_is_no_place_to_be_is_named() {
 }
 
 #[test]
-fn what_a_child_used_is_told() {
+fn resource_usage_is_reported() {
     let exit = kid("burn 200").stdout(Stdio::Null).spawn().expect("a child").wait().expect("its end");
     let usage = exit.usage.expect("an account");
     assert!(usage.user + usage.system >= std::time::Duration::from_millis(50), "{usage:?}");

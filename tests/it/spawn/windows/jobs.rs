@@ -22,7 +22,7 @@ fn gone(processes: &[u32]) {
 }
 
 #[test]
-fn a_host_in_a_job_has_trees_and_they_are_killed_whole() {
+fn trees_of_a_host_in_a_job_are_killed() {
     assert_eq!(said(&kid("confined echo-args a")), "\"a\"\n");
     // Ours, that of the child, and that of the library in the child.
     let mut child = kid("confined tree 3").spawn().expect("a child");
@@ -34,12 +34,12 @@ fn a_host_in_a_job_has_trees_and_they_are_killed_whole() {
 }
 
 #[test]
-fn nobody_breaks_away() {
+fn child_cannot_break_away() {
     assert_eq!(said(&kid("break-away")), "Some(5)\n");
 }
 
 #[test]
-fn a_tree_is_killed_whole_whatever_group_it_is_in() {
+fn tree_is_killed_in_any_group() {
     for group in [Group::New, Group::Session, Group::Inherit] {
         let mut command = kid("tree 3");
         let mut child = command.group(group).spawn().expect("a child");
@@ -51,7 +51,7 @@ fn a_tree_is_killed_whole_whatever_group_it_is_in() {
 }
 
 #[test]
-fn a_host_that_is_killed_takes_its_children_along() {
+fn killed_host_takes_its_children_along() {
     let mut host = kid("herd 2 tree 2").spawn().expect("a host");
     let trees = numbers(&mut host, 4);
     assert!(trees.iter().all(|pid| lives(*pid)));
@@ -62,7 +62,7 @@ fn a_host_that_is_killed_takes_its_children_along() {
 }
 
 #[test]
-fn who_outlives_a_child_lives_on_while_we_do() {
+fn survivor_of_a_child_lives_while_the_host_does() {
     for group in [Group::New, Group::Inherit] {
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
         let mut command = kid("leave-group 600000");
@@ -88,7 +88,7 @@ fn who_outlives_a_child_lives_on_while_we_do() {
 
 /// End of file comes when the child ends, however many others start in that moment.
 #[test]
-fn children_of_many_threads_hold_no_pipes_of_each_other() {
+fn children_of_many_threads_share_no_pipes() {
     let sleepers: Vec<_> = std::thread::scope(|scope| {
         let threads = [0, 1].map(|number| {
             scope.spawn(move || {
