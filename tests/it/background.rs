@@ -8,16 +8,12 @@ use minder::{
     OverflowPolicy, Poller, SpawnOptions, Stdio, Termination, Token,
 };
 
-use crate::support::{Ledger, each_backend, kid, limits, patience, patterned, readable};
-
-fn hold() -> SpawnOptions {
-    SpawnOptions::default()
-}
+use crate::support::{EventLog, each_backend, limits, patience, patterned, readable, test_child};
 
 /// A host with a loop of its own, which knows nothing but the descriptor.
 struct Host {
-    pump: BackgroundSet,
-    ledger: Ledger,
+    set: BackgroundSet,
+    event_log: EventLog,
     /// What one call takes.
     max: usize,
 }
@@ -27,54 +23,54 @@ impl Host {
         Self::of(BackgroundSet::start(limits).expect("a pump"))
     }
 
-    fn of(pump: BackgroundSet) -> Self {
-        Self { pump, ledger: Ledger::default(), max: usize::MAX }
+    fn of(set: BackgroundSet) -> Self {
+        Self { set, event_log: EventLog::default(), max: usize::MAX }
     }
 
     fn spawn(&self, command: &Command, options: SpawnOptions) -> Token {
-        self.pump.spawn(command, options).expect("a child")
+        self.set.spawn(command, options).expect("a child")
     }
 
     /// Whether there is news before `deadline`, as the system sees it.
     fn news(&self, deadline: Instant) -> bool {
-        readable(self.pump.poll_handle(), deadline.saturating_duration_since(Instant::now()))
+        readable(self.set.poll_handle(), deadline.saturating_duration_since(Instant::now()))
     }
 
     fn take(&mut self) -> usize {
         let mut events = Vec::new();
-        let count = self.pump.drain_events(&mut events, self.max);
+        let count = self.set.drain_events(&mut events, self.max);
         assert_eq!(count, events.len());
-        events.into_iter().for_each(|event| self.ledger.take(event));
+        events.into_iter().for_each(|event| self.event_log.record(event));
         count
     }
 
     /// Goes by the news alone until `enough`.
-    fn until(&mut self, enough: impl Fn(&Ledger) -> bool) {
+    fn wait_until(&mut self, enough: impl Fn(&EventLog) -> bool) {
         let until = patience();
-        while !enough(&self.ledger) {
+        while !enough(&self.event_log) {
             assert!(
                 self.news(until),
                 "no news, while {} children are not done: {:?}",
-                self.pump.children(),
-                self.pump
+                self.set.children(),
+                self.set
             );
             assert!(self.take() > 0, "news of nothing");
         }
     }
 
-    fn finish(&mut self) {
+    fn wait_all(&mut self) {
         let until = patience();
-        while self.pump.children() > 0 {
+        while self.set.children() > 0 {
             assert!(
                 self.news(until),
                 "no news, while {} children are not done: {:?}",
-                self.pump.children(),
-                self.pump
+                self.set.children(),
+                self.set
             );
             assert!(self.take() > 0, "news of nothing");
         }
         assert!(!self.news(Instant::now()) && self.take() == 0, "news after the end");
-        assert!(self.pump.take_error().is_none());
+        assert!(self.set.take_error().is_none());
     }
 }
 
@@ -91,11 +87,13 @@ fn hundred_children_deliver_every_byte() {
         host.max = 100_000;
         let (many, step) = if cfg!(windows) { (25, 12_044) } else { (100, 3011) };
         let sizes: Vec<usize> = (0..many).map(|child| child * step).collect();
-        let kids: Vec<Token> =
-            sizes.iter().map(|size| host.spawn(&kid(&format!("both {size} 700")), hold())).collect();
-        host.finish();
+        let kids: Vec<Token> = sizes
+            .iter()
+            .map(|size| host.spawn(&test_child(&format!("both {size} 700")), SpawnOptions::default()))
+            .collect();
+        host.wait_all();
         for (token, size) in kids.iter().zip(sizes) {
-            let record = host.ledger.of(*token);
+            let record = host.event_log.child(*token);
             assert!(
                 record.outs.iter().all(|out| *out == patterned(size)),
                 "{size} bytes became {:?}",
@@ -112,18 +110,18 @@ fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
         let mut limits = limits(backend);
         (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
         let mut host = Host::new(limits);
-        let loud = host.spawn(&kid("spew 8000000"), hold());
-        let quiet = host.spawn(&kid("spew 5000"), hold());
+        let loud = host.spawn(&test_child("spew 8000000"), SpawnOptions::default());
+        let quiet = host.spawn(&test_child("spew 5000"), SpawnOptions::default());
         let until = patience();
-        while host.pump.queued_bytes() < 192 << 10 && Instant::now() < until {
+        while host.set.queued_bytes() < 192 << 10 && Instant::now() < until {
             meanwhile(Duration::from_millis(1));
         }
         meanwhile(Duration::from_millis(50));
-        let waiting = host.pump.queued_bytes();
+        let waiting = host.set.queued_bytes();
         assert!((192 << 10..=(256 << 10) + 5000).contains(&waiting), "{waiting} bytes wait");
-        host.finish();
-        assert_eq!(host.ledger.of(loud).outs[0], patterned(8_000_000));
-        assert_eq!(host.ledger.of(quiet).outs[0], patterned(5000));
+        host.wait_all();
+        assert_eq!(host.event_log.child(loud).outs[0], patterned(8_000_000));
+        assert_eq!(host.event_log.child(quiet).outs[0], patterned(5000));
     });
 }
 
@@ -131,12 +129,12 @@ fn undrained_set_blocks_a_loud_child_and_loses_nothing() {
 fn chunks_kept_by_the_host_count_against_the_limit() {
     let mut limits = ChildSetConfig::default();
     (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
-    let pump = BackgroundSet::start(limits).expect("a pump");
-    let _loud = pump.spawn(&kid("spew 4000000"), hold()).expect("a child");
+    let set = BackgroundSet::start(limits).expect("a pump");
+    let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("a child");
     let mut kept = Vec::new();
     let until = Instant::now() + Duration::from_millis(200);
     while Instant::now() < until {
-        pump.drain_events(&mut kept, usize::MAX);
+        set.drain_events(&mut kept, usize::MAX);
         meanwhile(Duration::from_millis(1));
     }
     let bytes = |events: &[Event]| -> usize {
@@ -145,11 +143,11 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
     let held = bytes(&kept);
     assert!(held <= 512 << 10, "{held} bytes were handed over while none were dropped");
     kept.clear();
-    let (mut host, until) = (Host::of(pump), patience());
-    while host.pump.children() > 0 && host.news(until) {
+    let (mut host, until) = (Host::of(set), patience());
+    while host.set.children() > 0 && host.news(until) {
         host.take();
     }
-    let rest = host.ledger.records.values().map(|record| record.outs[0].len()).sum::<usize>();
+    let rest = host.event_log.records.values().map(|record| record.outs[0].len()).sum::<usize>();
     assert_eq!(held + rest, 4_000_000);
 }
 
@@ -161,17 +159,20 @@ fn drop_oldest_keeps_the_newest_bytes() {
         let mut host = Host::new(limits);
         // Small enough for a child that is slow under Wine.
         let size = if cfg!(windows) { 2_000_000 } else { 6_000_000 };
-        let token = host.spawn(&kid(&format!("spew {size}")), hold().overflow(OverflowPolicy::DropOldest));
-        let pid = host.pump.id(token).expect("its number");
+        let token = host.spawn(
+            &test_child(&format!("spew {size}")),
+            SpawnOptions::default().overflow(OverflowPolicy::DropOldest),
+        );
+        let pid = host.set.id(token).expect("its number");
         let until = patience();
         while crate::support::lives(pid) && Instant::now() < until {
-            assert!(host.pump.queued_bytes() <= 700_000, "{} bytes wait", host.pump.queued_bytes());
+            assert!(host.set.queued_bytes() <= 700_000, "{} bytes wait", host.set.queued_bytes());
             meanwhile(Duration::from_millis(1));
         }
-        host.finish();
-        let record = host.ledger.of(token);
+        host.wait_all();
+        let record = host.event_log.child(token);
         let heard = &record.outs[0];
-        assert_eq!(heard.len() as u64 + host.ledger.outcome(token).dropped, size as u64);
+        assert_eq!(heard.len() as u64 + host.event_log.outcome(token).dropped, size as u64);
         // What was still in the pipe when the child was gone may have been read after the first take.
         let most = 700_000 + (64 << 10);
         assert!(
@@ -188,15 +189,15 @@ fn spilled_output_returns_within_the_limit() {
         let mut limits = limits(backend);
         (limits.max_buffered_bytes, limits.max_child_bytes) = (1 << 20, 256 << 10);
         let mut host = Host::new(limits);
-        let options = hold().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
-        let token = host.spawn(&kid("spew 9000000"), options);
+        let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
+        let token = host.spawn(&test_child("spew 9000000"), options);
         assert!(host.news(patience()));
         meanwhile(Duration::from_millis(50));
-        let waiting = host.pump.queued_bytes();
+        let waiting = host.set.queued_bytes();
         assert!(waiting <= (1 << 20) + (64 << 10), "{waiting} bytes wait");
         host.max = 300_000;
-        host.finish();
-        assert_eq!(host.ledger.of(token).outs[0], patterned(9_000_000));
+        host.wait_all();
+        assert_eq!(host.event_log.child(token).outs[0], patterned(9_000_000));
     });
 }
 
@@ -208,11 +209,12 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
             (options.set, options.coalesce_delay) = (limits(backend), gather);
             let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
             assert!(!host.news(Instant::now()));
-            let kids: Vec<Token> = (0..20).map(|_| host.spawn(&kid("lines 30 1"), hold())).collect();
+            let kids: Vec<Token> =
+                (0..20).map(|_| host.spawn(&test_child("lines 30 1"), SpawnOptions::default())).collect();
             host.max = 50;
-            host.finish();
+            host.wait_all();
             let wanted: String = (0..30).map(|line| format!("line {line}\n")).collect();
-            assert!(kids.iter().all(|token| host.ledger.text(*token) == wanted));
+            assert!(kids.iter().all(|token| host.event_log.text(*token) == wanted));
         }
     });
 }
@@ -220,14 +222,14 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
 #[test]
 fn small_writes_are_coalesced() {
     let mut host = Host::new(ChildSetConfig::default());
-    let token = host.spawn(&kid("spew 20000 10"), hold());
-    let pid = host.pump.id(token).expect("its number");
+    let token = host.spawn(&test_child("spew 20000 10"), SpawnOptions::default());
+    let pid = host.set.id(token).expect("its number");
     let until = patience();
     while crate::support::lives(pid) && Instant::now() < until {
         meanwhile(Duration::from_millis(1));
     }
-    host.finish();
-    let record = host.ledger.of(token);
+    host.wait_all();
+    let record = host.event_log.child(token);
     assert_eq!(record.outs[0], patterned(20_000));
     assert!(record.pieces <= 3, "20,000 bytes, written ten at a time, came in {} pieces", record.pieces);
 }
@@ -239,12 +241,13 @@ fn exit_follows_the_last_byte_unless_eager() {
             let mut options = BackgroundSetConfig::default();
             (options.set, options.eager_exit) = (limits(backend), at_once);
             options.set.leak_timeout = None;
-            let pump = BackgroundSet::with_options(options).expect("a pump");
-            let token = pump.spawn(&kid("leave-lines 30 10"), hold()).expect("a child");
+            let set = BackgroundSet::with_options(options).expect("a pump");
+            let token =
+                set.spawn(&test_child("leave-lines 30 10"), SpawnOptions::default()).expect("a child");
             let (mut events, until) = (Vec::new(), patience());
             while !matches!(events.last(), Some(Event::Done(..))) {
-                assert!(Host::of(pump.clone()).news(until));
-                pump.drain_events(&mut events, usize::MAX);
+                assert!(Host::of(set.clone()).news(until));
+                set.drain_events(&mut events, usize::MAX);
             }
             let exited = events.iter().position(|event| matches!(event, Event::Exited(..))).expect("an exit");
             let last = events.iter().rposition(|event| matches!(event, Event::Output(..))).expect("output");
@@ -263,71 +266,73 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
         let mut options = BackgroundSetConfig::default();
         (options.set, options.max_input_bytes) = (limits(backend), 100_000);
         let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
-        let mut command = kid("cat");
-        let token = host.spawn(command.stdin(Stdio::Piped), hold());
+        let mut command = test_child("cat");
+        let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
         let (bytes, mut written, mut refused) = (patterned(3_000_000), 0, 0);
         while written < bytes.len() {
-            let count = host.pump.write(token, &bytes[written..]).expect("room or none");
+            let count = host.set.write(token, &bytes[written..]).expect("room or none");
             assert!(count <= 100_000);
             written += count;
             if written < bytes.len() {
                 refused += 1;
-                host.until(|ledger| ledger.of(token).writables >= refused);
+                host.wait_until(|event_log| event_log.child(token).writables >= refused);
             }
         }
-        host.pump.close_stdin(token).expect("a child");
-        let error = host.pump.write(token, b"x").expect_err("its input is closed");
+        host.set.close_stdin(token).expect("a child");
+        let error = host.set.write(token, b"x").expect_err("its input is closed");
         assert_eq!(error.kind(), ErrorKind::Unknown);
-        host.finish();
-        assert_eq!(host.ledger.of(token).outs[0], bytes);
-        assert_eq!(host.pump.write(token, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+        host.wait_all();
+        assert_eq!(host.event_log.child(token).outs[0], bytes);
+        assert_eq!(host.set.write(token, b"x").map_err(|error| error.kind()), Err(ErrorKind::Unknown));
     });
 }
 
 #[test]
 fn write_fails_after_the_child_closes_stdin() {
     let mut host = Host::new(ChildSetConfig::default());
-    let mut command = kid("close-stdin 60000");
-    let token = host.spawn(command.stdin(Stdio::Piped), hold());
-    host.until(|ledger| ledger.text(token) == "closed\n");
+    let mut command = test_child("close-stdin 60000");
+    let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
+    host.wait_until(|event_log| event_log.text(token) == "closed\n");
     let until = patience();
     let error = loop {
-        match host.pump.write(token, b"to nobody") {
+        match host.set.write(token, b"to nobody") {
             Ok(_) => assert!(Instant::now() < until),
             Err(error) => break error,
         }
         meanwhile(Duration::from_millis(1));
     };
     assert_eq!(error.io_error().kind(), io::ErrorKind::BrokenPipe);
-    host.pump.stop(Duration::ZERO).expect("an end");
+    host.set.stop(Duration::ZERO).expect("an end");
 }
 
 #[test]
 fn kill_ends_a_child_and_rejects_an_unknown_token() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
-        let token = host.spawn(&kid("tree 3"), hold());
-        host.until(|ledger| ledger.text(token).lines().count() == 3);
-        host.pump.kill(token, Termination::IMMEDIATE).expect("a child");
-        host.finish();
-        assert!(host.ledger.of(token).exit.is_some_and(|status| crate::support::killed(status, 9)));
-        for pid in host.ledger.text(token).lines() {
+        let token = host.spawn(&test_child("tree 3"), SpawnOptions::default());
+        host.wait_until(|event_log| event_log.text(token).lines().count() == 3);
+        host.set.kill(token, Termination::IMMEDIATE).expect("a child");
+        host.wait_all();
+        assert!(host.event_log.child(token).exit.is_some_and(|status| crate::support::killed(status, 9)));
+        for pid in host.event_log.text(token).lines() {
             assert!(!crate::support::lives(pid.parse().expect("a number")), "{pid} lives");
         }
         assert_eq!(
-            host.pump.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
+            host.set.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
             Err(ErrorKind::Unknown)
         );
-        assert_eq!(host.pump.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
+        assert_eq!(host.set.id(token).map_err(|error| error.kind()), Err(ErrorKind::Unknown));
     });
 }
 
 #[test]
 fn spawn_returns_the_error_of_a_missing_program() {
-    let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
-    let error = pump.spawn(&Command::new("no-such-program-anywhere"), hold()).expect_err("no program");
+    let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    let error = set
+        .spawn(&Command::new("no-such-program-anywhere"), SpawnOptions::default())
+        .expect_err("no program");
     assert_eq!(error.to_string(), "failed to start `no-such-program-anywhere`: not found in PATH");
-    assert_eq!(pump.children(), 0);
+    assert_eq!(set.children(), 0);
 }
 
 #[test]
@@ -336,16 +341,16 @@ fn undrained_child_counts_against_max_children() {
     limits.max_children = 2;
     let mut host = Host::new(limits);
     for _ in 0..2 {
-        host.spawn(&kid("exit 3"), hold());
+        host.spawn(&test_child("exit 3"), SpawnOptions::default());
     }
     let until = patience();
     while !host.news(until) {}
     meanwhile(Duration::from_millis(50));
-    let error = host.pump.spawn(&kid("exit 0"), hold()).expect_err("a third one");
+    let error = host.set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("a third one");
     assert_eq!(error.kind(), ErrorKind::Limit);
-    host.finish();
-    host.spawn(&kid("exit 0"), hold());
-    host.finish();
+    host.wait_all();
+    host.spawn(&test_child("exit 0"), SpawnOptions::default());
+    host.wait_all();
 }
 
 // Nobody can be asked on Windows: the first word ends.
@@ -354,16 +359,17 @@ fn undrained_child_counts_against_max_children() {
 fn stop_escalates_and_ends_the_set_for_all_handles() {
     each_backend(|backend| {
         let mut host = Host::new(limits(backend));
-        let stubborn = host.spawn(&kid("ignore-term 600000"), hold());
-        let loud = host.spawn(&kid("spew 1000000000"), hold());
-        host.until(|ledger| !ledger.text(stubborn).is_empty());
-        let pids = [stubborn, loud].map(|token| host.pump.id(token).expect("its number"));
-        let (other, grace) = (host.pump.clone(), Duration::from_millis(60));
+        let stubborn = host.spawn(&test_child("ignore-term 600000"), SpawnOptions::default());
+        let loud = host.spawn(&test_child("spew 1000000000"), SpawnOptions::default());
+        host.wait_until(|event_log| !event_log.text(stubborn).is_empty());
+        let pids = [stubborn, loud].map(|token| host.set.id(token).expect("its number"));
+        let (other, grace) = (host.set.clone(), Duration::from_millis(60));
         let before = Instant::now();
-        host.pump.stop(grace).expect("an end");
+        host.set.stop(grace).expect("an end");
         assert!(before.elapsed() >= grace, "it was asked first");
         assert!(pids.iter().all(|pid| !crate::support::lives(*pid)));
-        let error = other.spawn(&kid("exit 0"), hold()).expect_err("a pump that was stopped");
+        let error =
+            other.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("a pump that was stopped");
         assert_eq!(error.to_string(), "failed to start a child: the pump was stopped");
         assert_eq!((other.drain_events(&mut Vec::new(), 1), other.children()), (0, 0));
         assert!(!Host::of(other.clone()).news(Instant::now()));
@@ -377,12 +383,12 @@ fn stop_ends_children_blocked_on_full_buffers() {
     limits.max_buffered_bytes = 128 << 10;
     let host = Host::new(limits);
     for _ in 0..4 {
-        host.spawn(&kid("spew 100000000"), hold());
+        host.spawn(&test_child("spew 100000000"), SpawnOptions::default());
     }
-    while host.pump.queued_bytes() == 0 {
+    while host.set.queued_bytes() == 0 {
         meanwhile(Duration::from_millis(1));
     }
-    host.pump.stop(Duration::from_millis(10)).expect("an end");
+    host.set.stop(Duration::from_millis(10)).expect("an end");
 }
 
 #[test]
@@ -396,11 +402,11 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
             names.filter(|name| name.trim() == "minder-pump").count()
         };
         let before = crate::support::open_descriptors();
-        let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
-        let second = pump.clone();
-        let token = pump.spawn(&kid("sleep-ms 600000"), hold()).expect("a child");
-        let pid = pump.id(token).expect("its number");
-        drop(pump);
+        let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+        let second = set.clone();
+        let token = set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let pid = set.id(token).expect("its number");
+        drop(set);
         assert_eq!((threads(), second.children()), (1, 1));
         drop(second);
         let until = patience();
@@ -420,13 +426,15 @@ fn many_threads_share_one_set() {
         let all: Vec<(Token, usize)> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|thread| {
-                    let pump = host.pump.clone();
+                    let set = host.set.clone();
                     scope.spawn(move || {
                         let start = |child: usize| {
                             let bytes = thread * 1000 + child;
-                            let mut command = kid(&format!("gate {bytes}"));
-                            let token = pump.spawn(command.stdin(Stdio::Piped), hold()).expect("a child");
-                            pump.close_stdin(token).expect("a child");
+                            let mut command = test_child(&format!("gate {bytes}"));
+                            let token = set
+                                .spawn(command.stdin(Stdio::Piped), SpawnOptions::default())
+                                .expect("a child");
+                            set.close_stdin(token).expect("a child");
                             (token, bytes)
                         };
                         (0..if cfg!(windows) { 4 } else { 12 }).map(start).collect::<Vec<_>>()
@@ -435,10 +443,10 @@ fn many_threads_share_one_set() {
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
         });
-        host.finish();
+        host.wait_all();
         for (token, bytes) in all {
-            assert_eq!(host.ledger.of(token).outs[0], patterned(bytes));
-            assert_eq!(host.ledger.of(token).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
+            assert_eq!(host.event_log.child(token).outs[0], patterned(bytes));
+            assert_eq!(host.event_log.child(token).exit, Some(ExitStatus::Exited((bytes % 7) as i32)));
         }
     });
 }
@@ -446,8 +454,8 @@ fn many_threads_share_one_set() {
 #[test]
 #[cfg(target_os = "linux")]
 fn background_thread_blocks_signals_of_the_host() {
-    let pump = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
-    pump.spawn(&kid("exit 0"), hold()).expect("a child");
+    let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
+    set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child");
     let mut seen = 0;
     for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
         let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();

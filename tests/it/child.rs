@@ -9,12 +9,12 @@ use minder::{ExitStatus, Stdio, Termination};
 use crate::support::lives;
 #[cfg(target_os = "linux")]
 use crate::support::{alone, own_children};
-use crate::support::{kid, killed, patience, patterned, read_all, silent};
+use crate::support::{killed, patience, patterned, quiet_child, read_all, test_child};
 
 #[test]
 fn wait_returns_the_same_status_again() {
     for code in [0, 1, 127, 255] {
-        let mut child = silent(&format!("exit {code}")).spawn().expect("a child");
+        let mut child = quiet_child(&format!("exit {code}")).spawn().expect("a child");
         let exit = child.wait().expect("its end");
         assert_eq!((exit.status, exit.status.success()), (ExitStatus::Exited(code), code == 0));
         assert!(exit.usage.is_some());
@@ -22,13 +22,13 @@ fn wait_returns_the_same_status_again() {
         assert_eq!(child.try_wait().expect("its end, again"), Some(exit));
     }
     let mut child =
-        silent(if cfg!(windows) { "kill-self 1" } else { "kill-self 9" }).spawn().expect("a child");
+        quiet_child(if cfg!(windows) { "kill-self 1" } else { "kill-self 9" }).spawn().expect("a child");
     assert!(killed(child.wait().expect("its end").status, 9));
 }
 
 #[test]
 fn wait_timeout_never_returns_early() {
-    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("a child");
     assert_eq!(child.try_wait().expect("no error"), None);
     for micros in (0..150).map(|number| 200 + number * 19) {
         let time = Duration::from_micros(micros);
@@ -46,7 +46,7 @@ fn wait_timeout_never_returns_early() {
 
 #[test]
 fn wait_deadline_returns_when_the_child_exits() {
-    let mut child = silent("sleep-ms 20").spawn().expect("a child");
+    let mut child = quiet_child("sleep-ms 20").spawn().expect("a child");
     let far = patience();
     let exit = child.wait_deadline(far).expect("no error").expect("its end");
     assert!(exit.status.success() && Instant::now() < far);
@@ -54,7 +54,7 @@ fn wait_deadline_returns_when_the_child_exits() {
 
 #[test]
 fn wait_closes_piped_stdin() {
-    let mut command = kid("count");
+    let mut command = test_child("count");
     let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
     assert!(child.wait().expect("its end").status.success());
     assert_eq!(read_all(child.take_stdout()), "0\n");
@@ -62,7 +62,7 @@ fn wait_closes_piped_stdin() {
 
 #[test]
 fn child_pipes_are_blocking() {
-    let mut command = kid("cat");
+    let mut command = test_child("cat");
     let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
     let mut input = child.take_stdin().expect("a pipe");
     assert!(child.take_stdin().is_none());
@@ -79,7 +79,7 @@ fn child_pipes_are_blocking() {
 #[cfg(unix)]
 #[test]
 fn graceful_kill_signals_once_without_escalating() {
-    let mut child = kid("ignore-term 600000").spawn().expect("a child");
+    let mut child = test_child("ignore-term 600000").spawn().expect("a child");
     let mut line = [0; 6];
     let mut output = child.take_stdout().expect("a pipe");
     std::io::Read::read_exact(&mut output, &mut line).expect("a line");
@@ -88,7 +88,7 @@ fn graceful_kill_signals_once_without_escalating() {
     child.kill(Termination::IMMEDIATE).expect("a child");
     assert!(killed(child.wait().expect("its end").status, 9));
     child.kill(Termination::IMMEDIATE).expect("nothing happens to a child that is gone");
-    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("a child");
     child.kill(Termination::graceful(Duration::ZERO)).expect("a child");
     assert!(killed(child.wait().expect("its end").status, 15));
 }
@@ -96,7 +96,7 @@ fn graceful_kill_signals_once_without_escalating() {
 #[cfg(any(target_os = "linux", windows))]
 #[test]
 fn immediate_kill_ends_the_tree() {
-    let mut child = kid("stubborn-tree").spawn().expect("a child");
+    let mut child = test_child("stubborn-tree").spawn().expect("a child");
     let mut reader = std::io::BufReader::new(child.take_stdout().expect("a pipe"));
     let mut line = String::new();
     std::io::BufRead::read_line(&mut reader, &mut line).expect("a line");
@@ -120,14 +120,14 @@ fn wait_returns_when_the_status_was_reaped_elsewhere() {
         use rustix::process::{Pid, WaitOptions, waitpid};
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
         // Stolen before we look.
-        let mut child = silent("exit 7").spawn().expect("a child");
+        let mut child = quiet_child("exit 7").spawn().expect("a child");
         let pid = Pid::from_raw(child.id().cast_signed());
         waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
         assert!(known(child.wait().expect("its end").status));
         child.kill(Termination::IMMEDIATE).expect("nothing happens");
         // Stolen while we wait.
         for _ in 0..20 {
-            let mut child = silent("script 0 0 5 7").spawn().expect("a child");
+            let mut child = quiet_child("script 0 0 5 7").spawn().expect("a child");
             let pid = Pid::from_raw(child.id().cast_signed());
             let thief = std::thread::spawn(move || waitpid(pid, WaitOptions::empty()).is_ok());
             assert!(known(child.wait().expect("its end").status));
@@ -137,12 +137,14 @@ fn wait_returns_when_the_status_was_reaped_elsewhere() {
         crate::support::each_backend(|backend| {
             let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("a set");
             let token =
-                set.spawn(&kid("script 500 0 5 7"), minder::SpawnOptions::default()).expect("a child");
+                set.spawn(&test_child("script 500 0 5 7"), minder::SpawnOptions::default()).expect("a child");
             let pid = Pid::from_raw(set.id(token).expect("a child").cast_signed());
             waitpid(pid, WaitOptions::empty()).expect("our child").expect("its end");
-            let mut ledger = crate::support::Ledger::default();
-            ledger.finish(&mut set);
-            assert!(known(ledger.outcome(token).exit.status) && ledger.of(token).outs[0].len() == 500);
+            let mut event_log = crate::support::EventLog::default();
+            event_log.wait_all(&mut set);
+            assert!(
+                known(event_log.outcome(token).exit.status) && event_log.child(token).outs[0].len() == 500
+            );
         });
     });
 }
@@ -155,16 +157,17 @@ fn wait_returns_when_the_host_ignores_sigchld() {
     alone("child::wait_returns_when_the_host_ignores_sigchld", || {
         crate::spawn::ignore(libc::SIGCHLD);
         let known = |status| matches!(status, ExitStatus::Exited(7) | ExitStatus::Unknown);
-        let mut child = silent("exit 7").spawn().expect("a child");
+        let mut child = quiet_child("exit 7").spawn().expect("a child");
         assert!(known(child.wait().expect("its end").status));
         let error = minder::Command::new("/no/such/program").spawn().expect_err("no such program");
         assert_eq!(error.kind(), minder::ErrorKind::NotFound);
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
-        let token = set.spawn(&kid("script 10 10 1 7"), minder::SpawnOptions::default()).expect("a child");
-        let mut ledger = crate::support::Ledger::default();
-        ledger.finish(&mut set);
-        assert!(known(ledger.outcome(token).exit.status));
-        assert_eq!(ledger.of(token).outs, [patterned(10), patterned(10)]);
+        let token =
+            set.spawn(&test_child("script 10 10 1 7"), minder::SpawnOptions::default()).expect("a child");
+        let mut event_log = crate::support::EventLog::default();
+        event_log.wait_all(&mut set);
+        assert!(known(event_log.outcome(token).exit.status));
+        assert_eq!(event_log.child(token).outs, [patterned(10), patterned(10)]);
     });
 }
 
@@ -173,7 +176,7 @@ fn wait_returns_when_the_host_ignores_sigchld() {
 #[test]
 fn dropped_child_is_reaped() {
     alone("child::dropped_child_is_reaped", || {
-        let child = silent("exit 0").spawn().expect("a child");
+        let child = quiet_child("exit 0").spawn().expect("a child");
         let id = child.id();
         while lives(id) {
             std::thread::yield_now();
@@ -199,18 +202,18 @@ fn wait_survives_signals_to_the_host() {
                     std::thread::park_timeout(Duration::from_micros(300));
                 }
             });
-            let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+            let mut child = quiet_child("sleep-ms 600000").spawn().expect("a child");
             let begun = Instant::now();
             assert_eq!(child.wait_timeout(Duration::from_millis(100)).expect("no error"), None);
             assert!(begun.elapsed() >= Duration::from_millis(100));
             crate::support::each_backend(|backend| {
                 let mut set = minder::ChildSet::new(crate::support::limits(backend)).expect("a set");
                 for _ in 0..20 {
-                    set.spawn(&kid("both 100000"), minder::SpawnOptions::default()).expect("a child");
+                    set.spawn(&test_child("both 100000"), minder::SpawnOptions::default()).expect("a child");
                 }
-                let mut ledger = crate::support::Ledger::default();
-                ledger.finish(&mut set);
-                assert!(ledger.records.values().all(|record| record.outs[1] == patterned(100_000)));
+                let mut event_log = crate::support::EventLog::default();
+                event_log.wait_all(&mut set);
+                assert!(event_log.records.values().all(|record| record.outs[1] == patterned(100_000)));
                 let deadline = Instant::now() + Duration::from_millis(20);
                 assert!(set.next(Some(deadline)).expect("no error").is_none() && Instant::now() >= deadline);
             });

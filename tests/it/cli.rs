@@ -47,7 +47,7 @@ use minder::{
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{KID, Ledger, Record, TEST_CHILD};
+use crate::support::{ChildLog, EventLog, KID, TEST_CHILD};
 
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
@@ -60,7 +60,7 @@ const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 const PATIENCE: Duration = Duration::from_secs(if cfg!(windows) { 180 } else { 60 });
 
 /// The words of a line; `KID` stands for test_child, `MINDER` for the command.
-fn words(line: &str) -> impl Iterator<Item = &str> {
+fn arguments(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().map(|word| match word {
         "KID" => TEST_CHILD,
         "MINDER" => MINDER,
@@ -77,7 +77,7 @@ fn minder(line: &str) -> Command {
 #[cfg(unix)]
 fn minder_as(changes: &str, line: &str) -> Command {
     let mut command = from(TEST_CHILD, "as");
-    command.arg(changes).arg(MINDER).args(words(line));
+    command.arg(changes).arg(MINDER).args(arguments(line));
     command
 }
 
@@ -90,13 +90,13 @@ fn from(program: &str, line: &str) -> Command {
     for name in AROUND {
         command.env_remove(name);
     }
-    command.args(words(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
+    command.args(arguments(line)).env("LC_ALL", "C.UTF-8").env("MINDER_STATE_DIR", STATE);
     command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }
 
 /// Gives a shell line to `minder run`: see [`script`].
-fn scripted<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
+fn with_script<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
@@ -139,12 +139,12 @@ const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 /// to `marker`, or when it is there if these are none. Gives what was said; the run has to end with
 /// this status, and none of the processes may live on.
 #[cfg(windows)]
-fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> Ended {
+fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> RunOutput {
     let mut console = from(CONSOLE_CHILD, "press c");
     console.arg(processes.to_string()).arg(marker).arg(command.get_program()).args(command.get_args());
     // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
     console.group(minder::Group::Inherit);
-    let mut ended = Live::start(&console).finish().code(0);
+    let mut ended = Run::start(&console).wait().exit_code(0);
     let end = format!("{code:08x} 0\n").into_bytes();
     assert!(ended.out.ends_with(&end), "{ended:?}");
     ended.out.truncate(ended.out.len() - end.len());
@@ -157,24 +157,24 @@ fn input(bytes: &[u8]) -> Stdio {
 }
 
 /// Runs `minder` with these words to its end.
-fn ended(line: &str) -> Ended {
-    Live::start(&minder(line)).finish()
+fn run_to_end(line: &str) -> RunOutput {
+    Run::start(&minder(line)).wait()
 }
 
 /// Runs `minder` with these words and this input to its end.
-fn fed(line: &str, bytes: &[u8]) -> Ended {
-    Live::start(minder(line).stdin(input(bytes))).finish()
+fn run_with_input(line: &str, bytes: &[u8]) -> RunOutput {
+    Run::start(minder(line).stdin(input(bytes))).wait()
 }
 
 /// A run that goes on. It is killed when this is dropped.
-struct Live {
+struct Run {
     set: ChildSet,
     token: Token,
-    ledger: Ledger,
+    event_log: EventLog,
     begun: Instant,
 }
 
-impl Live {
+impl Run {
     fn start(command: &Command) -> Self {
         let mut limits = ChildSetConfig::default();
         // On a busy machine a child of another test holds copies of the pipes for a while before its exec.
@@ -184,7 +184,7 @@ impl Live {
         let token = set
             .spawn(command, SpawnOptions::default().output_mode(OutputMode::Stream))
             .expect("the command starts");
-        Self { set, token, ledger: Ledger::default(), begun }
+        Self { set, token, event_log: EventLog::default(), begun }
     }
 
     /// The process that was started: where signals are sent.
@@ -213,7 +213,7 @@ impl Live {
             rest = &rest[written..];
             if written == 0 {
                 let writables = self.record().writables;
-                self.until("room in the input", |record| record.writables > writables);
+                self.wait_until("room in the input", |record| record.writables > writables);
             }
         }
     }
@@ -222,48 +222,49 @@ impl Live {
         self.set.close_stdin(self.token).expect("an open input");
     }
 
-    fn record(&self) -> &Record {
-        self.ledger.of(self.token)
+    fn record(&self) -> &ChildLog {
+        self.event_log.child(self.token)
     }
 
     /// Hears the run until `enough`.
-    fn until(&mut self, what: &str, enough: impl Fn(&Record) -> bool) {
+    fn wait_until(&mut self, what: &str, enough: impl Fn(&ChildLog) -> bool) {
         let (token, deadline) = (self.token, Instant::now() + PATIENCE);
-        let heard = self.ledger.hear_until(&mut self.set, deadline, |ledger| enough(ledger.of(token)));
+        let heard =
+            self.event_log.read_until(&mut self.set, deadline, |event_log| enough(event_log.child(token)));
         let record = self.record();
         assert!(heard, "no {what} came: {:?}, {:?}", text(&record.outs[0]), text(&record.outs[1]));
     }
 
     /// Hears the run for so long.
-    fn listen(&mut self, time: Duration) {
-        self.ledger.hear_until(&mut self.set, Instant::now() + time, |_| false);
+    fn read_for(&mut self, time: Duration) {
+        self.event_log.read_until(&mut self.set, Instant::now() + time, |_| false);
     }
 
     /// Waits until something holds that the run does not tell.
-    fn until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
+    fn wait_until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds() {
             assert!(Instant::now() < deadline, "waited in vain for {what}");
-            self.listen(Duration::from_millis(5));
+            self.read_for(Duration::from_millis(5));
         }
     }
 
-    fn finish(mut self) -> Ended {
+    fn wait(mut self) -> RunOutput {
         let token = self.token;
-        self.until("end", |record| record.done.is_some());
+        self.wait_until("end", |record| record.done.is_some());
         let wall = self.begun.elapsed();
-        let outcome = self.ledger.outcome(token);
+        let outcome = self.event_log.outcome(token);
         assert!(!outcome.leaked, "somebody of the run holds its outputs beyond its end");
-        let [out, err] = std::mem::take(&mut self.ledger.records.get_mut(&token).expect("a record").outs);
-        Ended { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
+        let [out, err] = std::mem::take(&mut self.event_log.records.get_mut(&token).expect("a record").outs);
+        RunOutput { status: outcome.exit.status, out, err: text(&err), errors: err, wall }
     }
 }
 
-impl Drop for Live {
+impl Drop for Run {
     fn drop(&mut self) {
         if !self.set.is_empty() && self.set.kill_all(Termination::IMMEDIATE).is_ok() {
-            self.ledger.hear_until(&mut self.set, Instant::now() + Duration::from_secs(5), |ledger| {
-                ledger.records.values().all(|record| record.done.is_some())
+            self.event_log.read_until(&mut self.set, Instant::now() + Duration::from_secs(5), |event_log| {
+                event_log.records.values().all(|record| record.done.is_some())
             });
         }
     }
@@ -271,7 +272,7 @@ impl Drop for Live {
 
 /// A run that is over.
 #[derive(Debug)]
-struct Ended {
+struct RunOutput {
     status: ExitStatus,
     out: Vec<u8>,
     err: String,
@@ -279,7 +280,7 @@ struct Ended {
     wall: Duration,
 }
 
-impl Ended {
+impl RunOutput {
     fn text(&self) -> String {
         text(&self.out)
     }
@@ -293,7 +294,7 @@ impl Ended {
 
     /// Fails unless the run ended with this status.
     #[track_caller]
-    fn code(self, code: i32) -> Self {
+    fn exit_code(self, code: i32) -> Self {
         let (out, err) = (self.text(), &self.err);
         let out = out.get(..200).unwrap_or(&out);
         assert_eq!(self.status, ExitStatus::Exited(code), "\nstdout: {out}\nstderr: {err}");
@@ -303,38 +304,38 @@ impl Ended {
     /// Fails unless the run ended by this signal.
     #[cfg(unix)]
     #[track_caller]
-    fn by(self, signal: Signal) -> Self {
+    fn killed_by(self, signal: Signal) -> Self {
         let by = matches!(self.status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
         assert!(by, "{:?} instead of {signal:?}\nstderr: {}", self.status, self.err);
         self
     }
 
-    /// Fails unless [`Live::kill`] ended the run.
+    /// Fails unless [`Run::kill`] ended the run.
     #[track_caller]
     fn killed(self) -> Self {
         #[cfg(unix)]
-        return self.by(Signal::KILL);
+        return self.killed_by(Signal::KILL);
         #[cfg(windows)]
-        self.code(9)
+        self.exit_code(9)
     }
 
     /// Fails unless stderr is exactly this.
     #[track_caller]
-    fn says(self, err: &str) -> Self {
+    fn stderr(self, err: &str) -> Self {
         assert_eq!(self.err, err, "what is said on stderr");
         self
     }
 
     /// Fails unless stderr has this in it.
     #[track_caller]
-    fn mentions(self, part: &str) -> Self {
+    fn stderr_contains(self, part: &str) -> Self {
         assert!(self.err.contains(part), "not said: {part}\nsaid: {}", self.err);
         self
     }
 
     /// Fails unless one line alone is said, which names these.
     #[track_caller]
-    fn complains(self, parts: &[&str]) -> Self {
+    fn error_line(self, parts: &[&str]) -> Self {
         let err = &self.err;
         assert!(err.starts_with("minder: ") && err.lines().count() == 1 && err.ends_with('\n'), "{err:?}");
         assert!(!err.contains("(os error"), "{err:?}");
@@ -350,7 +351,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A folder of our own that everybody may use.
-fn folder() -> tempfile::TempDir {
+fn temp_dir() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     #[cfg(unix)]
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);

@@ -10,7 +10,7 @@ use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::support::{TEST_CHILD, said_by};
+use crate::support::{TEST_CHILD, output_of};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -73,7 +73,7 @@ impl Place {
             .env("MINDER_STATE_DIR", self.folder.path().join("state"));
         // Of a system around Wine.
         command.env_remove("SHELL");
-        said_by(command.stdin(Stdio::Null).env("P", "p"))
+        output_of(command.stdin(Stdio::Null).env("P", "p"))
     }
 
     fn run(&self, flags: &[&str], line: &str, values: &[OsString]) -> Output {
@@ -105,7 +105,7 @@ impl Place {
 }
 
 /// test_child as cmd finds it, which takes `/` for the beginning of a flag.
-fn kid() -> String {
+fn program() -> String {
     std::path::absolute(TEST_CHILD.replace('/', "\\")).unwrap().into_os_string().into_string().unwrap()
 }
 
@@ -127,7 +127,7 @@ fn hard() -> Vec<OsString> {
 fn expands_again() -> bool {
     let mut command = Command::new(minder_os::system_paths::system_shell());
     command.args(["/d", "/c", "echo", "%OUTER%"]).env("OUTER", "%INNER%").env("INNER", "again");
-    let said = String::from_utf8(said_by(&mut command).stdout).unwrap();
+    let said = String::from_utf8(output_of(&mut command).stdout).unwrap();
     let said = said.trim().trim_matches('"');
     assert!(["%INNER%", "again"].contains(&said), "{said}");
     said == "again"
@@ -140,7 +140,7 @@ fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
 
 #[test]
 fn program_receives_the_exact_value() {
-    let (place, kid, values) = (Place::new(), kid(), hard());
+    let (place, kid, values) = (Place::new(), program(), hard());
     for line in [
         format!("\"{kid}\" echo-args {{}}"),
         format!("\"{kid}\" echo-args \"{{}}\""),
@@ -155,7 +155,7 @@ fn program_receives_the_exact_value() {
 #[test]
 fn value_may_be_part_of_a_word() {
     let (place, values) = (Place::new(), hard());
-    let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", kid()), &values);
+    let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", program()), &values);
     let with = |before: &str, value: &OsString, after: &str| {
         let mut out = OsString::from(before);
         out.push(value);
@@ -170,11 +170,11 @@ fn value_may_be_part_of_a_word() {
 #[test]
 fn several_values_are_several_words() {
     let (place, values) = (Place::new(), hard());
-    let output = place.run(&["-n", "3"], &format!("\"{}\" echo-args {{}}", kid()), &values);
+    let output = place.run(&["-n", "3"], &format!("\"{}\" echo-args {{}}", program()), &values);
     assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&values));
     // As many as fit: with all that it refers to a line has 8191 characters at most.
     let many: Vec<OsString> = (0..1000).map(|n| format!("{n}{}", "x".repeat(20)).into()).collect();
-    let output = place.run(&["--xargs"], &format!("\"{}\" echo-args {{}}", kid()), &many);
+    let output = place.run(&["--xargs"], &format!("\"{}\" echo-args {{}}", program()), &many);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&many));
 }
@@ -187,7 +187,7 @@ fn files_and_pipes_receive_the_value() {
     assert_eq!(place.says("type {}", &files), "one\ntwo\n");
     assert_eq!(place.says("type \"{.}.txt\" > {}.copy & type {}.copy", &files), "one\ntwo\n");
     // Each side of a pipe is another cmd.
-    let kid = kid();
+    let kid = program();
     assert_eq!(place.says(&format!("type {{}} | \"{kid}\" cat"), &files), "one\ntwo\n");
     let values: Vec<OsString> =
         hard().into_iter().filter(|value| !value.as_encoded_bytes().contains(&b'%')).collect();
@@ -207,7 +207,7 @@ fn unquotable_values_are_rejected() {
     std::fs::write(&path, "one\n").unwrap();
     let mut command = Command::new(MINDER);
     command.args(["run", "--no-record", "--no-guard", "--pipe", "--fifo", "type {}"]);
-    let output = said_by(command.stdin(std::fs::File::open(&path).unwrap()));
+    let output = output_of(command.stdin(std::fs::File::open(&path).unwrap()));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains("no pipes in folders"), "{error}");
 }

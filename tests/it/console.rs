@@ -6,7 +6,7 @@ use std::process::Output;
 
 use minder::{Command, Group};
 
-use crate::support::said_by;
+use crate::support::output_of;
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
@@ -20,7 +20,7 @@ fn press(key: &str) -> (Output, String) {
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
     command.args(["run", "-j2", CONSOLE_CHILD, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
     // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
-    let output = said_by(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
+    let output = output_of(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
     let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
     (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("a journal"))
 }

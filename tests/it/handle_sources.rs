@@ -13,7 +13,7 @@ use windows_sys::Win32::System::Threading::{
     CreateEventW, CreateSemaphoreW, ReleaseSemaphore, ResetEvent, SetEvent,
 };
 
-use crate::support::{each_backend, kid, patience};
+use crate::support::{each_backend, patience, test_child};
 
 /// An event.
 struct Signal(OwnedHandle);
@@ -54,7 +54,7 @@ fn open(name: &str) -> Poller {
     poller
 }
 
-fn hear(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
+fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
     let count = poller.wait(&mut events, Some(deadline)).expect("a wait");
     let mut ready: Vec<_> = events.iter().collect();
@@ -69,12 +69,12 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
 
 /// What is told within the time that a signal takes to be heard.
 fn told(poller: &Poller) -> Vec<u64> {
-    names(&hear(poller, patience()))
+    names(&wait_events(poller, patience()))
 }
 
 /// Nothing is told, and nothing is on its way.
 fn silent(poller: &Poller) {
-    assert_eq!(names(&hear(poller, Instant::now() + Duration::from_millis(30))), [0; 0]);
+    assert_eq!(names(&wait_events(poller, Instant::now() + Duration::from_millis(30))), [0; 0]);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn manual_event_is_reported_until_reset() {
         silent(&poller);
         event.set();
         for _ in 0..5 {
-            let ready = hear(&poller, patience());
+            let ready = wait_events(&poller, patience());
             assert_eq!(names(&ready), [7]);
             assert!(ready[0].readable && !ready[0].writable && !ready[0].closed);
         }
@@ -104,8 +104,8 @@ fn event_set_before_add_is_reported_by_a_poll() {
         let (poller, event) = (open(name), Signal::manual());
         event.set();
         poller.add(&event.0, Token(1), Interest::READABLE).expect("an event");
-        assert_eq!(names(&hear(&poller, Instant::now())), [1]);
-        assert_eq!(names(&hear(&poller, Instant::now())), [1]);
+        assert_eq!(names(&wait_events(&poller, Instant::now())), [1]);
+        assert_eq!(names(&wait_events(&poller, Instant::now())), [1]);
     });
 }
 
@@ -124,7 +124,7 @@ fn auto_reset_event_is_reported_once_per_signal() {
 }
 
 fn silent_at_once(poller: &Poller) {
-    assert_eq!(names(&hear(poller, Instant::now())), [0; 0]);
+    assert_eq!(names(&wait_events(poller, Instant::now())), [0; 0]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn reused_handle_can_be_modified() {
 fn exits_of_children_and_threads_are_reported() {
     each_backend(|name| {
         let poller = open(name);
-        let mut child = kid("gate 0").stdin(minder::Stdio::Piped).spawn().expect("a child");
+        let mut child = test_child("gate 0").stdin(minder::Stdio::Piped).spawn().expect("a child");
         poller.add(&child, Token(1), Interest::READABLE).expect("a child");
         poller.add(Source::process(child.id()), Token(2), Interest::READABLE.edge()).expect("a process");
         let (hold, held) = std::sync::mpsc::channel::<()>();

@@ -12,7 +12,7 @@ use minder::{
     ChildSet, ChildSetConfig, Command, Error, Event, Outcome, SpawnOptions, Stdio, Termination, Token,
 };
 
-use crate::support::{kid, patience, patterned, silent};
+use crate::support::{patience, patterned, quiet_child, test_child};
 
 mod control;
 #[cfg(unix)] // A limit of descriptors.

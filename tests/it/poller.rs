@@ -40,11 +40,11 @@ fn open(name: &str) -> Poller {
 
 /// What is ready now.
 fn look(poller: &Poller) -> Vec<Readiness> {
-    hear(poller, Instant::now())
+    wait_events(poller, Instant::now())
 }
 
 /// What one wait tells until then.
-fn hear(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
+fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
     let count = poller.wait(&mut events, Some(deadline)).expect("a wait");
     let mut ready: Vec<_> = events.iter().collect();

@@ -4,21 +4,25 @@ use std::time::{Duration, Instant};
 
 use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Termination};
 
-use crate::support::{Ledger, end_rest_of, kid, lives, nameless_files, patience, patterned};
+use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, patterned, test_child};
 
 /// Grace that has no end became five seconds.
 // Nobody can be asked on Windows: the first word ends.
 #[cfg(unix)]
 #[test]
 fn unlimited_grace_was_cut_to_five_seconds() {
-    let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
-    let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
+    let (mut set, mut event_log) =
+        (ChildSet::new(ChildSetConfig::default()).expect("a set"), EventLog::default());
+    let token = set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("a child");
+    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
     set.kill(token, Termination::graceful(Duration::MAX)).expect("a child");
     let later = Instant::now() + Duration::from_millis(5300);
-    assert!(!ledger.hear_until(&mut set, later, |ledger| ledger.of(token).exit.is_some()), "it was killed");
+    assert!(
+        !event_log.read_until(&mut set, later, |event_log| event_log.child(token).exit.is_some()),
+        "it was killed"
+    );
     set.kill(token, Termination::IMMEDIATE).expect("a child");
-    ledger.finish(&mut set);
+    event_log.wait_all(&mut set);
 }
 
 /// Once the leader's exit was told it was reaped, and nothing could end what it had left behind.
@@ -26,15 +30,15 @@ fn unlimited_grace_was_cut_to_five_seconds() {
 fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-    let token = set.spawn(&kid("hold-stdout 600000"), SpawnOptions::default()).expect("a child");
-    assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).exit.is_some()));
-    assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
-        ledger.of(token).done.is_some()
+    let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
+    let token = set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("a child");
+    assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).exit.is_some()));
+    assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
+        event_log.child(token).done.is_some()
     }));
     set.kill(token, Termination::IMMEDIATE).expect("a group");
-    ledger.finish(&mut set);
-    assert!(!ledger.outcome(token).left_running);
+    event_log.wait_all(&mut set);
+    assert!(!event_log.outcome(token).left_running);
 }
 
 /// A deadline was for the leader alone: what it left behind held the outputs for ever.
@@ -42,13 +46,13 @@ fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
 fn deadline_was_dropped_when_the_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
+    let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
     // Under Wine, on a busy machine, a child needs long to start.
     let time = Duration::from_millis(if cfg!(windows) { 3000 } else { 300 });
     let options = SpawnOptions::default().deadline(Instant::now() + time, Termination::IMMEDIATE);
-    let token = set.spawn(&kid("hold-stdout 600000"), options).expect("a child");
-    ledger.finish(&mut set);
-    assert!(ledger.outcome(token).exit.status.success(), "the leader ended by itself");
+    let token = set.spawn(&test_child("hold-stdout 600000"), options).expect("a child");
+    event_log.wait_all(&mut set);
+    assert!(event_log.outcome(token).exit.status.success(), "the leader ended by itself");
 }
 
 /// A read into no room is no end of file.
@@ -57,10 +61,10 @@ fn zero_sized_buffer_ended_every_output() {
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_buffered_bytes, limits.max_child_bytes) = (0, 0, 0);
     let mut set = ChildSet::new(limits).expect("a set");
-    let token = set.spawn(&kid("both 3000"), SpawnOptions::default()).expect("a child");
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
-    assert_eq!(ledger.of(token).outs, [patterned(3000), patterned(3000)]);
+    let token = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("a child");
+    let mut event_log = EventLog::default();
+    event_log.wait_all(&mut set);
+    assert_eq!(event_log.child(token).outs, [patterned(3000), patterned(3000)]);
 }
 
 /// Bytes that the spill file did not take were lost, or kept in memory without a bound.
@@ -75,7 +79,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 16 << 10);
         let mut set = ChildSet::new(limits).expect("a set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&kid("both 500000"), options).expect("a child");
+        let token = set.spawn(&test_child("both 500000"), options).expect("a child");
         // A file takes 100,000 bytes and half a piece, and then no more.
         setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard }).expect("a limit");
         let (mut kept, mut errors) = (Vec::new(), 0);
@@ -91,10 +95,10 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         assert!(errors > 0, "nobody was told");
         assert!(set.buffered_bytes() <= 64 << 10, "{} bytes are held", set.buffered_bytes());
         setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("the old limit");
-        let mut ledger = Ledger::default();
-        kept.into_iter().for_each(|event| ledger.take(event));
-        ledger.finish(&mut set);
-        let outs = &ledger.of(token).outs;
+        let mut event_log = EventLog::default();
+        kept.into_iter().for_each(|event| event_log.record(event));
+        event_log.wait_all(&mut set);
+        let outs = &event_log.child(token).outs;
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
     });
 }
@@ -106,8 +110,8 @@ fn empty_spill_file_kept_growing() {
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
     limits.spill_dir = Some(folder.path().to_owned());
-    let (mut set, mut ledger) = (ChildSet::new(limits).expect("a set"), Ledger::default());
-    let mut command = kid("cat");
+    let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
+    let mut command = test_child("cat");
     command.stdin(minder::Stdio::Piped);
     let token =
         set.spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill)).expect("a child");
@@ -123,22 +127,22 @@ fn empty_spill_file_kept_growing() {
                 kept.push(event);
             }
         }
-        kept.into_iter().for_each(|event| ledger.take(event));
+        kept.into_iter().for_each(|event| event_log.record(event));
         while heard < piece.len() * round {
             let event = set.next(Some(patience())).expect("an event");
-            ledger
-                .take(event.unwrap_or_else(|| {
+            event_log
+                .record(event.unwrap_or_else(|| {
                     panic!("round {round}: {heard} bytes; {} held", set.buffered_bytes())
                 }));
-            heard = ledger.of(token).outs[0].len();
+            heard = event_log.child(token).outs[0].len();
         }
         largest = nameless_files(folder.path()).into_iter().max().unwrap_or(0).max(largest);
     }
     assert!(largest > 0, "nothing was spilled");
     assert!(largest <= 200_000, "the file of {} bytes a round grew to {largest}", piece.len());
     set.close_stdin(token).expect("a child");
-    ledger.finish(&mut set);
-    assert_eq!(ledger.of(token).outs[0], piece.repeat(40));
+    event_log.wait_all(&mut set);
+    assert_eq!(event_log.child(token).outs[0], piece.repeat(40));
 }
 
 /// Hundreds of children ended, each with a full pipe and a grandchild that held it. When we came
@@ -152,7 +156,7 @@ fn unread_output_was_treated_as_silent() {
     // Where a start is slow, there are fewer, so that the first grandchild is there when the last child
     // ends.
     for _ in 0..if cfg!(windows) { 100 } else { 300 } {
-        let mut command = kid("hold-stdout 120000 40000");
+        let mut command = test_child("hold-stdout 120000 40000");
         command.stderr(minder::Stdio::Null);
         tokens.push(set.spawn(&command, SpawnOptions::default()).expect("a child"));
     }
@@ -160,7 +164,7 @@ fn unread_output_was_treated_as_silent() {
     while ids.iter().any(|id| lives(*id)) {
         std::thread::yield_now();
     }
-    let mut ledger = Ledger::default();
+    let mut event_log = EventLog::default();
     let (mut exits, until) = (0, patience());
     while !set.is_empty() {
         let event = set.next(Some(until)).expect("an event").expect("news in time");
@@ -169,12 +173,12 @@ fn unread_output_was_treated_as_silent() {
             std::thread::park_timeout(Duration::from_millis(150));
         }
         exits += usize::from(matches!(event, Event::Exited(..)));
-        ledger.take(event);
+        event_log.record(event);
     }
-    let short = tokens.iter().filter(|token| ledger.of(**token).outs[0].len() < 40_000).count();
+    let short = tokens.iter().filter(|token| event_log.child(**token).outs[0].len() < 40_000).count();
     assert_eq!(short, 0, "outputs were cut off");
-    assert!(tokens.iter().all(|token| ledger.outcome(*token).leaked));
+    assert!(tokens.iter().all(|token| event_log.outcome(*token).leaked));
     for id in ids {
-        end_rest_of(id);
+        kill_group_of(id);
     }
 }

@@ -22,7 +22,7 @@ use minder::{
 };
 
 use crate::support::{
-    Ledger, TEST_CHILD, alone, each_backend, kid, killed, limits, patience, patterned, silent,
+    EventLog, TEST_CHILD, alone, each_backend, killed, limits, patience, patterned, quiet_child, test_child,
 };
 #[cfg(any(target_os = "linux", windows))]
 use crate::support::{open_descriptors, own_children};
@@ -49,14 +49,14 @@ fn crowd(backend: &'static str, count: usize) {
     }
     assert_eq!(set.len(), tokens.len());
     drop(opener);
-    let mut ledger = Ledger::default();
-    ledger.finish(&mut set);
+    let mut event_log = EventLog::default();
+    event_log.wait_all(&mut set);
     for (number, token) in tokens.iter().enumerate() {
-        let record = ledger.of(*token);
+        let record = event_log.child(*token);
         let bytes = number % 97;
         assert_eq!(record.outs[0], patterned(bytes), "child {number} of {count}");
         assert_eq!((record.eofs, record.exit), ([1, 0], Some(ExitStatus::Exited((bytes % 7) as i32))));
-        let outcome = ledger.outcome(*token);
+        let outcome = event_log.outcome(*token);
         assert!(
             !outcome.leaked && !outcome.left_running && outcome.dropped == 0,
             "child {number}: {outcome:?}"
@@ -76,13 +76,13 @@ fn set_reports_children_without_an_exit_watch() {
             let mut set = ChildSet::new(own).expect("a set");
             let mut tokens = Vec::new();
             for _ in 0..4 {
-                let token = set.spawn(&kid(&format!("both {BYTES}")), SpawnOptions::default());
+                let token = set.spawn(&test_child(&format!("both {BYTES}")), SpawnOptions::default());
                 tokens.push(token.unwrap_or_else(|error| panic!("{backend}, room for {room}: {error}")));
             }
-            let mut ledger = Ledger::default();
-            ledger.finish(&mut set);
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
             for token in tokens {
-                let record = ledger.of(token);
+                let record = event_log.child(token);
                 let place = format!("{backend}, room for {room}, {token:?}");
                 assert_eq!(record.exit, Some(ExitStatus::Exited(0)), "{place}");
                 assert!(record.outs.iter().all(|out| *out == patterned(BYTES)), "{place}");
@@ -122,13 +122,13 @@ fn both_streams_are_delivered_byte_for_byte() {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let sizes = [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 300_000];
         let tokens = sizes.map(|size| {
-            let command = kid(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
+            let command = test_child(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
             set.spawn(&command, SpawnOptions::default()).expect("a child")
         });
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         for (token, size) in tokens.into_iter().zip(sizes) {
-            let record = ledger.of(token);
+            let record = event_log.child(token);
             assert!(record.outs[0] == patterned(size), "{size}: {} bytes of stdout", record.outs[0].len());
             assert!(record.outs[1] == patterned(size), "{size}: {} bytes of stderr", record.outs[1].len());
             assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(0))));
@@ -140,15 +140,15 @@ fn both_streams_are_delivered_byte_for_byte() {
 fn exits_are_reported_with_their_status() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let code = set.spawn(&silent("exit 200"), SpawnOptions::default()).expect("a child");
+        let code = set.spawn(&quiet_child("exit 200"), SpawnOptions::default()).expect("a child");
         let number = if cfg!(windows) { 1 } else { 10 };
-        let signal = silent(&format!("kill-self {number}"));
+        let signal = quiet_child(&format!("kill-self {number}"));
         let signal = set.spawn(&signal, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        assert_eq!(ledger.outcome(code).exit.status, ExitStatus::Exited(200));
-        assert!(killed(ledger.outcome(signal).exit.status, 10));
-        assert!(ledger.outcome(code).exit.usage.is_some());
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.outcome(code).exit.status, ExitStatus::Exited(200));
+        assert!(killed(event_log.outcome(signal).exit.status, 10));
+        assert!(event_log.outcome(code).exit.usage.is_some());
     });
 }
 
@@ -156,27 +156,35 @@ fn exits_are_reported_with_their_status() {
 fn ten_megabytes_pass_through_cat() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = kid("cat");
+        let mut command = test_child("cat");
         command.stdin(Stdio::Piped);
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         let bytes = patterned(10 << 20);
-        let (mut written, mut ledger, mut blocked) = (0, Ledger::default(), 0);
+        let (mut written, mut event_log, mut blocked) = (0, EventLog::default(), 0);
         let until = patience();
         while written < bytes.len() {
             match set.write(token, &bytes[written..]).expect("a reader") {
                 0 => {
                     // What was told as full is told when there is room again, even if nobody asks meanwhile.
-                    let before = ledger.of(token).writables;
-                    assert!(ledger.hear_until(&mut set, until, |ledger| ledger.of(token).writables > before));
+                    let before = event_log.child(token).writables;
+                    assert!(event_log.read_until(
+                        &mut set,
+                        until,
+                        |event_log| event_log.child(token).writables > before
+                    ));
                     blocked += 1;
                 }
                 count => written += count,
             }
         }
         set.close_stdin(token).expect("a child");
-        ledger.finish(&mut set);
-        assert!(ledger.of(token).outs[0] == bytes, "{} bytes came back", ledger.of(token).outs[0].len());
-        assert!(ledger.of(token).writables >= blocked);
+        event_log.wait_all(&mut set);
+        assert!(
+            event_log.child(token).outs[0] == bytes,
+            "{} bytes came back",
+            event_log.child(token).outs[0].len()
+        );
+        assert!(event_log.child(token).writables >= blocked);
     });
 }
 
@@ -188,18 +196,20 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
         crate::spawn::restore_sigpipe();
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let mut command = kid("close-stdin 600000");
+            let mut command = test_child("close-stdin 600000");
             command.stdin(Stdio::Piped);
             let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-            let mut ledger = Ledger::default();
-            assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "closed\n"));
+            let mut event_log = EventLog::default();
+            assert!(
+                event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "closed\n")
+            );
             let error = set.write(token, b"x").expect_err("nobody reads");
             assert_eq!(error.io_error().kind(), std::io::ErrorKind::BrokenPipe, "{error}");
             let error = set.write(token, b"x").expect_err("the pipe is closed");
             assert_eq!(error.kind(), ErrorKind::Unknown);
             set.close_stdin(token).expect("closing twice is nothing");
             set.kill(token, Termination::IMMEDIATE).expect("a child");
-            ledger.finish(&mut set);
+            event_log.wait_all(&mut set);
         });
     });
 }
@@ -208,15 +218,17 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
 fn full_pipe_becomes_writable_when_its_reader_closes() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = silent("close-stdin 600000 200");
+        let mut command = quiet_child("close-stdin 600000 200");
         command.stdin(Stdio::Piped);
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         while set.write(token, &[b'x'; 65_536]).expect("an open pipe") > 0 {}
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).writables == 1));
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).writables == 1)
+        );
         assert!(set.write(token, b"x").is_err());
         set.kill(token, Termination::IMMEDIATE).expect("a child");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
     });
 }
 
@@ -225,10 +237,10 @@ fn token_names_one_child_forever() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
-        let token = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("a child");
         assert!(seen.insert(token), "{token:?} again");
         assert_eq!(token.index(), 0, "a small number is used again");
-        Ledger::default().finish(&mut set);
+        EventLog::default().wait_all(&mut set);
         assert_eq!(set.id(token).expect_err("it is done").kind(), ErrorKind::Unknown);
         assert_eq!(
             set.kill(token, Termination::IMMEDIATE).expect_err("it is done").kind(),
@@ -246,16 +258,18 @@ fn spawn_rejects_more_than_max_children() {
         let mut limits = limits(backend);
         limits.max_children = 2;
         let mut set = ChildSet::new(limits).expect("a set");
-        let first = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        let error = set.spawn(&silent("exit 0"), SpawnOptions::default()).expect_err("too many");
+        let first = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let error = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect_err("too many");
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
         set.kill(first, Termination::IMMEDIATE).expect("a child");
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(first).done.is_some()));
-        set.spawn(&silent("exit 0"), SpawnOptions::default()).expect("there is room again");
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(first).done.is_some())
+        );
+        set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("there is room again");
         set.kill_all(Termination::IMMEDIATE).expect("children");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
     });
 }
 
@@ -264,19 +278,21 @@ fn set_moves_to_another_thread_with_its_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let tokens: Vec<_> = (0..8)
-            .map(|_| set.spawn(&kid("script 3000 3000 5 3"), SpawnOptions::default()).expect("a child"))
+            .map(|_| {
+                set.spawn(&test_child("script 3000 3000 5 3"), SpawnOptions::default()).expect("a child")
+            })
             .collect();
         let thread = std::thread::spawn(move || {
-            let token = set.spawn(&kid("spew 10"), SpawnOptions::default()).expect("a child");
-            let mut ledger = Ledger::default();
-            ledger.finish(&mut set);
-            (ledger, token, set)
+            let token = set.spawn(&test_child("spew 10"), SpawnOptions::default()).expect("a child");
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
+            (event_log, token, set)
         });
-        let (ledger, token, mut set) = thread.join().expect("the thread");
-        assert_eq!(ledger.of(token).outs[0], patterned(10));
-        assert!(tokens.iter().all(|token| ledger.outcome(*token).exit.status == ExitStatus::Exited(3)));
-        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child, here again");
-        Ledger::default().finish(&mut set);
+        let (event_log, token, mut set) = thread.join().expect("the thread");
+        assert_eq!(event_log.child(token).outs[0], patterned(10));
+        assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status == ExitStatus::Exited(3)));
+        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child, here again");
+        EventLog::default().wait_all(&mut set);
     });
 }
 
@@ -285,14 +301,14 @@ fn next_never_returns_early_and_returns_at_once_without_children() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         assert!(set.next(None).expect("no error").is_none(), "nobody is left");
-        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
         for micros in (0..200).map(|number| 100 + number * 13) {
             let deadline = Instant::now() + Duration::from_micros(micros);
             assert!(set.next(Some(deadline)).expect("no error").is_none());
             assert!(Instant::now() >= deadline, "early, of {micros} us");
         }
         set.kill_all(Termination::IMMEDIATE).expect("a child");
-        Ledger::default().finish(&mut set);
+        EventLog::default().wait_all(&mut set);
     });
 }
 
@@ -304,16 +320,18 @@ fn stopped_children_are_reported() {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
         let mut set = ChildSet::new(limits).expect("a set");
-        let token = set.spawn(&kid("stop-self"), SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| !ledger.of(token).stops.is_empty()));
-        assert_eq!(ledger.of(token).stops, [19]);
+        let token = set.spawn(&test_child("stop-self"), SpawnOptions::default()).expect("a child");
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| !event_log.child(token).stops.is_empty())
+        );
+        assert_eq!(event_log.child(token).stops, [19]);
         let id =
             rustix::process::Pid::from_raw(set.id(token).expect("a child").cast_signed()).expect("a number");
         rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("our child");
-        ledger.finish(&mut set);
-        assert!(ledger.outcome(token).exit.status.success());
-        assert_eq!(ledger.of(token).stops.len(), 1);
+        event_log.wait_all(&mut set);
+        assert!(event_log.outcome(token).exit.status.success());
+        assert_eq!(event_log.child(token).stops.len(), 1);
     });
 }
 
@@ -326,12 +344,12 @@ fn terminal_is_one_merged_stream_that_ends() {
         let mut command = Command::new(TEST_CHILD);
         command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         let expected = "[true, true, true] 17x91 own=true controlling=true\r\nand this is stderr\r\n";
-        assert_eq!(ledger.text(token), expected);
-        assert_eq!(ledger.of(token).eofs, [1, 0]);
-        assert!(!ledger.outcome(token).leaked);
+        assert_eq!(event_log.text(token), expected);
+        assert_eq!(event_log.child(token).eofs, [1, 0]);
+        assert!(!event_log.outcome(token).leaked);
     });
 }
 
@@ -345,10 +363,10 @@ fn terminal_accepts_input() {
         command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         // Once as the echo, once from the child.
-        assert_eq!(ledger.text(token), "hello\r\nhello\r\n");
+        assert_eq!(event_log.text(token), "hello\r\nhello\r\n");
     });
 }
 
@@ -364,13 +382,13 @@ fn two_thousand_children_leak_nothing() {
             for round in 0..rounds {
                 let count = if round == 0 { 10 } else { 50 };
                 for number in 0..count {
-                    let mut command = kid(if number % 3 == 0 { "exit 0" } else { "spew 100" });
+                    let mut command = test_child(if number % 3 == 0 { "exit 0" } else { "spew 100" });
                     if number % 5 == 0 {
                         command.stdin(Stdio::Piped);
                     }
                     set.spawn(&command, SpawnOptions::default()).expect("a child");
                 }
-                Ledger::default().finish(&mut set);
+                EventLog::default().wait_all(&mut set);
                 assert_eq!(own_children(), [0; 0], "a zombie after Done");
                 // The first round opens what is kept from one start to the next.
                 if round == 0 {
@@ -389,7 +407,7 @@ fn child_is_a_zombie_until_its_exit_is_reported() {
     alone("set::child_is_a_zombie_until_its_exit_is_reported", || {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let token = set.spawn(&silent("exit 4"), SpawnOptions::default()).expect("a child");
+            let token = set.spawn(&quiet_child("exit 4"), SpawnOptions::default()).expect("a child");
             let id = set.id(token).expect("a child");
             loop {
                 match set.next(Some(patience())).expect("an event").expect("news in time") {
@@ -411,7 +429,7 @@ fn dropped_set_closes_its_descriptors() {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
             for _ in 0..20 {
-                let mut command = kid("cat");
+                let mut command = test_child("cat");
                 set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("a child");
             }
             drop(set);
@@ -429,21 +447,22 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let hard = getrlimit(Resource::Nofile).maximum;
             let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let waiting = set.spawn(&kid("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+            let waiting =
+                set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
             let open = open_descriptors();
             // Each of these leaves room for a different part of a start: pipes, the process, nothing.
             let mut refused = 0;
             for free in 0..9 {
                 let soft = Some((open + free) as u64);
                 setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
-                let result = set.spawn(&kid("exit 0"), SpawnOptions::default());
+                let result = set.spawn(&test_child("exit 0"), SpawnOptions::default());
                 setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
                 match result {
                     Ok(token) => {
-                        let mut ledger = Ledger::default();
-                        assert!(
-                            ledger.hear_until(&mut set, patience(), |ledger| ledger.of(token).done.is_some())
-                        );
+                        let mut event_log = EventLog::default();
+                        assert!(event_log.read_until(&mut set, patience(), |event_log| {
+                            event_log.child(token).done.is_some()
+                        }));
                     }
                     Err(error) => {
                         assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
@@ -460,16 +479,17 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
                 .expect("a lower limit");
             let error =
-                set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
+                set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
             assert_eq!(error.kind(), ErrorKind::Exhausted);
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
                 .expect("a limit");
-            set.spawn(&kid("exit 0"), SpawnOptions::default()).expect_err("two are free");
+            set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("two are free");
             set.kill(waiting, Termination::IMMEDIATE).expect("a child");
-            let mut ledger = Ledger::default();
-            ledger.finish(&mut set);
-            set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("what the child had is free now");
-            ledger.finish(&mut set);
+            let mut event_log = EventLog::default();
+            event_log.wait_all(&mut set);
+            set.spawn(&test_child("exit 0"), SpawnOptions::default())
+                .expect("what the child had is free now");
+            event_log.wait_all(&mut set);
         });
     });
 }
@@ -478,7 +498,7 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
 fn contradicting_options_are_rejected() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
-    let error = set.spawn(&kid("exit 0"), options).expect_err("held until the end, which never comes");
+    let error = set.spawn(&test_child("exit 0"), options).expect_err("held until the end, which never comes");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
     let mut limits = ChildSetConfig::default();
     limits.backend = Some("no-such-backend");
@@ -494,8 +514,8 @@ fn failed_spawn_leaves_the_set_unchanged() {
             .expect_err("no such program");
         assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
         assert!(set.next(None).expect("no error").is_none());
-        set.spawn(&kid("exit 0"), SpawnOptions::default()).expect("a child");
-        Ledger::default().finish(&mut set);
+        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child");
+        EventLog::default().wait_all(&mut set);
     });
 }
 
@@ -503,13 +523,13 @@ fn failed_spawn_leaves_the_set_unchanged() {
 fn output_is_labeled_with_its_stream() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut command = kid("script 5 9 0 0");
+        let mut command = test_child("script 5 9 0 0");
         command.stdout(Stdio::Null);
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        assert_eq!(ledger.of(token).outs[Stream::Stderr as usize], patterned(9));
-        assert_eq!(ledger.of(token).eofs, [0, 1], "only piped streams have an end");
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.child(token).outs[Stream::Stderr as usize], patterned(9));
+        assert_eq!(event_log.child(token).eofs, [0, 1], "only piped streams have an end");
     });
 }
 
@@ -518,10 +538,10 @@ fn output_may_go_to_an_open_file() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(b"before ").expect("a file");
-    let mut command = kid("spew 20");
+    let mut command = test_child("spew 20");
     command.stdout(file.try_clone().expect("a descriptor"));
     set.spawn(&command, SpawnOptions::default()).expect("a child");
-    Ledger::default().finish(&mut set);
+    EventLog::default().wait_all(&mut set);
     let mut text = String::new();
     std::io::Seek::rewind(&mut file).expect("a file");
     std::io::Read::read_to_string(&mut file, &mut text).expect("a file");

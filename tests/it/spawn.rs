@@ -14,7 +14,7 @@ use std::path::Path;
 
 use minder::{Command, ErrorKind, ExitStatus, Stdio};
 
-use crate::support::{TEST_CHILD, alone, kid, read_all, said, silent};
+use crate::support::{TEST_CHILD, alone, quiet_child, read_all, stdout_of, test_child};
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
@@ -41,40 +41,40 @@ fn listed(folders: &[&Path]) -> OsString {
 fn child_runs_in_the_given_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().canonicalize().expect("its path");
-    let found = said(kid("cwd").current_dir(&path));
+    let found = stdout_of(test_child("cwd").current_dir(&path));
     // Windows gives the form of paths with `\\?\`, which a child's own folder does not have.
     assert_eq!(found.trim(), path.to_string_lossy().trim_start_matches(r"\\?\"));
-    let error = kid("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
+    let error = test_child("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     let file = path.join("file");
     std::fs::write(&file, "").expect("a file");
-    let error = kid("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
+    let error = test_child("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     // A relative path of a program is looked for there.
     std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("a copy");
-    assert_eq!(said(Command::new("./here").arg("exit").current_dir(&path)), "");
+    assert_eq!(stdout_of(Command::new("./here").arg("exit").current_dir(&path)), "");
 }
 
 #[test]
 fn environment_is_inherited_with_changes() {
-    let mut command = kid("echo-env");
+    let mut command = test_child("echo-env");
     command.env("MINDER_TEST_NEW", "1").env("MINDER_TEST_NEW", "2 = two").env("MINDER_TEST_GONE", "x");
     command.env_remove("MINDER_TEST_GONE").env_remove("HOME");
-    let text = said(&command);
+    let text = stdout_of(&command);
     assert!(text.contains("\"MINDER_TEST_NEW\"=\"2 = two\"\n"), "{text}");
     assert_eq!(text.matches("MINDER_TEST_NEW").count(), 1);
     assert!(!text.contains("MINDER_TEST_GONE") && !text.contains("\"HOME\"="), "{text}");
     assert!(text.to_uppercase().contains("\"PATH\"="), "{text}");
-    let mut command = kid("echo-env");
+    let mut command = test_child("echo-env");
     command.env("BEFORE", "1").env_clear();
     // The system adds some of its own on Windows.
-    let text = said(&command);
+    let text = stdout_of(&command);
     assert!(text.is_empty() || cfg!(windows) && !text.contains("BEFORE"), "an empty environment: {text}");
     let (odd, shown) = no_text();
     command.env("B", "2").env("A", "").env(&odd, "odd");
     let expected = format!("\"A\"=\"\"\n\"B\"=\"2\"\n\"{shown}\"=\"odd\"\n");
-    let text = said(&command);
+    let text = stdout_of(&command);
     assert!(
         text == expected
             || cfg!(windows) && expected.lines().all(|line| text.lines().any(|said| said == line)),
@@ -84,12 +84,12 @@ fn environment_is_inherited_with_changes() {
 
 #[test]
 fn arguments_arrive_unchanged() {
-    let mut command = kid("echo-args");
+    let mut command = test_child("echo-args");
     command.args(["", " ", "a b", "\"'$(x)`", "*", "-", "--", "\n"]);
     let (odd, shown) = no_text();
     command.arg(odd);
     let expected = "\"\"\n\" \"\n\"a b\"\n\"\\\"'$(x)`\"\n\"*\"\n\"-\"\n\"--\"\n\"\\n\"\n";
-    assert_eq!(said(&command), format!("{expected}\"{shown}\"\n"));
+    assert_eq!(stdout_of(&command), format!("{expected}\"{shown}\"\n"));
 }
 
 fn set_path(path: impl AsRef<OsStr>) {
@@ -111,7 +111,7 @@ fn moved_program_is_found_again() {
         command.args(["exit", "0"]).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         let start = |set: &mut minder::ChildSet| {
             set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
-            crate::support::Ledger::default().finish(set);
+            crate::support::EventLog::default().wait_all(set);
         };
         start(&mut set);
         std::fs::rename(first.path().join(&mover), second.path().join(&mover)).expect("a move");
@@ -122,16 +122,16 @@ fn moved_program_is_found_again() {
         std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("a copy");
         set_path(listed(&[third.path(), second.path()]));
         let token = set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
-        let mut ledger = crate::support::Ledger::default();
-        ledger.finish(&mut set);
-        assert!(!ledger.outcome(token).exit.status.success(), "the old PATH was used");
+        let mut event_log = crate::support::EventLog::default();
+        event_log.wait_all(&mut set);
+        assert!(!event_log.outcome(token).exit.status.success(), "the old PATH was used");
     });
 }
 
 #[test]
 fn invalid_variable_name_is_rejected() {
     for name in ["", "A=B"] {
-        let mut command = kid("exit 0");
+        let mut command = test_child("exit 0");
         command.env(name, "x");
         let error = command.spawn().expect_err(name);
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
@@ -146,7 +146,7 @@ fn children_are_spawned_from_many_threads() {
             std::thread::spawn(move || {
                 for round in 0..25 {
                     let bytes = number * 100 + round;
-                    let mut child = kid(&format!("both {bytes}")).spawn().expect("a child");
+                    let mut child = test_child(&format!("both {bytes}")).spawn().expect("a child");
                     let (out, err) = (read_all(child.take_stdout()), read_all(child.take_stderr()));
                     assert_eq!(
                         (out.len(), err.len()),
@@ -163,7 +163,7 @@ fn children_are_spawned_from_many_threads() {
 
 #[test]
 fn command_is_reusable_and_cloneable() {
-    let command = silent("exit 3");
+    let command = quiet_child("exit 3");
     let copy = command.clone();
     let other = std::thread::spawn(move || copy.spawn().expect("a child").wait().expect("its end").status);
     for _ in 0..3 {
@@ -176,13 +176,13 @@ fn command_is_reusable_and_cloneable() {
 #[test]
 fn nul_byte_is_rejected_everywhere() {
     let nul = "a\0b";
-    let mut variable = kid("exit 0");
+    let mut variable = test_child("exit 0");
     variable.env("X", nul);
-    let mut name = kid("exit 0");
+    let mut name = test_child("exit 0");
     name.env(nul, "x");
-    let mut folder = kid("exit 0");
+    let mut folder = test_child("exit 0");
     folder.current_dir(nul);
-    let mut argument = kid("exit 0");
+    let mut argument = test_child("exit 0");
     argument.arg(nul);
     for command in [Command::new(nul), argument, variable, name, folder] {
         let error = command.spawn().expect_err("a NUL");

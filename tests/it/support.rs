@@ -1,4 +1,4 @@
-//! What many tests need: the program that they run, deadlines, backends, and a ledger of what a set
+//! What many tests need: the program that they run, deadlines, backends, and a event_log of what a set
 //! told.
 
 #![allow(dead_code, reason = "not every system runs every test")]
@@ -33,15 +33,15 @@ pub(crate) fn test_child_dir() -> PathBuf {
 }
 
 /// The verb and its arguments, with an empty input and both outputs piped.
-pub(crate) fn kid(words: &str) -> Command {
+pub(crate) fn test_child(words: &str) -> Command {
     let mut command = Command::new(TEST_CHILD);
     command.args(words.split_whitespace()).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped);
     command
 }
 
 /// The verb and its arguments, heard by nobody.
-pub(crate) fn silent(words: &str) -> Command {
-    let mut command = kid(words);
+pub(crate) fn quiet_child(words: &str) -> Command {
+    let mut command = test_child(words);
     command.stdout(Stdio::Null).stderr(Stdio::Null);
     command
 }
@@ -61,14 +61,14 @@ pub(crate) fn race_time() -> Duration {
 }
 
 /// Whether a race goes on that was to end then. On a busy machine it begins late.
-pub(crate) fn race_goes_on(end: Instant, has_begun: bool) -> bool {
+pub(crate) fn race_continues(end: Instant, has_begun: bool) -> bool {
     let now = Instant::now();
     now < end || (!has_begun && now < end + PATIENCE)
 }
 
 /// Does this when it goes, be it since a test failed: else threads would wait for ever for the end
 /// of a race.
-pub(crate) fn at_end(act: impl FnMut()) -> impl Drop {
+pub(crate) fn on_drop(act: impl FnMut()) -> impl Drop {
     struct AtEnd<F: FnMut()>(F);
     impl<F: FnMut()> Drop for AtEnd<F> {
         fn drop(&mut self) {
@@ -193,7 +193,7 @@ pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
 }
 
 /// What this command writes to its standard output, when all goes well.
-pub(crate) fn said(command: &Command) -> String {
+pub(crate) fn stdout_of(command: &Command) -> String {
     let mut command = command.clone();
     let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Inherit).spawn().expect("a child");
     let text = read_all(child.take_stdout());
@@ -204,7 +204,7 @@ pub(crate) fn said(command: &Command) -> String {
 
 /// What a set told of one child.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct ChildLog {
     pub(crate) outs: [Vec<u8>; 2],
     pub(crate) pieces: usize,
     pub(crate) eofs: [usize; 2],
@@ -216,14 +216,14 @@ pub(crate) struct Record {
 
 /// What a set told of all children. It fails at once when the order of events is wrong.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    pub(crate) records: HashMap<Token, Record>,
+pub(crate) struct EventLog {
+    pub(crate) records: HashMap<Token, ChildLog>,
     pub(crate) wakes: usize,
 }
 
-impl Ledger {
+impl EventLog {
     /// Enters an event.
-    pub(crate) fn take(&mut self, event: Event) {
+    pub(crate) fn record(&mut self, event: Event) {
         match event {
             Event::Output(token, stream, bytes) => {
                 let record = self.open(token, "Output");
@@ -258,25 +258,25 @@ impl Ledger {
         }
     }
 
-    fn open(&mut self, token: Token, what: &str) -> &mut Record {
+    fn open(&mut self, token: Token, what: &str) -> &mut ChildLog {
         let record = self.records.entry(token).or_default();
         assert!(record.done.is_none(), "{token:?}: {what} after Done");
         record
     }
 
     /// Hears the set until all of its children are done.
-    pub(crate) fn finish(&mut self, set: &mut ChildSet) {
+    pub(crate) fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
             match set.next(Some(until)).expect("an event") {
-                Some(event) => self.take(event),
+                Some(event) => self.record(event),
                 None => panic!("{} children are not done: {:?}", set.len(), self.unfinished()),
             }
         }
     }
 
     /// Hears the set until `enough`; says whether that came before the deadline.
-    pub(crate) fn hear_until(
+    pub(crate) fn read_until(
         &mut self,
         set: &mut ChildSet,
         deadline: Instant,
@@ -284,7 +284,7 @@ impl Ledger {
     ) -> bool {
         while !enough(self) {
             match set.next(Some(deadline)).expect("an event") {
-                Some(event) => self.take(event),
+                Some(event) => self.record(event),
                 None => return false,
             }
         }
@@ -299,18 +299,18 @@ impl Ledger {
     }
 
     /// What was told of this child.
-    pub(crate) fn of(&self, token: Token) -> &Record {
-        static NOTHING: std::sync::OnceLock<Record> = std::sync::OnceLock::new();
-        self.records.get(&token).unwrap_or_else(|| NOTHING.get_or_init(Record::default))
+    pub(crate) fn child(&self, token: Token) -> &ChildLog {
+        static NOTHING: std::sync::OnceLock<ChildLog> = std::sync::OnceLock::new();
+        self.records.get(&token).unwrap_or_else(|| NOTHING.get_or_init(ChildLog::default))
     }
 
     /// What the child wrote to its standard output, so far.
     pub(crate) fn text(&self, token: Token) -> String {
-        String::from_utf8_lossy(&self.of(token).outs[Stream::Stdout as usize]).into_owned()
+        String::from_utf8_lossy(&self.child(token).outs[Stream::Stdout as usize]).into_owned()
     }
 
     /// The end of this child.
     pub(crate) fn outcome(&self, token: Token) -> Outcome {
-        self.of(token).done.unwrap_or_else(|| panic!("{token:?} is not done"))
+        self.child(token).done.unwrap_or_else(|| panic!("{token:?} is not done"))
     }
 }

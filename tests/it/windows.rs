@@ -14,8 +14,8 @@ use minder::{
 };
 
 use crate::support::{
-    Ledger, TEST_CHILD, alone, each_backend, end, kid, killed, limits, lives, nap, patience, patterned,
-    silent, threads,
+    EventLog, TEST_CHILD, alone, each_backend, end, killed, limits, lives, nap, patience, patterned,
+    quiet_child, test_child, threads,
 };
 
 /// What every child of a crowd writes before it reads.
@@ -44,10 +44,10 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
 }
 
 /// Hears until all are done, for longer than most tests would.
-fn finish(set: &mut ChildSet, ledger: &mut Ledger, until: Instant) {
+fn finish(set: &mut ChildSet, event_log: &mut EventLog, until: Instant) {
     while !set.is_empty() {
         let event = set.next(Some(until)).expect("an event");
-        ledger.take(event.unwrap_or_else(|| panic!("{} children are not done", set.len())));
+        event_log.record(event.unwrap_or_else(|| panic!("{} children are not done", set.len())));
     }
 }
 
@@ -61,18 +61,18 @@ fn words_for(number: usize) -> Vec<u8> {
 fn crowd(backend: &'static str, count: usize) -> usize {
     let mut set = ChildSet::new(limits(backend)).expect("a set");
     let tokens = start(&mut set, count, |number| {
-        let mut command = kid(&format!("relay {OUT} {ERR} {number}"));
+        let mut command = test_child(&format!("relay {OUT} {ERR} {number}"));
         command.stdin(Stdio::Piped);
         command
     });
-    let (mut ledger, until) = (Ledger::default(), long_patience());
+    let (mut event_log, until) = (EventLog::default(), long_patience());
     let mut waiting = tokens.len();
     while waiting > 0 {
         let event = set.next(Some(until)).expect("an event");
         let event = event.unwrap_or_else(|| panic!("{waiting} of {count} have not written"));
         let Some(token) = event.token() else { continue };
-        ledger.take(event);
-        let outs = &ledger.of(token).outs;
+        event_log.record(event);
+        let outs = &event_log.child(token).outs;
         waiting -= usize::from(outs[0].len() == OUT && outs[1].len() == ERR);
     }
     for token in &tokens {
@@ -84,13 +84,13 @@ fn crowd(backend: &'static str, count: usize) -> usize {
         assert_eq!(set.write(*token, &words).expect("a reader"), words.len());
         set.close_stdin(*token).expect("a child");
     }
-    finish(&mut set, &mut ledger, until);
+    finish(&mut set, &mut event_log, until);
     for (number, token) in tokens.iter().enumerate() {
-        let record = ledger.of(*token);
+        let record = event_log.child(*token);
         assert!(record.outs[0] == [patterned(OUT), words_for(number)].concat(), "child {number} of {count}");
         assert!(record.outs[1] == patterned(ERR), "child {number} of {count}");
         assert_eq!((record.eofs, record.exit), ([1, 1], Some(ExitStatus::Exited(number as i32))));
-        let outcome = ledger.outcome(*token);
+        let outcome = event_log.outcome(*token);
         assert!(!outcome.leaked && !outcome.left_running && outcome.dropped == 0, "{number}: {outcome:?}");
     }
     assert_eq!((set.len(), set.buffered_bytes()), (0, 0));
@@ -123,18 +123,18 @@ fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) 
     let mut set = ChildSet::new(limits(backend)).expect("a set");
     assert_eq!(start(&mut set, COUNT, command).len(), COUNT);
     // Whatever is started late is there by then.
-    let mut ledger = Ledger::default();
-    ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
+    let mut event_log = EventLog::default();
+    event_log.read_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
     let more = threads().saturating_sub(before);
     assert!(more <= 2 + COUNT.div_ceil(63), "{more} threads more for {COUNT} children, on {backend}");
     set.kill_all(Termination::IMMEDIATE).expect("children");
-    finish(&mut set, &mut ledger, long_patience());
+    finish(&mut set, &mut event_log, long_patience());
     more
 }
 
 /// A child that reads with its outputs piped and is not written to says nothing.
 fn reader(_number: usize) -> Command {
-    let mut command = kid("cat");
+    let mut command = test_child("cat");
     command.stdin(Stdio::Piped);
     command
 }
@@ -144,7 +144,7 @@ fn threads_do_not_grow_with_pipes_and_little_with_children() {
     alone("windows::threads_do_not_grow_with_pipes_and_little_with_children", || {
         let before = threads();
         each_backend(|backend| {
-            let bare = threads_beside(before, backend, |_| silent("sleep-ms 600000"));
+            let bare = threads_beside(before, backend, |_| quiet_child("sleep-ms 600000"));
             let piped = threads_beside(before, backend, reader);
             assert!(piped <= bare, "{piped} threads with pipes, {bare} without, on {backend}");
         });
@@ -158,19 +158,19 @@ fn one_writer_is_read_at_once_beside_300_silent_children() {
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
-        let (mut ledger, mut best) = (Ledger::default(), Duration::MAX);
+        let (mut event_log, mut best) = (EventLog::default(), Duration::MAX);
         // From our write to its echo, which is more than what is asked for. The best of a few, on a busy
         // machine.
         for round in 1..=5 {
             let begun = Instant::now();
             assert_eq!(set.write(talker, b"word\n").expect("a reader"), 5);
-            let heard = |ledger: &Ledger| ledger.of(talker).outs[0].len() == 5 * round;
-            assert!(ledger.hear_until(&mut set, patience(), heard));
+            let heard = |event_log: &EventLog| event_log.child(talker).outs[0].len() == 5 * round;
+            assert!(event_log.read_until(&mut set, patience(), heard));
             best = best.min(begun.elapsed());
         }
         assert!(best < Duration::from_millis(500), "heard after {best:?}");
         set.kill_all(Termination::IMMEDIATE).expect("children");
-        finish(&mut set, &mut ledger, long_patience());
+        finish(&mut set, &mut event_log, long_patience());
     });
 }
 
@@ -199,7 +199,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     let (gate, opener) = std::io::pipe().expect("a pipe");
     let gate = Stdio::File(std::sync::Arc::new(crate::support::file(gate)));
     let tokens = start(&mut set, count, |number| {
-        let mut command = silent(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
+        let mut command = quiet_child(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
         command.stdin(gate.clone());
         if pipes {
             command.stdout(Stdio::Piped);
@@ -207,19 +207,19 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
         command
     });
     let started = begun.elapsed();
-    let mut ledger = Ledger::default();
+    let mut event_log = EventLog::default();
     // What they write meanwhile is heard, so that none of them is held by a full pipe when it is to
     // end.
-    let all = |ledger: &Ledger| tokens.iter().all(|token| ledger.of(*token).outs[0].len() == OUT);
-    assert!(!pipes || hear_rarely(&mut set, &mut ledger, all), "not all have written");
+    let all = |event_log: &EventLog| tokens.iter().all(|token| event_log.child(*token).outs[0].len() == OUT);
+    assert!(!pipes || read_rarely(&mut set, &mut event_log, all), "not all have written");
     let living = tokens.iter().filter(|token| lives(set.id(**token).expect("a child"))).count();
     assert_eq!(living, tokens.len(), "they do not live at once");
     drop(opener);
     let opened = Instant::now();
-    finish(&mut set, &mut ledger, long_patience());
+    finish(&mut set, &mut event_log, long_patience());
     for (number, token) in tokens.iter().enumerate() {
-        assert_eq!(ledger.of(*token).exit, Some(ExitStatus::Exited(number as i32)));
-        assert!(!pipes || ledger.of(*token).outs[0] == patterned(OUT), "child {number}");
+        assert_eq!(event_log.child(*token).exit, Some(ExitStatus::Exited(number as i32)));
+        assert!(!pipes || event_log.child(*token).outs[0] == patterned(OUT), "child {number}");
     }
     eprintln!(
         "{} of {count} children lived at once: started in {started:.1?}, ended in {:.1?}",
@@ -228,13 +228,13 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     );
 }
 
-/// As the ledger does, with a look at all of them only where nothing comes for a moment.
-fn hear_rarely(set: &mut ChildSet, ledger: &mut Ledger, enough: impl Fn(&Ledger) -> bool) -> bool {
+/// As the event_log does, with a look at all of them only where nothing comes for a moment.
+fn read_rarely(set: &mut ChildSet, event_log: &mut EventLog, enough: impl Fn(&EventLog) -> bool) -> bool {
     let until = long_patience();
     while Instant::now() < until {
         match set.next(Some(Instant::now() + Duration::from_millis(50))).expect("an event") {
-            Some(event) => ledger.take(event),
-            None if enough(ledger) => return true,
+            Some(event) => event_log.record(event),
+            None if enough(event_log) => return true,
             None => (),
         }
     }
@@ -248,15 +248,15 @@ fn exit_codes_keep_all_32_bits() {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
         let tokens = codes.map(|code| {
             ["exit", "kill-self"].map(|verb| {
-                set.spawn(&silent(&format!("{verb} {code}")), SpawnOptions::default()).expect("a child")
+                set.spawn(&quiet_child(&format!("{verb} {code}")), SpawnOptions::default()).expect("a child")
             })
         });
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
         for (code, tokens) in codes.into_iter().zip(tokens) {
             for token in tokens {
                 assert_eq!(
-                    ledger.outcome(token).exit.status,
+                    event_log.outcome(token).exit.status,
                     ExitStatus::Exited(code.cast_signed()),
                     "{code:x}"
                 );
@@ -269,26 +269,32 @@ fn exit_codes_keep_all_32_bits() {
 fn kill_ends_every_tree() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let tokens: Vec<_> =
-            (0..8).map(|_| set.spawn(&kid("tree 4"), SpawnOptions::default()).expect("a child")).collect();
-        let mut ledger = Ledger::default();
-        let all = |ledger: &Ledger| tokens.iter().all(|token| ledger.text(*token).lines().count() == 4);
-        assert!(ledger.hear_until(&mut set, patience(), all));
-        let of = |ledger: &Ledger, token| -> Vec<u32> {
-            ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect()
+        let tokens: Vec<_> = (0..8)
+            .map(|_| set.spawn(&test_child("tree 4"), SpawnOptions::default()).expect("a child"))
+            .collect();
+        let mut event_log = EventLog::default();
+        let all =
+            |event_log: &EventLog| tokens.iter().all(|token| event_log.text(*token).lines().count() == 4);
+        assert!(event_log.read_until(&mut set, patience(), all));
+        let of = |event_log: &EventLog, token| -> Vec<u32> {
+            event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect()
         };
         set.kill(tokens[0], Termination::IMMEDIATE).expect("a tree");
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.of(tokens[0]).done.is_some()));
-        assert!(!of(&ledger, tokens[0]).into_iter().any(lives), "somebody lives after Done");
         assert!(
-            tokens[1..].iter().all(|token| of(&ledger, *token).into_iter().all(lives)),
+            event_log.read_until(&mut set, patience(), |event_log| event_log.child(tokens[0]).done.is_some())
+        );
+        assert!(!of(&event_log, tokens[0]).into_iter().any(lives), "somebody lives after Done");
+        assert!(
+            tokens[1..].iter().all(|token| of(&event_log, *token).into_iter().all(lives)),
             "others were killed"
         );
         set.kill_all(Termination::IMMEDIATE).expect("trees");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         for token in tokens {
-            assert!(!of(&ledger, token).into_iter().any(lives), "somebody lives after Done");
-            assert!(killed(ledger.outcome(token).exit.status, 9) && !ledger.outcome(token).left_running);
+            assert!(!of(&event_log, token).into_iter().any(lives), "somebody lives after Done");
+            assert!(
+                killed(event_log.outcome(token).exit.status, 9) && !event_log.outcome(token).left_running
+            );
         }
     });
 }
@@ -296,10 +302,10 @@ fn kill_ends_every_tree() {
 #[test]
 fn suspend_is_unsupported() {
     let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let token = set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+    let token = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
     assert_eq!(set.suspend(token).expect_err("no word for it").kind(), ErrorKind::Unsupported);
     set.kill_all(Termination::IMMEDIATE).expect("a child");
-    Ledger::default().finish(&mut set);
+    EventLog::default().wait_all(&mut set);
 }
 
 /// Starts what starts twenty trees of two, which say their numbers; ends it as nobody can prevent,
@@ -321,7 +327,7 @@ fn end_with_its_trees(command: &mut Command) {
 
 #[test]
 fn killed_host_leaves_no_process() {
-    end_with_its_trees(&mut kid("herd 20 tree 2"));
+    end_with_its_trees(&mut test_child("herd 20 tree 2"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::Output;
 
 use minder::{Command, Stdio};
 
-use crate::support::{TEST_CHILD, file_of, patience, said_by};
+use crate::support::{TEST_CHILD, file_of, output_of, patience};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
@@ -32,12 +32,12 @@ impl Place {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        said_by(&mut self.command(words))
+        output_of(&mut self.command(words))
     }
 
     /// Runs it with this input.
     fn fed(&self, words: &[&str], input: &[u8]) -> Output {
-        said_by(self.command(words).stdin(file_of(input)))
+        output_of(self.command(words).stdin(file_of(input)))
     }
 }
 
@@ -55,7 +55,7 @@ fn guardians_are_not_mentioned() {
 fn unpaired_surrogates_reach_the_job() {
     let place = Place::new();
     let name = OsString::from_wide(&[0x61, 0xd800, 0x62]);
-    let output = said_by(place.command(&["run", TEST_CHILD, "raw", ":::"]).arg(&name));
+    let output = output_of(place.command(&["run", TEST_CHILD, "raw", ":::"]).arg(&name));
     assert_eq!(output.stdout, name.as_encoded_bytes(), "{output:?}");
     let log = place.run(&["log", "last", "--json"]);
     assert!(text(&log.stdout).contains("Ye2ggGI="), "{log:?}");
@@ -107,7 +107,7 @@ fn record_path_may_be_long() {
     while state.as_os_str().len() < 400 {
         state.push("d".repeat(50));
     }
-    let with = |words: &[&str]| said_by(place.command(words).env("MINDER_STATE_DIR", &state));
+    let with = |words: &[&str]| output_of(place.command(words).env("MINDER_STATE_DIR", &state));
     let output = with(&["run", TEST_CHILD, "exit", ":::", "0"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(text(&with(&["log", "--json"]).stdout).lines().count(), 1);

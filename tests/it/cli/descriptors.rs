@@ -4,11 +4,11 @@
 use minder::{Command, Stdio};
 use tempfile::TempDir;
 
-use super::{Ended, Live, MINDER, STATE, file, folder};
+use super::{MINDER, Run, RunOutput, STATE, file, temp_dir};
 
 /// Runs this text with bash in a folder of its own, where `parallel`, `sem` and `minder` are ours.
-fn bash(text: &str) -> (Ended, TempDir) {
-    let folder = folder();
+fn bash(text: &str) -> (RunOutput, TempDir) {
+    let folder = temp_dir();
     let programs = folder.path().join("programs");
     std::fs::create_dir(&programs).expect("a folder");
     for name in ["parallel", "sem", "minder"] {
@@ -21,7 +21,7 @@ fn bash(text: &str) -> (Ended, TempDir) {
     command.env("PATH", paths.expect("paths")).env("MINDER_STATE_DIR", STATE).env("SHELL", "/bin/bash");
     command.env_remove("MINDER_BACKEND").env("LC_ALL", "C.UTF-8").stdin(Stdio::Null);
     command.stdout(Stdio::Piped).stderr(Stdio::Piped);
-    (Live::start(&command).finish(), folder)
+    (Run::start(&command).wait(), folder)
 }
 
 /// The same, for a text that succeeds; returns what it wrote.
@@ -29,7 +29,7 @@ fn bash(text: &str) -> (Ended, TempDir) {
 fn said(text: &str) -> String {
     let (ended, _folder) = bash(text);
     assert_eq!(ended.err, "", "{text}");
-    ended.code(0).text()
+    ended.exit_code(0).text()
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn jobs_read_process_substitutions() {
     assert_eq!(said("minder run -k cat ::: <(echo a) <(echo b)"), "a\nb\n");
     // The job's own shell must not take the number that its value has.
     let (ended, _folder) = bash("parallel 'diff {} <(echo b)' ::: <(echo a)");
-    assert_eq!(ended.code(1).text(), "1c1\n< a\n---\n> b\n");
+    assert_eq!(ended.exit_code(1).text(), "1c1\n< a\n---\n> b\n");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn sem_command_inherits_descriptors() {
 fn readers_see_eof_when_the_run_exits() {
     let text = "minder run 'echo {} >&3' ::: a 3> >(cat; echo end >&2); wait $!";
     let (ended, _folder) = bash(text);
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("a\n", "end\n"));
     assert_eq!(said("echo $(minder run 'echo {} >&3' ::: a b 3>&1 >/dev/null | sort)"), "a b\n");
 }
@@ -119,5 +119,5 @@ fn guardians_close_inherited_descriptors() {
 #[test]
 fn run_reports_an_exhausted_descriptor_limit() {
     let (ended, _folder) = bash("ulimit -n 8; minder run 'echo {} >&3' ::: a 3>file");
-    ended.code(255).mentions("too many open files");
+    ended.exit_code(255).stderr_contains("too many open files");
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use minder::{Command, Stdio};
 use regex::Regex;
 
-use super::{Live, MINDER, folder, path};
+use super::{MINDER, Run, path, temp_dir};
 
 /// Stands between the outputs of two commands.
 const MARK: &str = "\n\u{1e}\n";
@@ -90,7 +90,7 @@ fn check(file: &Path) {
 
 /// Runs the commands of a section one after the other in one shell, and returns the output of each.
 fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     for name in ["bin", "work"] {
         std::fs::create_dir(at(name)).expect("a folder");
@@ -116,7 +116,7 @@ fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
     for name in ["MINDER_BACKEND", "MAKEFLAGS", "CARGO_MAKEFLAGS", "PARALLEL", "SHELL", "BASH_ENV"] {
         bash.env_remove(name);
     }
-    let said = Live::start(&bash).finish().text();
+    let said = Run::start(&bash).wait().text();
     let mut came: Vec<String> = said.split(MARK).map(str::to_owned).collect();
     let rest = came.pop().unwrap_or_default();
     assert_eq!((came.len(), rest.as_str()), (steps.len(), ""), "{}: bash gave up:\n{said}", file.display());

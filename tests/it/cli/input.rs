@@ -2,22 +2,22 @@
 
 use minder::Stdio;
 
-use super::{Live, ended, fed, minder};
+use super::{Run, minder, run_to_end, run_with_input};
 #[cfg(unix)]
-use super::{file, folder, input, minder_as, pipe};
+use super::{file, input, minder_as, pipe, temp_dir};
 
 #[test]
 fn job_starts_before_the_next_line_arrives() {
-    let mut live = Live::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
+    let mut live = Run::start(minder("run -j4 KID echo-args").stdin(Stdio::Piped));
     for line in ["one", "two", "three"] {
         let before = live.record().outs[0].len();
         live.write(format!("{line}\n").as_bytes());
-        live.until("output of a job", |record| record.outs[0].len() > before);
+        live.wait_until("output of a job", |record| record.outs[0].len() > before);
         assert!(live.record().outs[0].ends_with(format!("\"{line}\"\n").as_bytes()));
     }
     live.write(b"no line end");
     live.close();
-    assert_eq!(live.finish().code(0).text(), "\"one\"\n\"two\"\n\"three\"\n\"no line end\"\n");
+    assert_eq!(live.wait().exit_code(0).text(), "\"one\"\n\"two\"\n\"three\"\n\"no line end\"\n");
 }
 
 // Anonymous pipes of Windows always block.
@@ -28,7 +28,7 @@ fn input_is_read_ahead_within_a_limit() {
 
     let (reader, mut writer) = pipe();
     rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
-    let mut live = Live::start(minder("run -j1 KID await /no/such/file").stdin(reader));
+    let mut live = Run::start(minder("run -j1 KID await /no/such/file").stdin(reader));
     let line = format!("{}\n", "x".repeat(1023));
     let (mut written, mut quiet_since) = (0, Instant::now());
     while quiet_since.elapsed() < Duration::from_millis(400) {
@@ -38,7 +38,7 @@ fn input_is_read_ahead_within_a_limit() {
                 written += count;
                 quiet_since = Instant::now();
             }
-            Err(_) => live.listen(Duration::from_millis(20)),
+            Err(_) => live.read_for(Duration::from_millis(20)),
         }
         assert!(written < 10 << 20, "the input is read without bound");
     }
@@ -70,18 +70,18 @@ fn million_lines_take_constant_memory() {
         }
         1_000_000
     });
-    let mut live = Live::start(minder("run -j2 KID exit 0").stdin(reader));
-    let peak = |live: &Live| {
+    let mut live = Run::start(minder("run -j2 KID exit 0").stdin(reader));
+    let peak = |live: &Run| {
         let runner = super::runner(live.pid()).expect("a runner");
         let status = file(std::path::Path::new(&format!("/proc/{runner}/status")));
         let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak").to_owned();
         line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number")
     };
     let outer = live.pid();
-    live.until_true("a runner", || super::runner(outer).is_some());
-    live.listen(Duration::from_millis(300));
+    live.wait_until_true("a runner", || super::runner(outer).is_some());
+    live.read_for(Duration::from_millis(300));
     let early = peak(&live);
-    live.listen(Duration::from_millis(1200));
+    live.read_for(Duration::from_millis(1200));
     let late = peak(&live);
     drop(live);
     assert!(producer.join().expect("a producer") < 1_000_000, "all lines were taken");
@@ -97,24 +97,24 @@ fn lines_reach_jobs_unchanged() {
     let expected: Vec<String> = ["a", "", blank, "\tc", "'q' \"$(x)`y`\\", "--flag", "{}", ":::", "last"]
         .map(|v| format!("{v:?}\n"))
         .to_vec();
-    assert_eq!(fed("run -j1 KID echo-args", text).code(0).text(), expected.concat());
+    assert_eq!(run_with_input("run -j1 KID echo-args", text).exit_code(0).text(), expected.concat());
     let mut line = minder("run -j1");
-    super::scripted(&mut line, "KID echo-args {}").stdin(super::input(text));
-    assert_eq!(Live::start(&line).finish().code(0).text(), expected.concat());
+    super::with_script(&mut line, "KID echo-args {}").stdin(super::input(text));
+    assert_eq!(Run::start(&line).wait().exit_code(0).text(), expected.concat());
 }
 
 #[test]
 fn empty_input_runs_no_job() {
-    fed("run -j2 KID echo-args", b"").code(0).says("");
-    fed("run -j2 KID echo-args", b"\n").code(0).says("");
-    assert_eq!(ended("run KID echo-args x :::").code(0).says("").text(), "");
+    run_with_input("run -j2 KID echo-args", b"").exit_code(0).stderr("");
+    run_with_input("run -j2 KID echo-args", b"\n").exit_code(0).stderr("");
+    assert_eq!(run_to_end("run KID echo-args x :::").exit_code(0).stderr("").text(), "");
 }
 
 // Unix starts programs without a standard input.
 #[cfg(unix)]
 #[test]
 fn closed_stdin_runs_no_job() {
-    let closed = Live::start(&super::minder_as("close=0", "run KID echo-args")).finish().code(0).says("");
+    let closed = Run::start(&super::minder_as("close=0", "run KID echo-args")).wait().exit_code(0).stderr("");
     assert_eq!(closed.text(), "");
 }
 
@@ -126,21 +126,21 @@ fn non_utf8_bytes_reach_jobs() {
     use std::os::unix::ffi::OsStrExt;
 
     let odd: Vec<u8> = (1..=255).filter(|byte| *byte != b'\n').collect();
-    assert_eq!(fed("run -j1 KID raw", &odd).code(0).out, odd);
+    assert_eq!(run_with_input("run -j1 KID raw", &odd).exit_code(0).out, odd);
     let mut command = minder("run -j1 KID raw :::");
-    assert_eq!(Live::start(command.arg(OsStr::from_bytes(&odd))).finish().code(0).out, odd);
+    assert_eq!(Run::start(command.arg(OsStr::from_bytes(&odd))).wait().exit_code(0).out, odd);
     let mut line = minder("run -j1");
     line.arg("printf %s {}; exit 1").arg(":::").arg(OsStr::from_bytes(b"\xff\xfe\x1b[31m"));
-    let line = Live::start(&line).finish().code(1);
+    let line = Run::start(&line).wait().exit_code(1);
     assert_eq!(line.out, b"\xff\xfe\x1b[31m");
     assert!(!line.errors.contains(&0x1b) && line.err.contains("\\377"), "{:?}", line.err);
 }
 
 #[test]
 fn nul_in_a_line_fails_only_its_job() {
-    let ended = fed("run -j1 KID echo-args", b"a\nb\0c\nd\n").code(1);
+    let ended = run_with_input("run -j1 KID echo-args", b"a\nb\0c\nd\n").exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"d\"\n");
-    ended.mentions("NUL").mentions("job 2").mentions("3 jobs · 1 failed");
+    ended.stderr_contains("NUL").stderr_contains("job 2").stderr_contains("3 jobs · 1 failed");
 }
 
 // The limit is Linux's; that of Windows is in `windows.rs`.
@@ -149,12 +149,15 @@ fn nul_in_a_line_fails_only_its_job() {
 fn overlong_lines_fail_only_their_jobs() {
     let line = |length: usize| "x".repeat(length);
     let text = format!("a\n{}\n{}\n{}\nz\n", line(131_071), line(131_072), line(5 << 20));
-    let ended = fed("run -j1 KID count-args", text.as_bytes());
+    let ended = run_with_input("run -j1 KID count-args", text.as_bytes());
     assert_eq!(ended.text(), "1\n131071\n1\n");
-    let ended = ended.code(2).mentions("131,071").mentions(&format!("a line of {} bytes", 5 << 20));
+    let ended = ended
+        .exit_code(2)
+        .stderr_contains("131,071")
+        .stderr_contains(&format!("a line of {} bytes", 5 << 20));
     assert!(ended.err.len() < 4096, "{} bytes of complaints", ended.err.len());
     let mut command = minder("run -j1 KID count-args :::");
-    let ended = Live::start(command.arg(line(131_071)).arg("b")).finish().code(0);
+    let ended = Run::start(command.arg(line(131_071)).arg("b")).wait().exit_code(0);
     assert_eq!(ended.text(), "131071\n1\n");
 }
 
@@ -165,7 +168,7 @@ fn long_lines_fill_the_buffer_without_deadlock() {
     let pair = format!("{}\n{}\n", "a".repeat(lens[0]), "b".repeat(lens[1]));
     let text = pair.repeat(20);
     for degree in [1, 3] {
-        let ended = fed(&format!("run -j{degree} KID count-args"), text.as_bytes()).code(0);
+        let ended = run_with_input(&format!("run -j{degree} KID count-args"), text.as_bytes()).exit_code(0);
         assert_eq!(ended.text().lines().count(), 40);
     }
 }
@@ -179,21 +182,21 @@ fn nonblocking_stdin_is_waited_for() {
     let (reader, writer) = pipe();
     rustix::io::ioctl_fionbio(&reader, true).expect("a pipe that does not block");
     let mut command = minder("run -j1 KID echo-args");
-    let mut live = Live::start(command.stdin(reader));
-    live.listen(Duration::from_millis(100));
+    let mut live = Run::start(command.stdin(reader));
+    live.read_for(Duration::from_millis(100));
     std::io::Write::write_all(&mut &writer, b"x\n").expect("a reader");
     drop((writer, command));
-    assert_eq!(live.finish().code(0).says("").text(), "\"x\"\n");
+    assert_eq!(live.wait().exit_code(0).stderr("").text(), "\"x\"\n");
 }
 
 // Windows opens no folder as a file.
 #[cfg(unix)]
 #[test]
 fn unreadable_stdin_is_one_line_of_error() {
-    let folder = folder();
+    let folder = temp_dir();
     let mut command = minder("run KID echo-args");
     let directory = std::fs::File::open(folder.path()).expect("a folder");
-    Live::start(command.stdin(directory)).finish().code(255).complains(&["standard input", "directory"]);
+    Run::start(command.stdin(directory)).wait().exit_code(255).error_line(&["standard input", "directory"]);
 }
 
 // An endless device.
@@ -205,7 +208,7 @@ fn dry_run_stops_when_its_reader_is_gone() {
     let mut command = minder("run --pipe --recend \\0 --block 100 --dry-run cat");
     // The input does not end.
     let endless = std::fs::File::open("/dev/zero").expect("the device");
-    Live::start(command.stdin(endless).stdout(writer)).finish().code(141).says("");
+    Run::start(command.stdin(endless).stdout(writer)).wait().exit_code(141).stderr("");
 }
 
 // A limit of descriptors.
@@ -213,18 +216,18 @@ fn dry_run_stops_when_its_reader_is_gone() {
 #[test]
 fn tee_fails_without_descriptors_for_all_jobs() {
     let mut command = minder_as("nofile=64", "run --no-record --pipe --tee cat ::: 1 2 3 4 5 6 7 8");
-    Live::start(command.stdin(input(b"1\n"))).finish().code(255).mentions("runs 8 jobs at once");
+    Run::start(command.stdin(input(b"1\n"))).wait().exit_code(255).stderr_contains("runs 8 jobs at once");
 }
 
 // `--fifo`: Windows has no pipes among its files.
 #[cfg(unix)]
 #[test]
 fn fifo_never_replaces_an_existing_file() {
-    let folder = folder();
+    let folder = temp_dir();
     let precious = folder.path().join("precious");
     std::fs::write(&precious, "kept").expect("a file");
     let line = format!("run --no-record --pipe --tee --fifo cat ::: {}", precious.display());
-    assert_eq!(fed(&line, b"1\n2\n").code(0).text(), "1\n2\n");
+    assert_eq!(run_with_input(&line, b"1\n2\n").exit_code(0).text(), "1\n2\n");
     assert_eq!(file(&precious), "kept");
 }
 
@@ -232,7 +235,8 @@ fn fifo_never_replaces_an_existing_file() {
 fn gathered(flags: &str, arguments: &[String]) -> (Vec<String>, usize) {
     let input =
         arguments.iter().flat_map(|argument| [argument.as_bytes(), b"\0"].concat()).collect::<Vec<_>>();
-    let ended = fed(&format!("run -0 -k --tagstring {{#}} {flags}"), &input).code(0).says("");
+    let ended =
+        run_with_input(&format!("run -0 -k --tagstring {{#}} {flags}"), &input).exit_code(0).stderr("");
     let text = ended.text();
     let lines = text.lines().map(|line| line.split_once('\t').expect("a tag"));
     let (jobs, lines): (std::collections::BTreeSet<_>, Vec<_>) =

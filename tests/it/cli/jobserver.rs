@@ -7,7 +7,7 @@ use std::path::Path;
 use minder::{Command, Stdio};
 use tempfile::TempDir;
 
-use super::{Ended, Live, MINDER, STATE, file, folder, path};
+use super::{MINDER, Run, RunOutput, STATE, file, path, temp_dir};
 use crate::support::KID;
 
 /// What make says at its end when tokens are missing.
@@ -15,13 +15,13 @@ const LOST: &str = "INTERNAL";
 
 /// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the
 /// programs. Nothing where there is no make.
-fn make(flags: &str, rule: &str) -> Option<(Ended, TempDir)> {
-    make_live(flags, rule).map(|(live, folder)| (live.finish(), folder))
+fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
+    make_live(flags, rule).map(|(live, folder)| (live.wait(), folder))
 }
 
 /// The same, while it goes on.
-fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
-    let folder = folder();
+fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
+    let folder = temp_dir();
     let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
     std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("a makefile");
     let mut command = Command::new("make");
@@ -40,7 +40,7 @@ fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
             return None;
         }
     }
-    Some((Live::start(&command), folder))
+    Some((Run::start(&command), folder))
 }
 
 /// A job that sleeps, and says when it began and when it ended. What it says of itself lies within
@@ -48,7 +48,7 @@ fn make_live(flags: &str, rule: &str) -> Option<(Live, TempDir)> {
 const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
 
 /// How many of [`TIMED`] ran at the same time.
-fn peak(ended: &Ended) -> usize {
+fn peak(ended: &RunOutput) -> usize {
     let text = ended.text();
     let times: Vec<f64> = text.lines().map(|line| line.parse().expect("a time")).collect();
     let spans: Vec<Range<f64>> = times.chunks(2).map(|pair| pair[0]..pair[1]).collect();
@@ -60,7 +60,7 @@ fn peak(ended: &Ended) -> usize {
 fn jobs_run_within_the_tokens_of_make() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 201 202 203 204 205 206 207 208 209");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST), "{}", ended.err);
     let peak = peak(&ended);
     assert!((2..=3).contains(&peak), "{peak} at once: {}", ended.text());
@@ -70,7 +70,7 @@ fn jobs_run_within_the_tokens_of_make() {
 fn pipe_jobs_ignore_tokens_and_run_at_once() {
     let rule = "+printf '1\\n2\\n3\\n' | MINDER run --no-record --pipe --shard 1 -j8 cat";
     let Some((ended, _folder)) = make("-j2", rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(ended.err.contains("run all at once") && !ended.err.contains(LOST), "{}", ended.err);
     assert_eq!(ended.sorted(), ["1", "2", "3"]);
 }
@@ -79,7 +79,7 @@ fn pipe_jobs_ignore_tokens_and_run_at_once() {
 fn two_slots_lend_one_token() {
     let rule = format!("+MINDER run --no-record -j8 {TIMED} ::: 51 52 53 54");
     let Some((ended, _folder)) = make("-j2", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST));
     assert!(peak(&ended) <= 2, "{}", ended.text());
 }
@@ -93,7 +93,7 @@ fn failed_or_halted_run_returns_tokens() {
         else {
             return;
         };
-        assert!(!ended.code(2).err.contains(LOST), "{jobs}");
+        assert!(!ended.exit_code(2).err.contains(LOST), "{jobs}");
     }
 }
 
@@ -113,18 +113,18 @@ fn killed_run_returns_tokens() {
         // Three tokens are lent: one is the other rule's, and our first job needs none.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
         let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
-        live.until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
+        live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
         let outer = outer().expect("a run");
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("a worker")][victim];
         let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("a pid");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a process");
-        live.until("an error", |record| {
+        live.wait_until("an error", |record| {
             String::from_utf8_lossy(&record.outs[1]).contains("Error 137")
                 || String::from_utf8_lossy(&record.outs[1]).contains("Killed")
         });
-        live.listen(std::time::Duration::from_millis(500));
+        live.read_for(std::time::Duration::from_millis(500));
         std::fs::write(go, "").expect("a file");
-        let ended = live.finish().code(2);
+        let ended = live.wait().exit_code(2);
         assert!(!ended.err.contains(LOST), "{victim}: {}", ended.err);
     }
 }
@@ -133,7 +133,7 @@ fn killed_run_returns_tokens() {
 fn unreachable_jobserver_is_reported_once() {
     let rule = format!("MINDER run --no-record -j4 {TIMED} ::: 101 102 103 104 105 106");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
-    let ended = ended.code(0).mentions("jobserver `3,4` cannot be reached");
+    let ended = ended.exit_code(0).stderr_contains("jobserver `3,4` cannot be reached");
     assert_eq!(ended.err.matches("jobserver").count(), 2, "{}", ended.err);
     assert!((2..=4).contains(&peak(&ended)), "{}", ended.text());
 }
@@ -142,10 +142,10 @@ fn unreachable_jobserver_is_reported_once() {
 fn no_jobserver_flag_ignores_tokens() {
     let rule = "MINDER run --no-record --no-jobserver -j4 KID sleep-ms {} ::: 1 2 3";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
-    assert_eq!(ended.code(0).err, "");
+    assert_eq!(ended.exit_code(0).err, "");
     let rule = format!("+MINDER run --no-record --no-jobserver -j6 {TIMED} ::: 301 302 303 304 305 306");
     let Some((ended, _folder)) = make("-j2", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert!(!ended.err.contains(LOST));
     assert!(peak(&ended) > 2, "{}", ended.text());
 }
@@ -156,25 +156,25 @@ fn make_inside_a_job_joins_the_jobserver() {
     let rule =
         format!("+printf '{inner}\\n' > inner.mk; MINDER run --no-record make -s -f inner.mk {{}} ::: all");
     let Some((ended, _folder)) = make("-j3", &rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert_eq!(ended.err, "");
     let most = ended.text().lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
     assert!(most.is_some_and(|most| (2..=3).contains(&most)), "{}", ended.text());
     let rule = "+MINDER run --no-record KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
-    assert!(ended.code(0).text().contains("jobserver"));
+    assert!(ended.exit_code(0).text().contains("jobserver"));
 }
 
 #[test]
 fn closed_descriptors_are_removed_from_makeflags() {
     let rule = "+MINDER run --no-record --close-fds KID echo-env {} ::: 1";
     let Some((ended, _folder)) = make("-k -j3", rule) else { return };
-    let text = ended.code(0).text();
+    let text = ended.exit_code(0).text();
     assert!(!text.contains("--jobserver"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
     // A make within a job runs, and has nothing to complain about.
     let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f inner.mk {} ::: a b";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
-    let ended = ended.code(0);
+    let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("inner\ninner\n", ""));
 }

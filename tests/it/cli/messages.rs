@@ -46,7 +46,7 @@ use std::time::{Duration, SystemTime};
 use minder::{Command, ExitStatus};
 use minder_os::system_paths::TEMP_DIR_VARIABLE;
 
-use super::{Live, MINDER, input, text};
+use super::{MINDER, Run, input, text};
 use crate::support::{KID, TEST_CHILD};
 
 /// The tables.
@@ -225,7 +225,7 @@ struct Scene {
 
 impl Scene {
     fn new(case: &Case) -> Self {
-        let folder = super::folder();
+        let folder = super::temp_dir();
         let dir = match cfg!(windows) {
             // Canonical paths have a form there that nobody types.
             true => std::path::absolute(folder.path()),
@@ -274,7 +274,7 @@ impl Scene {
             "run" => {
                 let mut command = Command::new(MINDER);
                 command.arg("run").args(split(rest).into_iter().map(|word| os(self.filled(word))));
-                Live::start(self.dressed(&mut command)).finish();
+                Run::start(self.dressed(&mut command)).wait();
             }
             // A change in the record of that run, or the end of one of its files.
             "edit" => {
@@ -393,10 +393,10 @@ impl Scene {
         if let Some(file) = &self.stdout {
             command.stdout(file.try_clone().expect("an output"));
         }
-        let mut live = Live::start(&command);
+        let mut live = Run::start(&command);
         let (code, err) = match case.code {
             Some(_) => {
-                let ended = live.finish();
+                let ended = live.wait();
                 let code = match ended.status {
                     ExitStatus::Exited(code) => code.to_string(),
                     status => format!("{status:?}"),
@@ -404,7 +404,7 @@ impl Scene {
                 (code, ended.err)
             }
             None => {
-                live.until("message", |record| text(&record.outs[1]).lines().count() >= case.says.len());
+                live.wait_until("message", |record| text(&record.outs[1]).lines().count() >= case.says.len());
                 ("*".to_owned(), text(&live.record().outs[1]))
             }
         };
@@ -519,7 +519,7 @@ fn windows_messages_match() {
 
 #[test]
 fn missing_verb_shows_help_as_an_error() {
-    let ended = super::ended("").code(255);
+    let ended = super::run_to_end("").exit_code(255);
     assert!(
         ended.out.is_empty() && ended.err.contains("Usage: ") && ended.err.contains("doctor"),
         "{ended:?}"

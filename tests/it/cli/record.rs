@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use minder::{Command, Stdio};
 
-use super::{Ended, Live, file, folder, input, minder, path, scripted};
+use super::{Run, RunOutput, file, input, minder, path, temp_dir, with_script};
 #[cfg(unix)]
 use crate::support::KID;
 
@@ -18,7 +18,7 @@ pub(super) struct Place(tempfile::TempDir);
 
 impl Place {
     pub(super) fn new() -> Self {
-        let place = Self(folder());
+        let place = Self(temp_dir());
         fs::create_dir(place.at("here")).expect("a folder");
         place
     }
@@ -33,8 +33,8 @@ impl Place {
         command
     }
 
-    pub(super) fn ended(&self, line: &str) -> Ended {
-        Live::start(&self.command(line)).finish()
+    pub(super) fn ended(&self, line: &str) -> RunOutput {
+        Run::start(&self.command(line)).wait()
     }
 
     /// The folders of all runs.
@@ -85,13 +85,13 @@ fn resume_failed_runs_only_failed_jobs() {
     for (flag, again) in [("--resume-failed", "b2\nb4\n"), ("--retry-failed", "b2\nb4\n"), ("--resume", "")] {
         let place = Place::new();
         let mut command = place.command("run -k -j1");
-        Live::start(scripted(&mut command, &fails_first(&place)).args(INPUT)).finish().code(2);
+        Run::start(with_script(&mut command, &fails_first(&place)).args(INPUT)).wait().exit_code(2);
         fs::write(place.at("fixed"), "").expect("a file");
         fs::remove_file(place.at("log")).expect("a log");
-        let ended = place.ended(&format!("run {flag} {}", place.id())).code(0);
+        let ended = place.ended(&format!("run {flag} {}", place.id())).exit_code(0);
         assert_eq!(file(&place.at("log")), again, "{flag}");
         assert_eq!(ended.text(), again.lines().map(|job| format!("out {job}\n")).collect::<String>());
-        place.ended(&format!("run --retry-failed {}", place.id())).code(0).says("");
+        place.ended(&format!("run --retry-failed {}", place.id())).exit_code(0).stderr("");
         assert_eq!(file(&place.at("log")).lines().count(), 2, "{flag}: what failed ran again once");
     }
 }
@@ -102,8 +102,8 @@ fn resume_failed_runs_only_failed_jobs() {
 #[test]
 fn resume_checks_values_again() {
     let place = Place::new();
-    let check = |ended: Ended, code: i32, text: &str, refused: Option<&str>| {
-        let ended = ended.code(code);
+    let check = |ended: RunOutput, code: i32, text: &str, refused: Option<&str>| {
+        let ended = ended.exit_code(code);
         assert_eq!(ended.text(), text);
         let said = refused.map(|only| format!("the value `x` does not match `--only {only}`"));
         assert_eq!(ended.err.contains("does not match"), refused.is_some(), "{}", ended.err);
@@ -111,7 +111,7 @@ fn resume_checks_values_again() {
     };
     let mut command = place.command("run -k -j1 --only [0-9]+");
     let line = format!("echo $(( {{}} + 1 )); [ -e {} ]", path(&place.at("fixed")));
-    let ended = Live::start(scripted(&mut command, &line).args([":::", "1", "x", "3"])).finish();
+    let ended = Run::start(with_script(&mut command, &line).args([":::", "1", "x", "3"])).wait();
     check(ended, 3, "2\n4\n", Some("[0-9]+"));
     fs::write(place.at("fixed"), "").expect("a file");
     let id = place.id();
@@ -126,9 +126,9 @@ fn resume_checks_values_again() {
 #[test]
 fn run_is_resumed_by_id_prefix_only() {
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1 2").code(0);
+    place.ended("run KID echo-args ::: 1 2").exit_code(0);
     let id = place.id();
-    place.ended(&format!("run --resume {}", &id[..4])).code(0).says("");
+    place.ended(&format!("run --resume {}", &id[..4])).exit_code(0).stderr("");
     for wrong in [
         "../runs",
         "..",
@@ -139,24 +139,24 @@ fn run_is_resumed_by_id_prefix_only() {
         &format!("{id}0"),
         ".",
     ] {
-        place.ended(&format!("run --resume {wrong}")).code(255).complains(&["is no run"]);
+        place.ended(&format!("run --resume {wrong}")).exit_code(255).error_line(&["is no run"]);
     }
     let none = if id.starts_with('0') { "1" } else { "0" };
-    place.ended(&format!("run --resume {none}")).code(255).complains(&["there is no run"]);
+    place.ended(&format!("run --resume {none}")).exit_code(255).error_line(&["there is no run"]);
 }
 
 #[cfg(unix)] // Not everybody may make links on Windows.
 #[test]
 fn linked_run_directory_is_not_followed() {
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1 2").code(0);
+    place.ended("run KID echo-args ::: 1 2").exit_code(0);
     let id = place.id();
     let elsewhere = place.at("elsewhere");
     fs::rename(place.run(), &elsewhere).expect("a folder to move");
     let before = below(&elsewhere).len();
     symlink(&elsewhere, place.at("state/runs").join(&id)).expect("a link");
     for flag in ["--resume", "--resume-failed", "--retry-failed"] {
-        place.ended(&format!("run {flag} {id}")).code(255).complains(&["not a folder"]);
+        place.ended(&format!("run {flag} {id}")).exit_code(255).error_line(&["not a folder"]);
     }
     assert_eq!(below(&elsewhere).len(), before, "something was written behind the link");
 }
@@ -166,18 +166,18 @@ fn linked_run_directory_is_not_followed() {
 fn links_inside_a_run_are_not_followed() {
     for name in ["manifest.json", "arguments", "attempt-1.jsonl", "lock"] {
         let place = Place::new();
-        place.ended("run KID append ../log ::: 1 2").code(0);
+        place.ended("run KID append ../log ::: 1 2").exit_code(0);
         let (own, moved) = (place.run().join(name), place.at("moved"));
         fs::rename(&own, &moved).expect("a file to move");
         symlink(&moved, &own).expect("a link");
         let before = fs::read(&moved).expect("a file");
-        place.ended(&format!("run --resume-failed {}", place.id())).code(255).complains(&[]);
+        place.ended(&format!("run --resume-failed {}", place.id())).exit_code(255).error_line(&[]);
         assert!(fs::read(&moved).expect("a file") == before, "{name} was written to");
         assert_eq!(file(&place.at("log")).lines().count(), 2, "{name}: jobs ran again");
     }
     // An attempt that is a link to nowhere: the next one gets another number.
     let place = Place::new();
-    place.ended("run KID append ../log ::: 1 2").code(0);
+    place.ended("run KID append ../log ::: 1 2").exit_code(0);
     symlink(place.at("planted"), place.run().join("attempt-2.jsonl")).expect("a link");
     let ended = place.ended(&format!("run --resume {}", place.id()));
     assert!(!place.at("planted").exists(), "a link was followed: {}", ended.err);
@@ -189,7 +189,7 @@ fn record_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
 
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1 2").code(0);
+    place.ended("run KID echo-args ::: 1 2").exit_code(0);
     for entry in below(&place.at("state")) {
         let about = fs::symlink_metadata(&entry).expect("an entry");
         let wanted = if about.is_dir() { 0o700 } else { 0o600 };
@@ -214,9 +214,9 @@ fn non_utf8_arguments_are_recorded_exactly() {
     let mut command = place.command("run -k -j1");
     command.arg(format!("[ -e {} ] || exit 1; exec {KID} raw {{}}", path(&place.at("go"))));
     command.arg(":::").args(words.iter().map(|word| std::ffi::OsString::from_vec(word.clone())));
-    Live::start(&command).finish().code(5);
+    Run::start(&command).wait().exit_code(5);
     fs::write(place.at("go"), "").expect("a file");
-    let ended = place.ended(&format!("run --retry-failed {}", place.id())).code(0);
+    let ended = place.ended(&format!("run --retry-failed {}", place.id())).exit_code(0);
     assert_eq!(ended.out, words.concat(), "{:?}", ended.text());
 }
 
@@ -225,25 +225,25 @@ fn resume_requires_the_same_piped_input() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
     let line = fails_first(&place);
-    let mut live = Live::start(scripted(&mut command, &line).stdin(Stdio::Piped));
+    let mut live = Run::start(with_script(&mut command, &line).stdin(Stdio::Piped));
     live.write(b"a1\nb2\na3\nb4\n");
     live.close();
-    live.finish().code(2);
+    live.wait().exit_code(2);
     fs::write(place.at("fixed"), "").expect("a file");
     let again = |flag: &str, bytes: &[u8]| {
-        let mut live = Live::start(place.command(&format!("run {flag} {}", place.id())).stdin(Stdio::Piped));
+        let mut live = Run::start(place.command(&format!("run {flag} {}", place.id())).stdin(Stdio::Piped));
         live.write(bytes);
         live.close();
-        live.finish()
+        live.wait()
     };
     // Another input is refused, and runs nothing that was not asked for.
     let before = file(&place.at("log"));
-    again("--resume", b"a1\nb2\nx3\nb4\na5\n").code(255).complains(&["job 3", "not what it was"]);
+    again("--resume", b"a1\nb2\nx3\nb4\na5\n").exit_code(255).error_line(&["job 3", "not what it was"]);
     assert_eq!(file(&place.at("log")), before, "something ran");
-    again("--resume", b"a1\nb2\na3\nb4\n").code(0).says("");
+    again("--resume", b"a1\nb2\na3\nb4\n").exit_code(0).stderr("");
     assert_eq!(file(&place.at("log")), before, "something ran");
-    assert_eq!(again("--retry-failed", b"a1\nb2\na3\nb4\n").code(0).text(), "out b2\nout b4\n");
-    assert_eq!(again("--resume", b"a1\nb2\na3\nb4\na5\n").code(0).text(), "out a5\n");
+    assert_eq!(again("--retry-failed", b"a1\nb2\na3\nb4\n").exit_code(0).text(), "out b2\nout b4\n");
+    assert_eq!(again("--resume", b"a1\nb2\na3\nb4\na5\n").exit_code(0).text(), "out a5\n");
 }
 
 // Where the input came from is not known on Windows: it is given again.
@@ -254,38 +254,38 @@ fn resume_rejects_a_changed_input_file() {
     let list = place.at("list");
     fs::write(&list, "a1\nb2\n").expect("a file");
     let mut command = place.command("run -k -j1");
-    scripted(&mut command, &fails_first(&place)).stdin(fs::File::open(&list).expect("a file"));
-    Live::start(&command).finish().code(1);
+    with_script(&mut command, &fails_first(&place)).stdin(fs::File::open(&list).expect("a file"));
+    Run::start(&command).wait().exit_code(1);
     fs::write(place.at("fixed"), "").expect("a file");
     let again = format!("run --resume-failed {}", place.id());
     let old = fs::metadata(&list).expect("a file").modified().expect("a time");
     fs::write(&list, "a1\nb2\na3\n").expect("a file");
-    place.ended(&again).code(255).complains(&["list", "changed"]);
+    place.ended(&again).exit_code(255).error_line(&["list", "changed"]);
     fs::remove_file(&list).expect("a file");
-    place.ended(&again).code(255).complains(&["list"]);
+    place.ended(&again).exit_code(255).error_line(&["list"]);
     fs::write(&list, "a1\nb2\n").expect("a file");
     fs::File::options().write(true).open(&list).and_then(|file| file.set_modified(old)).expect("a time");
-    assert_eq!(place.ended(&again).code(0).text(), "out b2\n");
+    assert_eq!(place.ended(&again).exit_code(0).text(), "out b2\n");
 }
 
 #[test]
 fn resume_reports_a_missing_working_directory() {
     let place = Place::new();
-    place.ended("run KID exit ::: 1").code(1);
+    place.ended("run KID exit ::: 1").exit_code(1);
     fs::remove_dir(place.at("here")).expect("a folder");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
     command.current_dir("/");
-    Live::start(&command).finish().code(255).complains(&["here"]);
+    Run::start(&command).wait().exit_code(255).error_line(&["here"]);
 }
 
 #[test]
 fn resume_runs_in_the_original_directory() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
-    Live::start(scripted(&mut command, &fails_first(&place)).args(INPUT)).finish().code(2);
+    Run::start(with_script(&mut command, &fails_first(&place)).args(INPUT)).wait().exit_code(2);
     fs::write(place.at("fixed"), "").expect("a file");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
-    Live::start(command.current_dir("/")).finish().code(0);
+    Run::start(command.current_dir("/")).wait().exit_code(0);
     assert_eq!(file(&place.at("log")).lines().count(), 7);
 }
 
@@ -298,7 +298,7 @@ fn redacted_arguments_are_nowhere_in_the_record() {
         .args(super::script(&format!("echo {{}} >&2; KID raw x; [ -e {} ]", path(&place.at("go")))))
         .args([":::", secret, "other"]);
     // Output may name it: once it was shown, nothing of that is kept either.
-    Live::start(&command).finish().code(2);
+    Run::start(&command).wait().exit_code(2);
     for entry in below(&place.at("state")).iter().filter(|entry| entry.is_file()) {
         let bytes = fs::read(entry).expect("a file");
         assert!(!super::text(&bytes).contains(secret), "{} has it", entry.display());
@@ -307,13 +307,13 @@ fn redacted_arguments_are_nowhere_in_the_record() {
     // As the name of a program, too.
     let mut command = place.command("run --redact-args");
     command.arg("{}").args([":::", secret]).env("MINDER_STATE_DIR", place.at("state-2"));
-    Live::start(&command).finish();
+    Run::start(&command).wait();
     for entry in below(&place.at("state-2")).iter().filter(|entry| entry.is_file()) {
         assert!(!file(entry).contains(secret), "{} has it", entry.display());
     }
     fs::write(place.at("go"), "").expect("a file");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
-    let ended = Live::start(command.stdin(input(format!("{secret}\nother\n").as_bytes()))).finish().code(0);
+    let ended = Run::start(command.stdin(input(format!("{secret}\nother\n").as_bytes()))).wait().exit_code(0);
     assert_eq!(ended.text(), "xx");
     for entry in below(&place.at("state")).iter().filter(|entry| entry.is_file()) {
         let bytes = fs::read(entry).expect("a file");
@@ -330,9 +330,9 @@ fn no_record_leaves_no_files() {
         let chunks = if cfg!(windows) { "4001 4002 4003 4004 4005 4006" } else { "1 2 3 4 5 6" };
         let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: {chunks}");
         let mut command = place.command(&line);
-        Live::start(command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp")))
-            .finish()
-            .code(0);
+        Run::start(command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp")))
+            .wait()
+            .exit_code(0);
         assert!(!place.at("state").exists(), "{flags}: a record");
         assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));
     }
@@ -347,14 +347,14 @@ fn killed_run_without_a_record_leaves_no_files() {
         let line =
             format!("case {{}} in 1) KID await {} 1;; *) KID spew 300000; echo >>../log;; esac", path(&wait));
         let mut command = place.command(&format!("run -j2 --no-record {flags}"));
-        scripted(&mut command, &line).args([":::", "1", "2", "3", "4", "5", "6"]);
+        with_script(&mut command, &line).args([":::", "1", "2", "3", "4", "5", "6"]);
         command.env(minder_os::system_paths::TEMP_DIR_VARIABLE, place.at("tmp"));
-        let mut live = Live::start(&command);
-        live.until_true("the others", || file(&place.at("log")).lines().count() == 5);
+        let mut live = Run::start(&command);
+        live.wait_until_true("the others", || file(&place.at("log")).lines().count() == 5);
         let outer = live.pid();
         live.kill();
-        live.until("its end", |record| record.done.is_some());
-        live.until_true("its end", || !crate::support::lives(outer));
+        live.wait_until("its end", |record| record.done.is_some());
+        live.wait_until_true("its end", || !crate::support::lives(outer));
         drop(live);
         assert!(!place.at("state").exists(), "{flags}: a record");
         assert_eq!(below(&place.at("tmp")).len(), 1, "{flags}: {:?}", below(&place.at("tmp")));
@@ -367,7 +367,7 @@ fn record_files_belong_to_the_owner_of_the_state() {
     use std::os::unix::fs::MetadataExt;
 
     let place = Place::new();
-    place.ended("run KID echo-args ::: 1").code(0);
+    place.ended("run KID echo-args ::: 1").exit_code(0);
     let own = fs::metadata(place.0.path()).expect("a folder").uid();
     assert!(
         below(&place.at("state")).iter().all(|entry| fs::metadata(entry).expect("an entry").uid() == own)
@@ -380,10 +380,10 @@ fn job_is_recorded_before_it_is_shown() {
     // The last one keeps the others from being alone, and waits.
     let mut command = place.command("run -j2");
     let line = format!("case {{}} in last) KID await {} x;; *) echo {{}};; esac", path(&place.at("wait")));
-    scripted(&mut command, &line);
+    with_script(&mut command, &line);
     command.args([":::", "last"]).args((1..=30).map(|job| job.to_string()));
-    let mut live = Live::start(&command);
-    live.until("the output of all others", |record| {
+    let mut live = Run::start(&command);
+    live.wait_until("the output of all others", |record| {
         // Seen first, looked up second.
         let seen = String::from_utf8_lossy(&record.outs[0]).into_owned();
         for job in seen.lines() {
@@ -396,7 +396,7 @@ fn job_is_recorded_before_it_is_shown() {
         seen.lines().count() == 30
     });
     fs::write(place.at("wait"), "").expect("a file");
-    live.finish().code(0);
+    live.wait().exit_code(0);
 }
 
 /// The run was recorded and killed by the version before crates were split: one job had not ended,
@@ -421,10 +421,10 @@ fn run_of_an_older_version_is_listed_and_resumed() {
     for (name, bytes) in FILES {
         fs::write(run.join(name), bytes).expect("write a file of the run");
     }
-    let listed = place.ended("log b04e --csv").code(0);
+    let listed = place.ended("log b04e --csv").exit_code(0);
     // A header, three jobs, and the second line of a tail.
     assert_eq!(listed.text().lines().count(), 1 + 3 + 1, "{}", listed.text());
-    let resumed = place.ended("run --resume b04e").code(0);
+    let resumed = place.ended("run --resume b04e").exit_code(0);
     assert_eq!(resumed.text(), "out stay\nout b c\nout bad\nout d\n", "{}", resumed.err);
     assert!(resumed.err.starts_with("why\n"), "{}", resumed.err);
     // The formats are the same: each line of the new attempt has the members of the old ones.

@@ -15,7 +15,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 #[cfg(unix)]
 use super::is_root;
 use super::record::Place;
-use super::{Live, file, path, scripted};
+use super::{Run, file, path, with_script};
 
 /// The words of three jobs that say their numbers, behind these flags.
 fn three(flags: &str) -> String {
@@ -29,14 +29,14 @@ fn goes_without(place: &Place, part: &str) {
         let flags = if flags.is_empty() { "-j2" } else { flags };
         let ended = place
             .ended(&three(flags).replace("-k --lb", "--lb"))
-            .code(0)
-            .complains(&["leaves no record", part]);
+            .exit_code(0)
+            .error_line(&["leaves no record", part]);
         assert_eq!(ended.sorted(), ["1", "2", "3"], "{flags}");
     }
-    assert_eq!(place.ended(&three("--quiet")).code(0).says("").sorted(), ["1", "2", "3"]);
-    assert_eq!(place.ended(&three("--no-record")).code(0).says("").sorted(), ["1", "2", "3"]);
+    assert_eq!(place.ended(&three("--quiet")).exit_code(0).stderr("").sorted(), ["1", "2", "3"]);
+    assert_eq!(place.ended(&three("--no-record")).exit_code(0).stderr("").sorted(), ["1", "2", "3"]);
     fs::remove_file(place.at("log")).expect("a log");
-    place.ended(&three("--sync")).code(255).complains(&["record", part]);
+    place.ended(&three("--sync")).exit_code(255).error_line(&["record", part]);
     assert!(!place.at("log").exists(), "jobs ran");
 }
 
@@ -78,19 +78,19 @@ fn run_is_resumed_by_one_process_only() {
     let wait = place.at("wait");
     let mut command = place.command("run -j2");
     let line = format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec KID await {} {{}}", path(&wait));
-    Live::start(scripted(&mut command, &line).args([":::", "1", "2"])).finish().code(2);
+    Run::start(with_script(&mut command, &line).args([":::", "1", "2"])).wait().exit_code(2);
     fs::write(place.at("go"), "").expect("a file");
     let id = place.id();
-    let mut first = Live::start(&place.command(&format!("run --retry-failed {id}")));
-    first.until_true("its jobs", || file(&place.at("log")).lines().count() == 4);
+    let mut first = Run::start(&place.command(&format!("run --retry-failed {id}")));
+    first.wait_until_true("its jobs", || file(&place.at("log")).lines().count() == 4);
     for flag in ["--resume", "--resume-failed", "--retry-failed"] {
         let second = place.ended(&format!("run {flag} {id}"));
-        second.code(255).complains(&[&id, "being run by another minder"]);
+        second.exit_code(255).error_line(&[&id, "being run by another minder"]);
     }
     fs::write(&wait, "").expect("a file");
-    assert_eq!(first.finish().code(0).sorted(), ["1", "2"]);
+    assert_eq!(first.wait().exit_code(0).sorted(), ["1", "2"]);
     assert_eq!(file(&place.at("log")).lines().count(), 4, "something ran twice");
-    place.ended(&format!("run --retry-failed {id}")).code(0).says("");
+    place.ended(&format!("run --retry-failed {id}")).exit_code(0).stderr("");
     assert_eq!(file(&place.at("log")).lines().count(), 4, "something ran twice");
 }
 
@@ -100,10 +100,10 @@ fn concurrent_resumes_run_each_job_once() {
         let place = Place::new();
         let mut command = place.command("run");
         let line = "echo {} >>../log; [ -e ../go ]";
-        Live::start(scripted(&mut command, line).args([":::", "1", "2", "3"])).finish().code(3);
+        Run::start(with_script(&mut command, line).args([":::", "1", "2", "3"])).wait().exit_code(3);
         fs::write(place.at("go"), "").expect("a file");
         let again = place.command(&format!("run --retry-failed {}", place.id()));
-        let both = [Live::start(&again), Live::start(&again)].map(Live::finish);
+        let both = [Run::start(&again), Run::start(&again)].map(Run::wait);
         for ended in both {
             // The second was refused, or came when all was done.
             assert!(
@@ -119,11 +119,11 @@ fn concurrent_resumes_run_each_job_once() {
 #[test]
 fn concurrent_runs_have_separate_records() {
     let place = Place::new();
-    let mut lives: Vec<Live> = (0..6)
-        .map(|run| Live::start(&place.command(&format!("run -j2 KID echo-args {run} ::: 1 2 3 4"))))
+    let mut lives: Vec<Run> = (0..6)
+        .map(|run| Run::start(&place.command(&format!("run -j2 KID echo-args {run} ::: 1 2 3 4"))))
         .collect();
     for live in lives.drain(..) {
-        let ended = live.finish().code(0).says("");
+        let ended = live.wait().exit_code(0).stderr("");
         assert_eq!(ended.sorted().len(), 8);
     }
     let runs = place.runs();
@@ -153,23 +153,23 @@ fn rejected_resume_changes_nothing() {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("a folder");
         let mut command = place.command(&format!("run {flags} KID echo-args"));
-        Live::start(command.stdin(super::input(b"1\n2\n3\n"))).finish().code(0);
+        Run::start(command.stdin(super::input(b"1\n2\n3\n"))).wait().exit_code(0);
         let id = place.id();
         let (before, tmp) = (all_below(&place.run()), all_below(&place.at("tmp")));
         for wrong in ["", "1\n2\n", "x\n2\n3\n"] {
             let mut command = place.command(&format!("run --resume {id}"));
-            let ended = Live::start(command.stdin(super::input(wrong.as_bytes()))).finish();
-            ended.code(255).complains(&["not what it was"]);
+            let ended = Run::start(command.stdin(super::input(wrong.as_bytes()))).wait();
+            ended.exit_code(255).error_line(&["not what it was"]);
             assert!(
                 all_below(&place.run()) == before && all_below(&place.at("tmp")) == tmp,
                 "{flags} {wrong:?}"
             );
             assert_eq!(fs::read_dir(place.at("tmp")).expect("a folder").count(), 0);
         }
-        let listed = place.ended("log").code(0).text();
+        let listed = place.ended("log").exit_code(0).text();
         assert!(!listed.contains('('), "{listed}");
         let mut command = place.command(&format!("run --resume {id}"));
-        let ended = Live::start(command.stdin(super::input(b"1\n2\n3\n4\n"))).finish().code(0);
+        let ended = Run::start(command.stdin(super::input(b"1\n2\n3\n4\n"))).wait().exit_code(0);
         let text = ended.text();
         assert!(text.contains('4') && !text.contains('3'), "{text}");
     }
@@ -179,36 +179,39 @@ fn rejected_resume_changes_nothing() {
 #[test]
 fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     let place = Place::new();
-    place.ended("run KID exit ::: 0").code(0).says("");
+    place.ended("run KID exit ::: 0").exit_code(0).stderr("");
     let runs = place.at("state/runs");
     let mode = || fs::metadata(&runs).expect("a folder").permissions().mode() & 0o7777;
     for open in [0o777, 0o1777, 0o770] {
         fs::set_permissions(&runs, fs::Permissions::from_mode(open)).expect("its mode");
-        place.ended("run KID exit ::: 0").code(0).complains(&["other users could change", "0700 now"]);
+        place.ended("run KID exit ::: 0").exit_code(0).error_line(&["other users could change", "0700 now"]);
         assert_eq!(mode(), 0o700);
     }
     fs::set_permissions(&runs, fs::Permissions::from_mode(0o755)).expect("its mode");
-    place.ended("run KID exit ::: 0").code(0).says("");
+    place.ended("run KID exit ::: 0").exit_code(0).stderr("");
     // A run of another user is that user's command.
     if is_root() {
         let run = &place.runs()[0];
         std::os::unix::fs::chown(run, Some(12_345), None).expect("another owner");
         let id = run.file_name().expect("a name").to_string_lossy().into_owned();
-        place.ended(&format!("run --resume {id}")).code(255).complains(&["belongs to another user"]);
-        assert!(!place.ended("log").code(0).text().contains(&id));
+        place.ended(&format!("run --resume {id}")).exit_code(255).error_line(&["belongs to another user"]);
+        assert!(!place.ended("log").exit_code(0).text().contains(&id));
         std::os::unix::fs::chown(&runs, Some(12_345), None).expect("another owner");
-        place.ended("run KID exit ::: 0").code(0).complains(&["leaves no record", "belongs to another user"]);
-        place.ended("log").code(255).complains(&["belongs to another user"]);
+        place
+            .ended("run KID exit ::: 0")
+            .exit_code(0)
+            .error_line(&["leaves no record", "belongs to another user"]);
+        place.ended("log").exit_code(255).error_line(&["belongs to another user"]);
         std::os::unix::fs::chown(&runs, Some(0), None).expect("its owner");
     } else {
         eprintln!("skipped: only root may give a folder away");
     }
     fs::rename(&runs, place.at("elsewhere")).expect("a folder to move");
     symlink(place.at("elsewhere"), &runs).expect("a link");
-    place.ended("run KID exit ::: 0").code(0).complains(&["leaves no record", "it is a link"]);
-    place.ended("run --sync KID exit ::: 0").code(255).complains(&["it is a link"]);
-    place.ended("log").code(255).complains(&["it is a link"]);
-    place.ended("run --resume last").code(255).complains(&["it is a link"]);
+    place.ended("run KID exit ::: 0").exit_code(0).error_line(&["leaves no record", "it is a link"]);
+    place.ended("run --sync KID exit ::: 0").exit_code(255).error_line(&["it is a link"]);
+    place.ended("log").exit_code(255).error_line(&["it is a link"]);
+    place.ended("run --resume last").exit_code(255).error_line(&["it is a link"]);
 }
 
 #[cfg(unix)] // A folder in which files are open stays on Windows.
@@ -217,9 +220,9 @@ fn record_removed_during_a_run_is_reported() {
     let place = Place::new();
     let mut command = place.command("run -j1");
     let line = format!("echo up; KID await {} x", path(&place.at("go")));
-    let mut live = Live::start(scripted(&mut command, &line).args([":::", "1"]));
-    live.until("its word", |record| !record.outs[0].is_empty());
+    let mut live = Run::start(with_script(&mut command, &line).args([":::", "1"]));
+    live.wait_until("its word", |record| !record.outs[0].is_empty());
     fs::remove_dir_all(place.run()).expect("a record");
     fs::write(place.at("go"), "").expect("room");
-    live.finish().code(0).complains(&["the record of this run is gone"]);
+    live.wait().exit_code(0).error_line(&["the record of this run is gone"]);
 }

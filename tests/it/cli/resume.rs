@@ -87,7 +87,7 @@ struct Trial {
 
 impl Trial {
     fn new(flags: &str, seed: usize, jobs: usize) -> Self {
-        let folder = super::folder();
+        let folder = super::temp_dir();
         fs::create_dir(folder.path().join("here")).expect("a folder");
         let degree = flags.split(' ').find_map(|word| word.strip_prefix("-j")?.parse().ok()).unwrap_or(4);
         let flags = flags.replace("DIR", path(folder.path()));
@@ -121,7 +121,7 @@ impl Trial {
 
     /// The words of the next attempt.
     fn words(&self) -> Vec<String> {
-        let own = |text: &str| super::words(text).map(str::to_owned).collect::<Vec<_>>();
+        let own = |text: &str| super::arguments(text).map(str::to_owned).collect::<Vec<_>>();
         match self.run().filter(|run| run.join("manifest.json").exists()) {
             Some(run) => own(&format!("run --resume {}", run.file_name().expect("a name").to_string_lossy())),
             None => {
@@ -154,11 +154,11 @@ impl Trial {
         let (before, recorded) = (self.log().len(), self.recorded());
         let mut running = self.start();
         if let Some((victim, lines, spins)) = kill {
-            running.until("so many jobs", |_| self.log().lines().count() >= lines);
+            running.wait_until("so many jobs", |_| self.log().lines().count() >= lines);
             (0..spins).for_each(|_| std::hint::spin_loop());
             running.kill(victim);
         }
-        let (status, out, err) = running.finish();
+        let (status, out, err) = running.wait();
         let killed = is_killed(status);
         if !killed {
             assert_eq!(status, ExitStatus::Exited(0), "{err}");
@@ -312,7 +312,7 @@ impl Running {
     }
 
     /// Waits until something holds, or the run is over.
-    fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+    fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(self) && !self.is_over() {
             assert!(Instant::now() < deadline, "waited in vain for {what}");
@@ -376,7 +376,7 @@ impl Running {
     }
 
     /// Waits for its end, and for the end of all that it started.
-    fn finish(mut self) -> (ExitStatus, Vec<u8>, String) {
+    fn wait(mut self) -> (ExitStatus, Vec<u8>, String) {
         let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
         self.settle();
         let (shown, said) = self.sinks.take().expect("outputs");

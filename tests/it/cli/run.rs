@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Live, ended, fed, file, folder, input, jobs_in, minder, path};
+use super::{Run, file, input, jobs_in, minder, path, run_to_end, run_with_input, temp_dir};
 use crate::support::{KID, TEST_CHILD};
 
 #[test]
 fn arguments_are_passed_without_a_shell() {
-    let direct = ended("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").code(0).says("");
+    let direct = run_to_end("run -j1 KID echo-args $HOME *{}* {} ::: a$(x) b|c").exit_code(0).stderr("");
     assert_eq!(direct.text(), "\"$HOME\"\n\"*a$(x)*\"\n\"a$(x)\"\n\"$HOME\"\n\"*b|c*\"\n\"b|c\"\n");
 }
 
@@ -17,23 +17,26 @@ fn arguments_are_passed_without_a_shell() {
 fn single_argument_is_a_shell_line() {
     let mut line = minder("run -j1");
     line.arg(format!("{KID} echo-args \"<{{}}>\" {{}} | cat; exit 3")).args([":::", "a  b", "$(x) 'y", ""]);
-    let line = Live::start(&line).finish().code(3);
+    let line = Run::start(&line).wait().exit_code(3);
     assert_eq!(line.text(), "\"<a  b>\"\n\"a  b\"\n\"<$(x) 'y>\"\n\"$(x) 'y\"\n\"<>\"\n\"\"\n");
 }
 
 /// A job whose value does not match fails, and the others run.
 #[test]
 fn only_skips_jobs_whose_values_do_not_match() {
-    let ended = ended("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").code(2);
+    let ended = run_to_end("run -j1 --only [0-9]+ KID echo-args {} ::: 1 a 12 1a 3").exit_code(2);
     assert_eq!(ended.text(), "\"1\"\n\"12\"\n\"3\"\n");
-    let ended = super::ended("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").code(2);
+    let ended = super::run_to_end("run -j1 --no-dash-values KID echo-args {/} ::: 1 -x a/-y 2").exit_code(2);
     assert_eq!(ended.text(), "\"1\"\n\"2\"\n");
-    super::ended("run --only ( KID exit 0 ::: 1").code(255);
+    super::run_to_end("run --only ( KID exit 0 ::: 1").exit_code(255);
 }
 
 #[test]
 fn value_without_placeholder_is_appended() {
-    assert_eq!(ended("run -j1 KID echo-args x ::: a b").code(0).text(), "\"x\"\n\"a\"\n\"x\"\n\"b\"\n");
+    assert_eq!(
+        run_to_end("run -j1 KID echo-args x ::: a b").exit_code(0).text(),
+        "\"x\"\n\"a\"\n\"x\"\n\"b\"\n"
+    );
 }
 
 // POSIX shells' lines.
@@ -43,46 +46,48 @@ fn value_without_placeholder_is_appended_to_a_shell_line() {
     let mut line = minder("run -j1");
     line.arg(format!("exec {KID} echo-args x;")).args([":::", "a b"]);
     // After a semicolon a value would be a command.
-    let ended = Live::start(&line).finish();
+    let ended = Run::start(&line).wait();
     assert!(!ended.text().contains("\"a b\"\n\"a b\""), "{ended:?}");
     let mut line = minder("run -j1");
     line.arg(format!("{KID} echo-args 'x y'")).args([":::", "a b"]);
-    assert_eq!(Live::start(&line).finish().code(0).text(), "\"x y\"\n\"a b\"\n");
+    assert_eq!(Run::start(&line).wait().exit_code(0).text(), "\"x y\"\n\"a b\"\n");
 }
 
 #[test]
 fn flags_after_the_command_belong_to_it() {
-    let ended = ended("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").code(0).says("");
+    let ended =
+        run_to_end("run -j1 KID echo-args -q --bar -j5 --no-such -- ::: --help --").exit_code(0).stderr("");
     let start = "\"-q\"\n\"--bar\"\n\"-j5\"\n\"--no-such\"\n\"--\"\n";
     assert_eq!(ended.text(), format!("{start}\"--help\"\n{start}\"--\"\n"));
-    assert_eq!(super::ended("run -j1 -- KID echo-args -- ::: a").code(0).text(), "\"--\"\n\"a\"\n");
+    assert_eq!(super::run_to_end("run -j1 -- KID echo-args -- ::: a").exit_code(0).text(), "\"--\"\n\"a\"\n");
 }
 
 // A POSIX shell's line.
 #[cfg(unix)]
 #[test]
 fn shell_flag_selects_the_shell() {
-    let folder = folder();
+    let folder = temp_dir();
     // Called as `SHELL -c LINE NAME VALUE…`, and known by its name.
     let shell = folder.path().join("dash");
     std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("a file");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&shell, mode).expect("its permissions");
     let mut command = minder("run -j1 --shell");
-    let ended = Live::start(command.arg(&shell).arg("echo {};").args([":::", "a b"])).finish().code(0);
+    let ended = Run::start(command.arg(&shell).arg("echo {};").args([":::", "a b"])).wait().exit_code(0);
     assert_eq!(ended.text(), "-c|a b\n");
 }
 
 #[test]
 fn largest_numbers_are_accepted() {
     let most = u64::MAX;
-    let ended = ended(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).code(0).says("");
+    let ended =
+        run_to_end(&format!("run -j{most} --grace {most} KID echo-args ::: a b")).exit_code(0).stderr("");
     assert_eq!(ended.sorted(), ["\"a\"", "\"b\""]);
 }
 
 #[test]
 fn jobs_and_slots_are_numbered() {
-    let many = ended("run -j3 KID echo-args {#}/{%} ::: a b c d e f g h").code(0);
+    let many = run_to_end("run -j3 KID echo-args {#}/{%} ::: a b c d e f g h").exit_code(0);
     let pairs: Vec<(u32, u32)> = many
         .sorted()
         .iter()
@@ -96,11 +101,11 @@ fn jobs_and_slots_are_numbered() {
 #[test]
 fn job_limit_is_reached_and_never_exceeded() {
     for (degree, jobs) in [(1, 4), (3, 24), (8, 40)] {
-        let folder = folder();
+        let folder = temp_dir();
         let line = format!("run -j{degree} KID meet {} {degree}", path(folder.path()));
         let input: String = (0..jobs).map(|job| format!("{job}\n")).collect();
-        let seen: Vec<u32> = fed(&line, input.as_bytes())
-            .code(0)
+        let seen: Vec<u32> = run_with_input(&line, input.as_bytes())
+            .exit_code(0)
             .text()
             .lines()
             .map(|l| l.parse().expect("a count"))
@@ -112,19 +117,19 @@ fn job_limit_is_reached_and_never_exceeded() {
 
 #[test]
 fn zero_jobs_means_as_many_as_descriptors_allow() {
-    let folder = folder();
+    let folder = temp_dir();
     let numbers: Vec<String> = (0..60).map(|job| job.to_string()).collect();
     let mut command = minder(&format!("run -j0 KID meet {} 60 :::", path(folder.path())));
-    assert_eq!(Live::start(command.args(numbers)).finish().code(0).text().lines().count(), 60);
+    assert_eq!(Run::start(command.args(numbers)).wait().exit_code(0).text().lines().count(), 60);
 }
 
 #[test]
 fn exit_status_counts_failures_up_to_101() {
-    ended("run KID exit ::: 0 0 0").code(0).says("");
-    ended("run KID exit ::: 0 7 255").code(2).mentions("3 jobs · 2 failed");
-    let many = |count: usize| fed("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
-    many(100).code(100).mentions("100 jobs · 100 failed");
-    many(101).code(101).mentions("and 91 more");
+    run_to_end("run KID exit ::: 0 0 0").exit_code(0).stderr("");
+    run_to_end("run KID exit ::: 0 7 255").exit_code(2).stderr_contains("3 jobs · 2 failed");
+    let many = |count: usize| run_with_input("run -j4 KID exit 1", "\n".repeat(count).as_bytes());
+    many(100).exit_code(100).stderr_contains("100 jobs · 100 failed");
+    many(101).exit_code(101).stderr_contains("and 91 more");
 }
 
 // Windows has no signals: what ended a process is its exit code, see `windows.rs`.
@@ -132,12 +137,15 @@ fn exit_status_counts_failures_up_to_101() {
 #[test]
 fn job_killed_by_a_signal_has_failed() {
     // A job that a signal ended has failed, too, and the signal is named.
-    ended("run KID kill-self ::: 9 15").code(2).mentions("killed by KILL").mentions("killed by TERM");
+    run_to_end("run KID kill-self ::: 9 15")
+        .exit_code(2)
+        .stderr_contains("killed by KILL")
+        .stderr_contains("killed by TERM");
 }
 
 #[test]
 fn failed_jobs_are_reported_with_their_status() {
-    let ended = ended("run -j1 KID exit ::: 0 4").code(1);
+    let ended = run_to_end("run -j1 KID exit ::: 0 4").exit_code(1);
     let lines: Vec<&str> = ended.err.lines().collect();
     assert!(lines[0].starts_with("minder: 2 jobs · 1 failed · ") && lines[0].contains(" CPU"), "{lines:?}");
     let named = [TEST_CHILD, KID].map(|kid| format!("minder:   failed: {kid} exit 4  (exit 4, "));
@@ -147,23 +155,25 @@ fn failed_jobs_are_reported_with_their_status() {
 
 #[test]
 fn quiet_hides_failed_jobs_but_not_errors() {
-    ended("run --quiet KID exit ::: 0 4").code(1).says("");
-    ended("run --quiet no-such-program-anywhere ::: 1").code(255).complains(&["no-such-program-anywhere"]);
+    run_to_end("run --quiet KID exit ::: 0 4").exit_code(1).stderr("");
+    run_to_end("run --quiet no-such-program-anywhere ::: 1")
+        .exit_code(255)
+        .error_line(&["no-such-program-anywhere"]);
 }
 
 #[test]
 fn missing_command_is_reported_once() {
-    let arguments = ended("run -j2 no-such-program-anywhere {} ::: a b c").code(255);
+    let arguments = run_to_end("run -j2 no-such-program-anywhere {} ::: a b c").exit_code(255);
     arguments
-        .says("minder: cannot run `no-such-program-anywhere`: not found in PATH (3 jobs, none started)\n");
-    let lines = fed("run -j2 /no/such/program", &b"x\n".repeat(10_000)).code(255);
-    lines.complains(&["cannot run `/no/such/program`: no such file", "(no job was started)"]);
+        .stderr("minder: cannot run `no-such-program-anywhere`: not found in PATH (3 jobs, none started)\n");
+    let lines = run_with_input("run -j2 /no/such/program", &b"x\n".repeat(10_000)).exit_code(255);
+    lines.error_line(&["cannot run `/no/such/program`: no such file", "(no job was started)"]);
 }
 
 #[test]
 fn missing_programs_from_values_are_reported_one_by_one() {
     let fine = if cfg!(windows) { "hostname" } else { "true" };
-    let ended = ended(&format!("run -j2 {{}} ::: {fine} no-such-1 no-such-2 {fine}")).code(2);
+    let ended = run_to_end(&format!("run -j2 {{}} ::: {fine} no-such-1 no-such-2 {fine}")).exit_code(2);
     for name in ["no-such-1", "no-such-2"] {
         assert_eq!(
             ended.err.matches(&format!("cannot run `{name}`: not found in PATH")).count(),
@@ -179,7 +189,7 @@ fn missing_programs_from_values_are_reported_one_by_one() {
 #[cfg(unix)]
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = folder();
+    let folder = temp_dir();
     let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| folder.path().join(name));
     let write = |path: &std::path::Path, text: &str, mode: u32| {
         std::fs::write(path, text).expect("a file");
@@ -195,22 +205,22 @@ fn unrunnable_program_is_reported_with_the_reason() {
         (path(&orphan), "interpreter"),
     ] {
         // The same for every job, so it is said once.
-        let ended = ended(&format!("run -j2 {program} ::: a b c")).code(255);
-        ended.complains(&[program, reason, "(3 jobs, none started)"]);
+        let ended = run_to_end(&format!("run -j2 {program} ::: a b c")).exit_code(255);
+        ended.error_line(&[program, reason, "(3 jobs, none started)"]);
     }
-    ended(&format!("run -j2 {} ::: a", path(&empty))).mentions("no `#!`");
+    run_to_end(&format!("run -j2 {} ::: a", path(&empty))).stderr_contains("no `#!`");
 }
 
 #[test]
 fn environment_is_passed_on() {
     let mut command = minder("run -j1 KID echo-env");
-    let ended = Live::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).finish().code(0);
+    let ended = Run::start(command.env("MINDER_TEST_WORD", "a b").args([":::", "1"])).wait().exit_code(0);
     assert!(ended.text().contains("\"MINDER_TEST_WORD\"=\"a b\"\n"), "{}", ended.text());
 }
 
 #[test]
 fn jobs_have_an_empty_stdin() {
-    let ended = fed("run -j1 KID count ::: 1 2", b"not for jobs").code(0);
+    let ended = run_with_input("run -j1 KID count ::: 1 2", b"not for jobs").exit_code(0);
     assert_eq!(ended.text(), "0\n0\n");
 }
 
@@ -218,7 +228,7 @@ fn jobs_have_an_empty_stdin() {
 #[cfg(unix)]
 #[test]
 fn jobs_have_their_own_process_group() {
-    let ids = super::pids(&super::ended("run -j1 KID ids ::: 1").code(0).text());
+    let ids = super::pids(&super::run_to_end("run -j1 KID ids ::: 1").exit_code(0).text());
     assert_eq!(ids[0], ids[1], "process and group");
 }
 
@@ -226,14 +236,14 @@ fn jobs_have_their_own_process_group() {
 #[cfg(target_os = "linux")]
 #[test]
 fn jobs_inherit_no_descriptor_and_no_signal_state() {
-    let ended = ended("run -j4 KID fds ::: 1 2 3 4").code(0);
+    let ended = run_to_end("run -j4 KID fds ::: 1 2 3 4").exit_code(0);
     for line in ended.text().lines() {
         let ours = ["0 /dev/null", "1 pipe:", "2 pipe:"].iter().any(|start| line.starts_with(start));
         assert!(ours, "{}", ended.text());
     }
     let mut line = minder("run -j1");
     line.arg("grep -E 'Sig(Blk|Ign)' /proc/self/status; : {}").args([":::", "1"]);
-    let ended = Live::start(&line).finish().code(0);
+    let ended = Run::start(&line).wait().exit_code(0);
     let ignored = super::ignored_from_outside();
     assert_eq!(ended.text(), format!("SigBlk:\t{:016x}\nSigIgn:\t{ignored:016x}\n", 0));
 }
@@ -242,10 +252,12 @@ fn jobs_inherit_no_descriptor_and_no_signal_state() {
 fn thousands_of_short_jobs_run_once_each() {
     // Where Wine stands for Windows, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 300 } else { 3000 };
-    let folder = folder();
+    let folder = temp_dir();
     let log = folder.path().join("log");
     let lines: String = (0..JOBS).map(|job| format!("{job:05}\n")).collect();
-    let ended = fed(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes()).code(0).says("");
+    let ended = run_with_input(&format!("run -j16 KID append {}", path(&log)), lines.as_bytes())
+        .exit_code(0)
+        .stderr("");
     assert_eq!(ended.sorted().join("\n") + "\n", lines, "what was shown");
     let mut ran: Vec<String> = file(&log).lines().map(str::to_owned).collect();
     ran.sort();
@@ -275,7 +287,7 @@ fn random_jobs_match_a_model() {
     let failed = specs.iter().filter(|spec| spec.3 != 0).count();
     for backend in crate::support::backends() {
         let mut command = minder(&format!("run --quiet -j7 --backend {backend} KID job"));
-        let ended = Live::start(command.stdin(input(text.as_bytes()))).finish();
+        let ended = Run::start(command.stdin(input(text.as_bytes()))).wait();
         assert_eq!(ended.status, minder::ExitStatus::Exited(failed as i32), "{backend}");
         for stream in [&ended.out, &ended.errors] {
             let mut ids = jobs_in(stream);
@@ -294,7 +306,7 @@ fn nested_run_reads_a_pipe() {
     command
         .arg(format!("printf 'a\\nb\\n' | '{}' run -j1 {KID} echo-args {{}}", super::MINDER))
         .stdin(input(lines.as_bytes()));
-    let ended = Live::start(&command).finish().code(0);
+    let ended = Run::start(&command).wait().exit_code(0);
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
     }
@@ -302,11 +314,11 @@ fn nested_run_reads_a_pipe() {
 
 #[test]
 fn nested_run_reads_a_file() {
-    let folder = folder();
+    let folder = temp_dir();
     let list = folder.path().join("list");
     std::fs::write(&list, "a\nb\n").expect("a file");
     let inner = format!("MINDER run -j1 -a {} KID echo-args {{}}", path(&list));
-    let ended = ended(&format!("run -j3 {inner} ::: 1 2 3")).code(0);
+    let ended = run_to_end(&format!("run -j3 {inner} ::: 1 2 3")).exit_code(0);
     for own in ["1", "2", "3"] {
         assert!(ended.text().contains(&format!("\"{own}\"\n\"a\"\n\"{own}\"\n\"b\"\n")), "{}", ended.text());
     }
@@ -315,7 +327,7 @@ fn nested_run_reads_a_file() {
 #[test]
 fn tag_escapes_control_characters() {
     let mut command = minder("run -k --tag KID echo-args :::");
-    let ended = Live::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).finish().code(0);
+    let ended = Run::start(command.args(["a\nb", "c\td", "e\x1b[31mf", "plain"])).wait().exit_code(0);
     let text = ended.text();
     let tags: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
     assert_eq!(tags, ["a\\nb", "c\\td", "e\\x1b[31mf", "plain"], "{text:?}");
@@ -323,23 +335,23 @@ fn tag_escapes_control_characters() {
 
 #[test]
 fn unusable_directory_fails_only_its_job() {
-    let folder = folder();
+    let folder = temp_dir();
     std::fs::write(folder.path().join("file"), "").expect("a file");
     let mut command = minder("run -j2 -k --wd");
     command.current_dir(folder.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
-    let ended = Live::start(&command).finish().code(2);
+    let ended = Run::start(&command).wait().exit_code(2);
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
     // The same for all is said once.
     let mut command = minder("run -j2 --wd file KID echo-args ::: a b");
-    let ended = Live::start(command.current_dir(folder.path())).finish().code(255);
-    ended.complains(&["cannot make `file`"]);
+    let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(255);
+    ended.error_line(&["cannot make `file`"]);
 }
 
 #[cfg(unix)] // `./a` without an extension is a program there.
 #[test]
 fn program_is_looked_up_in_each_directory() {
-    let folder = folder();
+    let folder = temp_dir();
     for name in ["a", "b", "c"] {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
     }
@@ -347,40 +359,40 @@ fn program_is_looked_up_in_each_directory() {
         std::os::unix::fs::symlink(TEST_CHILD, folder.path().join(name).join("kid")).expect("a link");
     }
     let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
-    let ended = Live::start(command.current_dir(folder.path())).finish().code(1);
+    let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(1);
     assert_eq!(ended.text(), "\"a\"\n\"c\"\n", "{ended:?}");
 }
 
 #[test]
 fn template_file_is_never_overwritten() {
-    let folder = folder();
+    let folder = temp_dir();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
     let run = |flags: &str| {
         let mut command = minder("run -k");
-        Live::start(command.current_dir(folder.path()).args(super::words(flags))).finish()
+        Run::start(command.current_dir(folder.path()).args(super::arguments(flags))).wait()
     };
     write("tpl", "<{}>");
     for (name, code) in [("tpl", 255), ("./tpl", 255), ("{}", 1)] {
-        let ended = run(&format!("--template tpl={name} KID exit 0 ::: tpl")).code(code);
+        let ended = run(&format!("--template tpl={name} KID exit 0 ::: tpl")).exit_code(code);
         assert!(ended.err.contains("it is the template"), "{ended:?}");
         assert_eq!(read("tpl").as_deref(), Some("<{}>"), "{name}");
     }
     write("mine", "of the user");
-    run("--cleanup --template tpl={} KID exit 0 ::: mine new").code(0);
+    run("--cleanup --template tpl={} KID exit 0 ::: mine new").exit_code(0);
     assert_eq!((read("mine").as_deref(), read("new")), (Some("<mine>"), None));
 }
 
 #[test]
 fn unlimited_retries_pause_between_attempts() {
-    let folder = folder();
+    let folder = temp_dir();
     let tries = folder.path().join("tries");
     let mut command = minder("run --retries 0");
     let line = format!("KID append {} x; exit 1; : {{}}", super::path(&tries));
-    let mut live = Live::start(super::scripted(&mut command, &line).args([":::", "a"]));
-    live.until_true("a first try", || tries.exists());
+    let mut live = Run::start(super::with_script(&mut command, &line).args([":::", "a"]));
+    live.wait_until_true("a first try", || tries.exists());
     // The first pause is a second, give or take a half.
-    live.listen(Duration::from_millis(300));
+    live.read_for(Duration::from_millis(300));
     assert_eq!(std::fs::read(&tries).expect("a file"), b"x\n");
-    live.until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
+    live.wait_until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
 }

@@ -12,13 +12,13 @@ use minder::{ChildSet, ChildSetConfig, Command, ExitStatus, SpawnOptions, Stdio,
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::resume::Random;
-use super::{PATIENCE, file, folder, minder, path};
-use crate::support::{KID, Ledger, TEST_CHILD};
+use super::{PATIENCE, file, minder, path, temp_dir};
+use crate::support::{EventLog, KID, TEST_CHILD};
 
 /// A run as the foreground job of a shell: it leads a group of its own, and its stops are told.
 struct Job {
     set: ChildSet,
-    ledger: Ledger,
+    event_log: EventLog,
     token: Token,
 }
 
@@ -28,7 +28,7 @@ impl Job {
         limits.stop_poll_interval = Some(Duration::from_millis(1));
         let mut set = ChildSet::new(limits).expect("a set");
         let token = set.spawn(command, SpawnOptions::default()).expect("the command starts");
-        Self { set, ledger: Ledger::default(), token }
+        Self { set, event_log: EventLog::default(), token }
     }
 
     fn press(&self, signal: Signal) {
@@ -36,19 +36,22 @@ impl Job {
         kill_process_group(group, signal).expect("a group");
     }
 
-    fn listen(&mut self, time: Duration) {
-        self.ledger.hear_until(&mut self.set, Instant::now() + time, |_| false);
+    fn read_for(&mut self, time: Duration) {
+        self.event_log.read_until(&mut self.set, Instant::now() + time, |_| false);
     }
 
     /// Stops the run. A stop right behind a continuation may be thrown away, so it is asked for
     /// again.
     fn stop(&mut self, what: &str) {
-        let before = self.ledger.of(self.token).stops.len();
+        let before = self.event_log.child(self.token).stops.len();
         let token = self.token;
         for _ in 0..10 {
             self.press(Signal::TSTP);
             let until = Instant::now() + Duration::from_secs(2);
-            if self.ledger.hear_until(&mut self.set, until, |ledger| ledger.of(token).stops.len() > before) {
+            if self
+                .event_log
+                .read_until(&mut self.set, until, |event_log| event_log.child(token).stops.len() > before)
+            {
                 return;
             }
         }
@@ -73,9 +76,11 @@ impl Job {
 
     fn end(mut self, what: &str) -> ExitStatus {
         let (token, until) = (self.token, Instant::now() + PATIENCE);
-        let ended = self.ledger.hear_until(&mut self.set, until, |ledger| ledger.of(token).done.is_some());
+        let ended = self
+            .event_log
+            .read_until(&mut self.set, until, |event_log| event_log.child(token).done.is_some());
         assert!(ended, "{what}: the run does not end");
-        self.ledger.outcome(token).exit.status
+        self.event_log.outcome(token).exit.status
     }
 }
 
@@ -114,13 +119,13 @@ fn rows(folder: &Path) -> Vec<(usize, String, String)> {
 
 #[test]
 fn stops_at_random_moments_neither_hang_nor_lose_a_job() {
-    let folder = folder();
+    let folder = temp_dir();
     // More than can end meanwhile; the rest is cut off.
     let mut job = Job::start(&tiny(folder.path(), 1..=keys() * 400));
     for stop in 0..keys() {
         job.stop(&format!("stop {stop}"));
         job.press(Signal::CONT);
-        job.listen(Duration::from_millis(12));
+        job.read_for(Duration::from_millis(12));
     }
     job.press(Signal::TERM);
     job.end("after the stops");
@@ -142,9 +147,9 @@ fn none_lost(rows: &[(usize, String, String)]) {
 fn interrupts_at_random_moments_record_only_jobs_that_ran() {
     let mut random = Random::new("interrupts");
     for interrupt in 0..keys() {
-        let folder = folder();
+        let folder = temp_dir();
         let mut job = Job::start(&tiny(folder.path(), 1..=4000));
-        job.listen(Duration::from_micros(20_000 + random.below(60_000) as u64));
+        job.read_for(Duration::from_micros(20_000 + random.below(60_000) as u64));
         job.press(Signal::INT);
         job.end(&format!("interrupt {interrupt}"));
         let rows = rows(folder.path());
@@ -157,7 +162,7 @@ fn interrupts_at_random_moments_record_only_jobs_that_ran() {
 /// `kill -TSTP` and `kill -CONT` of the process that was started, and of no other.
 #[test]
 fn stop_and_continue_of_one_process_apply_to_the_run() {
-    let folder = folder();
+    let folder = temp_dir();
     let go = folder.path().join("go");
     let mut command = minder("run -j2 --no-record");
     command
@@ -166,10 +171,10 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
     let mut job = Job::start(&command);
     let pid = Pid::from_raw(job.set.id(job.token).expect("a run").cast_signed()).expect("a pid");
     for stop in 1..=3 {
-        job.listen(Duration::from_millis(100));
+        job.read_for(Duration::from_millis(100));
         kill_process(pid, Signal::TSTP).expect("a run");
         let (token, until) = (job.token, Instant::now() + PATIENCE);
-        let stopped = job.ledger.hear_until(&mut job.set, until, |l| l.of(token).stops.len() >= stop);
+        let stopped = job.event_log.read_until(&mut job.set, until, |l| l.child(token).stops.len() >= stop);
         assert!(stopped, "stop {stop}: {}", job.states());
         kill_process(pid, Signal::CONT).expect("a run");
     }
@@ -179,14 +184,14 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
 
 #[test]
 fn failure_after_a_stop_is_not_a_timeout() {
-    let folder = folder();
+    let folder = temp_dir();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run --timeout 2 --joblog {}", path(&joblog)));
     command.arg(format!("{KID} lines 100 10; exit 7; : {{}}")).args([":::", "x"]);
     let mut job = Job::start(&command);
-    job.listen(Duration::from_millis(300));
+    job.read_for(Duration::from_millis(300));
     job.stop("a run with a time-out");
-    job.listen(Duration::from_millis(2500));
+    job.read_for(Duration::from_millis(2500));
     job.press(Signal::CONT);
     assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(1));
     assert_eq!(rows(folder.path()), [(1, "7".to_owned(), "0".to_owned())]);
@@ -194,7 +199,7 @@ fn failure_after_a_stop_is_not_a_timeout() {
 
 #[test]
 fn stop_does_not_count_for_a_median_timeout() {
-    let folder = folder();
+    let folder = temp_dir();
     let joblog = folder.path().join("joblog");
     let mut command = minder(&format!("run -j2 --timeout 400% --joblog {}", path(&joblog)));
     command.args([
@@ -205,10 +210,10 @@ fn stop_does_not_count_for_a_median_timeout() {
     let until = Instant::now() + PATIENCE;
     while rows(folder.path()).len() < 4 {
         assert!(Instant::now() < until, "no four jobs end");
-        job.listen(Duration::from_millis(2));
+        job.read_for(Duration::from_millis(2));
     }
     job.stop("a run with a time-out");
-    job.listen(Duration::from_secs(4));
+    job.read_for(Duration::from_secs(4));
     job.press(Signal::CONT);
     assert_eq!(job.end("a run with a time-out"), ExitStatus::Exited(0));
     assert!(rows(folder.path()).iter().all(|(_, exit, signal)| exit == "0" && signal == "0"));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use minder::{Command, Stdio};
 use regex::Regex;
 
-use super::{MINDER, PATIENCE, file, folder, path};
+use super::{MINDER, PATIENCE, file, path, temp_dir};
 use crate::support::{self, TEST_CHILD, nap};
 
 /// What is never the same twice, and what stands for it. Columns behind it need not line up.
@@ -44,7 +44,7 @@ impl Terminal {
             ));
             return None;
         }
-        let terminal = Self { folder: folder() };
+        let terminal = Self { folder: temp_dir() };
         for name in ["bin", "work"] {
             std::fs::create_dir(terminal.at(name)).expect("a folder");
         }
@@ -66,7 +66,7 @@ impl Terminal {
             assert!(Instant::now() < deadline, "tmux does not start");
             nap(Duration::from_millis(200));
         }
-        terminal.until("a prompt", |screen| screen.trim_end() == "$");
+        terminal.wait_until("a prompt", |screen| screen.trim_end() == "$");
         Some(terminal)
     }
 
@@ -97,7 +97,7 @@ impl Terminal {
     }
 
     fn tmux(&self, words: &[&str]) -> String {
-        support::said(&self.command(words))
+        support::stdout_of(&self.command(words))
     }
 
     /// Types a line.
@@ -121,7 +121,7 @@ impl Terminal {
 
     /// Waits until the screen is so, and returns it.
     #[track_caller]
-    fn until(&self, what: &str, enough: impl Fn(&str) -> bool) -> String {
+    fn wait_until(&self, what: &str, enough: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let screen = self.screen();
@@ -135,26 +135,26 @@ impl Terminal {
 
     /// Waits until this is on the screen.
     #[track_caller]
-    fn until_said(&self, text: &str) -> String {
-        self.until(text, |screen| screen.contains(text))
+    fn wait_for_text(&self, text: &str) -> String {
+        self.wait_until(text, |screen| screen.contains(text))
     }
 
     /// Waits for the prompt after a command of which this is seen.
     #[track_caller]
-    fn until_prompt(&self, text: &str) -> String {
-        self.until("prompt", |screen| screen.contains(text) && screen.trim_end().ends_with("\n$"))
+    fn wait_for_prompt(&self, text: &str) -> String {
+        self.wait_until("prompt", |screen| screen.contains(text) && screen.trim_end().ends_with("\n$"))
     }
 
     #[track_caller]
-    fn until_true(&self, what: &str, holds: impl Fn() -> bool) {
-        self.until(what, |_| holds());
+    fn wait_until_true(&self, what: &str, holds: impl Fn() -> bool) {
+        self.wait_until(what, |_| holds());
     }
 
     /// Ends the command line, and shows its status.
     fn status(&self) -> String {
         self.line("echo \"[$?]\"");
         let is_status = |line: &&str| line.starts_with('[') && line.ends_with(']');
-        let screen = self.until("a status", |screen| screen.lines().any(|line| is_status(&line)));
+        let screen = self.wait_until("a status", |screen| screen.lines().any(|line| is_status(&line)));
         screen.lines().rfind(is_status).unwrap_or_default().to_owned()
     }
 }
@@ -190,18 +190,19 @@ fn state(pid: &str) -> String {
 fn bar_follows_the_run_and_the_window() {
     let Some(terminal) = Terminal::open() else { return };
     terminal.line("minder run -k -j2 --bar 'kid await go {}' ::: one two three");
-    let screen = terminal.until_said("0/3 done · 2 running");
+    let screen = terminal.wait_for_text("0/3 done · 2 running");
     insta::assert_snapshot!("bar", even(&screen));
     terminal.tmux(&["resize-window", "-x", "60", "-y", "24"]);
     let narrow =
         |line: &&str| line.contains("0/3 done") && line.contains("failed") && line.chars().count() < 60;
-    let screen = terminal.until("a bar for this width", |screen| screen.lines().any(|line| narrow(&line)));
+    let screen =
+        terminal.wait_until("a bar for this width", |screen| screen.lines().any(|line| narrow(&line)));
     let bar = screen.lines().find(narrow).unwrap_or_default();
     insta::assert_snapshot!("bar-narrow", even(bar));
     std::fs::write(terminal.work("go"), "").expect("a file");
     // The terminal breaks what it shows anew, and tells nobody: a piece of the wider bar may be left
     // above.
-    let screen = terminal.until_prompt("3 jobs");
+    let screen = terminal.wait_for_prompt("3 jobs");
     assert!(!screen.lines().any(|line| narrow(&line)), "the bar is left on the screen:\n{screen}");
     let words: Vec<&str> = screen.lines().filter(|line| ["one", "two", "three"].contains(line)).collect();
     assert_eq!(words, ["one", "two", "three"], "{screen}");
@@ -212,21 +213,21 @@ fn progress_shows_running_jobs() {
     let Some(terminal) = Terminal::open() else { return };
     // Jobs are shown by their age: of two that start at once either may be the older one.
     terminal.line("minder run -k -j2 --progress --delay 0.2 'kid await g-{} {}' ::: one two three");
-    let screen = terminal.until("two jobs", |screen| {
+    let screen = terminal.wait_until("two jobs", |screen| {
         screen.contains("0/3 done · 2 running")
             && screen.contains("await g-one")
             && screen.contains("await g-two")
     });
     insta::assert_snapshot!("progress", even(&screen));
     std::fs::write(terminal.work("g-one"), "").expect("a file");
-    let screen = terminal.until("the next job", |screen| {
+    let screen = terminal.wait_until("the next job", |screen| {
         screen.contains("1/3 done · 2 running") && screen.contains("await g-three")
     });
     insta::assert_snapshot!("progress-later", even(&screen));
     for name in ["g-two", "g-three"] {
         std::fs::write(terminal.work(name), "").expect("a file");
     }
-    terminal.until_prompt("3 jobs");
+    terminal.wait_for_prompt("3 jobs");
     insta::assert_snapshot!("progress-over", even(&terminal.whole_lines()));
 }
 
@@ -238,14 +239,14 @@ fn first_ctrl_c_cancels_and_second_kills() {
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&stubborn, executable).expect("its permissions");
     terminal.line("minder run -j1 --grace 600 stubborn ::: began more");
-    terminal.until_true("a job", || terminal.work("began").exists());
+    terminal.wait_until_true("a job", || terminal.work("began").exists());
     terminal.key("C-c");
-    let screen = terminal.until_said("once more kills");
+    let screen = terminal.wait_for_text("once more kills");
     insta::assert_snapshot!("asked", even(&screen));
     // Two keys at once are one wish: the time between them is the point.
     nap(Duration::from_millis(500));
     terminal.key("C-c");
-    terminal.until_prompt("go on with it");
+    terminal.wait_for_prompt("go on with it");
     insta::assert_snapshot!("killed", even(&terminal.whole_lines()));
     assert_eq!(terminal.status(), "[130]");
 }
@@ -256,13 +257,13 @@ fn suspended_run_continues() {
     let limit = Duration::from_secs(5);
     terminal.line("minder run -j2 --timeout 5 'echo $$ > pid-{}; exec kid await go {}' ::: one two");
     let pids = ["pid-one", "pid-two"].map(|name| terminal.work(name));
-    terminal.until_true("two jobs", || pids.iter().all(|pid| file(pid).ends_with('\n')));
+    terminal.wait_until_true("two jobs", || pids.iter().all(|pid| file(pid).ends_with('\n')));
     let pids = pids.map(|pid| file(&pid));
     terminal.key("C-z");
-    terminal.until_prompt("Stopped");
+    terminal.wait_for_prompt("Stopped");
     let stopped = Instant::now();
     insta::assert_snapshot!("suspended", even(&terminal.whole_lines()));
-    terminal.until_true("jobs that stand still", || pids.iter().all(|pid| state(pid) == "T"));
+    terminal.wait_until_true("jobs that stand still", || pids.iter().all(|pid| state(pid) == "T"));
     // Longer than a job may run: the time is the point.
     while stopped.elapsed() < limit + Duration::from_secs(1) {
         nap(Duration::from_millis(100));
@@ -270,7 +271,7 @@ fn suspended_run_continues() {
     }
     std::fs::write(terminal.work("go"), "").expect("a file");
     terminal.line("fg");
-    let screen = terminal.until_prompt("2 jobs");
+    let screen = terminal.wait_for_prompt("2 jobs");
     assert!(screen.contains("2 jobs · 0 failed"), "{screen}");
     assert_eq!(terminal.status(), "[0]");
 }
@@ -281,7 +282,7 @@ fn pty_jobs_show_their_colors() {
     std::fs::create_dir(terminal.work("inner")).expect("a folder");
     terminal
         .line("LS_COLORS='di=32' minder run --quiet --pty -k 'ls --color=auto -d {}' ::: inner; echo over");
-    terminal.until_prompt("\nover\n");
+    terminal.wait_for_prompt("\nover\n");
     let screen = terminal.tmux(&["capture-pane", "-p", "-e", "-J"]);
     insta::assert_snapshot!("colours", even(&screen));
     assert!(screen.contains("\x1b[32minner"), "{screen:?}");

@@ -18,7 +18,7 @@ use std::fs;
 
 #[cfg(unix)]
 use super::is_root;
-use super::{Ended, Live, ended, fed, file, folder, input, minder, path, pipe};
+use super::{Run, RunOutput, file, input, minder, path, pipe, run_to_end, run_with_input, temp_dir};
 
 /// What test_child's `text` is told, and so what it writes.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize
 /// standard output.
 #[track_caller]
 fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
-    let ended = fed(&format!("run {flags} KID text"), &feed(jobs)).code(0);
+    let ended = run_with_input(&format!("run {flags} KID text"), &feed(jobs)).exit_code(0);
     let tagged = flags.contains("--tag");
     untangle(&ended.errors, 1, jobs, tagged);
     untangle(&ended.out, 0, jobs, tagged)
@@ -109,7 +109,7 @@ fn compare(flags: &str, jobs: &[Text]) -> Vec<usize> {
 /// arguments.
 fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     let mut command = minder(&format!("run {flags}"));
-    super::scripted(&mut command, line).arg(":::").args(args);
+    super::with_script(&mut command, line).arg(":::").args(args);
     command
 }
 

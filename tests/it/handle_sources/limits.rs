@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Poller, Token};
 
-use super::{Signal, hear, names, open, silent, told};
+use super::{Signal, names, open, silent, told, wait_events};
 use crate::support::{each_backend, patience};
 
 #[test]
@@ -17,7 +17,7 @@ fn each_of_4096_handles_is_reported() {
         for (number, event) in events.iter().enumerate() {
             poller.add(&event.0, Token(number as u64), Interest::READABLE).expect("an event");
         }
-        assert_eq!(names(&hear(&poller, Instant::now())), [0; 0]);
+        assert_eq!(names(&wait_events(&poller, Instant::now())), [0; 0]);
         for number in [0, 1, 62, 63, 64, 65, 127, 1020, 1021, 2048, 4095] {
             events[number].set();
             assert_eq!(told(&poller), [number as u64]);
@@ -63,14 +63,14 @@ fn changes_during_a_wait_end_it() {
             let (early, late) = (Signal::manual(), Signal::manual());
             early.set();
             let theirs = Arc::clone(&poller);
-            let waiter = std::thread::spawn(move || names(&hear(&theirs, patience())));
+            let waiter = std::thread::spawn(move || names(&wait_events(&theirs, patience())));
             crate::support::nap(Duration::from_millis(5));
             poller.add(&early.0, Token(1), Interest::READABLE).expect("an event");
             assert_eq!(waiter.join().expect("a waiter"), [1]);
             poller.delete(&early.0).expect("a source");
             poller.add(&late.0, Token(2), Interest::READABLE).expect("an event");
             let theirs = Arc::clone(&poller);
-            let waiter = std::thread::spawn(move || names(&hear(&theirs, patience())));
+            let waiter = std::thread::spawn(move || names(&wait_events(&theirs, patience())));
             crate::support::nap(Duration::from_millis(5));
             late.set();
             assert_eq!(waiter.join().expect("a waiter"), [2]);

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn paused_pool_starts_no_job() {
-    let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
+    let site = Site::new(degree(4), (0..12).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("four run", |log| log.running.len() == 4);
         site.crew.set_paused(true);
@@ -23,7 +23,7 @@ fn paused_pool_starts_no_job() {
 /// Whoever is not admitted stays first in line.
 #[test]
 fn handlers_limit_admission() {
-    let site = Site::new(degree(8), (0..12).map(|_| silent(LONG)));
+    let site = Site::new(degree(8), (0..12).map(|_| quiet_child(LONG)));
     site.admitted.store(2, Ordering::SeqCst);
     site.run(|site| {
         site.await_log("two run", |log| log.running.len() == 2);
@@ -44,7 +44,7 @@ fn handlers_limit_admission() {
 
 #[test]
 fn paused_pool_ends_when_no_job_is_left() {
-    let site = Site::new(degree(4), (0..3).map(|_| silent("exit 0")));
+    let site = Site::new(degree(4), (0..3).map(|_| quiet_child("exit 0")));
     site.run(|site| {
         site.await_log("all started", |log| log.starts.len() == 3);
         site.crew.set_paused(true);
@@ -54,7 +54,7 @@ fn paused_pool_ends_when_no_job_is_left() {
 
 #[test]
 fn max_running_changes_while_jobs_run() {
-    let site = Site::new(degree(1), (0..40).map(|_| silent(LONG)));
+    let site = Site::new(degree(1), (0..40).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("one runs", |log| log.running.len() == 1);
         site.never("a second", |log| log.running.len() > 1);
@@ -77,7 +77,7 @@ fn max_running_changes_while_jobs_run() {
 /// The second loop has no share, and sleeps without a child until all is over.
 #[test]
 fn worker_without_a_share_ends_with_the_others() {
-    let site = Site::new(degree(1), (0..20).map(|_| silent("exit 0")));
+    let site = Site::new(degree(1), (0..20).map(|_| quiet_child("exit 0")));
     site.run(|_| ());
     assert_eq!(site.crew.counts().succeeded, 20);
     assert_eq!(site.log.lock().expect("a log").peak, 1);
@@ -87,7 +87,7 @@ fn worker_without_a_share_ends_with_the_others() {
 fn last_attempt_is_flagged_when_it_finishes() {
     let mut rules = degree(2);
     rules.retry.max_attempts = 3;
-    let site = Site::new(rules, [silent("exit 1"), silent("exit 0")]);
+    let site = Site::new(rules, [quiet_child("exit 1"), quiet_child("exit 0")]);
     site.run(|_| ());
     let log = site.log.lock().expect("a log");
     let of = |job| {
@@ -100,7 +100,7 @@ fn last_attempt_is_flagged_when_it_finishes() {
 /// More than a pipe holds: the rest is written when there is room, from `event`.
 #[test]
 fn input_is_written_as_the_pipe_drains() {
-    let mut command = kid("cat");
+    let mut command = test_child("cat");
     command.stdin(Stdio::Piped);
     let site = Site::new(degree(3), (0..6).map(|_| command.clone()));
     let input = patterned(600_000);
@@ -115,7 +115,7 @@ fn input_is_written_as_the_pipe_drains() {
 fn starts_are_delayed() {
     let mut rules = degree(4);
     rules.delay = Duration::from_millis(40);
-    let site = Site::new(rules, (0..6).map(|_| silent("exit 0")));
+    let site = Site::new(rules, (0..6).map(|_| quiet_child("exit 0")));
     let begun = Instant::now();
     site.run(|_| ());
     assert!(begun.elapsed() >= Duration::from_millis(5 * 40), "six starts need five pauses");
@@ -126,7 +126,10 @@ fn starts_are_delayed() {
 fn halt_ends_the_jobs_and_reports_its_rule() {
     let mut rules = degree(4);
     rules.halt = Some(HaltPolicy { on: HaltTrigger::Failed, at: Threshold::Percent(10), now: true });
-    let jobs = (0..3).map(|_| silent(LONG)).chain([silent("exit 1")]).chain((0..6).map(|_| silent("exit 0")));
+    let jobs = (0..3)
+        .map(|_| quiet_child(LONG))
+        .chain([quiet_child("exit 1")])
+        .chain((0..6).map(|_| quiet_child("exit 0")));
     let site = Site::new(rules, jobs);
     site.crew.set_total(Some(10));
     site.run(|_| ());
@@ -138,7 +141,7 @@ fn halt_ends_the_jobs_and_reports_its_rule() {
 #[cfg(unix)] // Nobody can be asked on Windows: the first word ends.
 #[test]
 fn cancel_with_sends_the_configured_signal() {
-    let mut site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
+    let mut site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
     let how = Termination::signals(&[(libc::SIGUSR1, Duration::from_secs(600))]).expect("a signal");
     site.crew = JobPool::new(degree(2), Duration::ZERO).cancel_with(how);
     site.run(|site| {

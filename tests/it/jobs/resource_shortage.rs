@@ -22,7 +22,7 @@ fn few() {
 fn first_spawn_is_retried() {
     alone("jobs::resource_shortage::first_spawn_is_retried", || {
         few();
-        let site = Site::new(degree(2), (0..2).map(|_| kid("exit 0")));
+        let site = Site::new(degree(2), (0..2).map(|_| test_child("exit 0")));
         site.crew.set_paused(true);
         site.run(|site| {
             site.never("a start while held", |log| !log.starts.is_empty());
@@ -39,7 +39,7 @@ fn first_spawn_is_retried() {
 fn spawn_is_retried_while_jobs_run() {
     alone("jobs::resource_shortage::spawn_is_retried_while_jobs_run", || {
         few();
-        let site = Site::new(degree(4), (0..4).map(|_| kid(LONG)));
+        let site = Site::new(degree(4), (0..4).map(|_| test_child(LONG)));
         site.admitted.store(2, Ordering::SeqCst);
         site.run(|site| {
             site.await_log("two run", |log| log.running.len() == 2);
@@ -60,7 +60,7 @@ fn permanent_shortage_is_an_error() {
     alone("jobs::resource_shortage::permanent_shortage_is_an_error", || {
         few();
         let crew = JobPool::new(degree(1), Duration::from_secs(600));
-        let site = Site::new(degree(1), (0..1).map(|_| kid("exit 0")));
+        let site = Site::new(degree(1), (0..1).map(|_| test_child("exit 0")));
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
         let mut hand = Hand { site: &site, place: 0, written: HashMap::new() };
         let hogged = hog();

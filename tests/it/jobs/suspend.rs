@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn suspend_stops_all_jobs_and_starts_none() {
-    let site = Site::new(degree(4), (0..12).map(|_| silent("sleep-ms 30")));
+    let site = Site::new(degree(4), (0..12).map(|_| quiet_child("sleep-ms 30")));
     site.run(|site| {
         for _ in 0..3 {
             site.await_log("some run", |log| !log.running.is_empty() || log.ends.len() == 12);
@@ -28,7 +28,7 @@ fn suspend_stops_all_jobs_and_starts_none() {
 #[test]
 fn suspended_jobs_can_be_ended() {
     for sharp in [false, true] {
-        let site = Site::new(degree(4), (0..12).map(|_| silent(LONG)));
+        let site = Site::new(degree(4), (0..12).map(|_| quiet_child(LONG)));
         site.run(|site| {
             site.await_log("four run", |log| log.running.len() == 4);
             site.crew.suspend();
@@ -43,7 +43,7 @@ fn suspended_jobs_can_be_ended() {
 /// Orders that follow each other faster than the loops look: the last one counts, for all jobs.
 #[test]
 fn last_of_rapid_suspends_and_resumes_wins() {
-    let site = Site::new(degree(6), (0..60).map(|_| silent("sleep-ms 5")));
+    let site = Site::new(degree(6), (0..60).map(|_| quiet_child("sleep-ms 5")));
     site.run(|site| {
         let end = Instant::now() + crate::support::race_time() / 2;
         while Instant::now() < end && site.crew.counts().succeeded < 50 {
@@ -61,7 +61,7 @@ fn last_of_rapid_suspends_and_resumes_wins() {
 /// It waits for a loop that is busy with its worker, but not for ever.
 #[test]
 fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
-    let site = Site::new(degree(2), (0..2).map(|_| silent(LONG)));
+    let site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("both run", |log| log.running.len() == 2);
         let (gate, until) = (site.gate.lock().expect("a gate"), patience());

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use minder::{Interest, Stdio, Token};
 
 use super::fd_lifetime::{hung_up, soon};
-use super::{counter, hear, look, lower, modify_or_add, names, open, pair, raise, tokens};
-use crate::support::{alone, each_backend, kid, patience};
+use super::{counter, look, lower, modify_or_add, names, open, pair, raise, tokens, wait_events};
+use crate::support::{alone, each_backend, patience, test_child};
 
 /// A number that was open and is not.
 fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
@@ -67,7 +67,7 @@ fn source_closed_without_delete_can_be_removed_later() {
                 _ => {
                     let ready = look(&poller);
                     assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
-                    assert_eq!(names(&hear(&poller, patience())), [1], "until it is deleted");
+                    assert_eq!(names(&wait_events(&poller, patience())), [1], "until it is deleted");
                 }
             }
             raise(&other);
@@ -77,7 +77,7 @@ fn source_closed_without_delete_can_be_removed_later() {
             assert_eq!(tokens(&poller), [2]);
             lower(&other);
             let deadline = Instant::now() + Duration::from_millis(5);
-            assert_eq!(hear(&poller, deadline), []);
+            assert_eq!(wait_events(&poller, deadline), []);
             assert!(Instant::now() >= deadline, "it ends waits still");
         });
     });
@@ -97,7 +97,9 @@ fn silent_closed_source_hides_no_other() {
             let closed = closed_number(source);
             for _ in 0..3 {
                 raise(&other);
-                assert!(names(&hear(&poller, patience())).contains(&2) || tokens(&poller).contains(&2));
+                assert!(
+                    names(&wait_events(&poller, patience())).contains(&2) || tokens(&poller).contains(&2)
+                );
                 lower(&other);
             }
             // io_uring holds the file, poll(2) says that there is none, epoll has forgotten it.
@@ -183,7 +185,7 @@ fn copy_in_a_child_is_not_reported_after_delete() {
             poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
             assert_eq!(tokens(&poller), [0; 0]);
             let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
-            let mut child = kid("cat").stdin(Stdio::File(copy)).spawn().expect("a child");
+            let mut child = test_child("cat").stdin(Stdio::File(copy)).spawn().expect("a child");
             poller.delete(&ours).expect("a source");
             drop(ours);
             (&theirs).write_all(b"for the child").expect("a pair");
@@ -211,10 +213,10 @@ fn epoll_reports_a_copy_in_a_child_without_delete() {
         let (ours, theirs) = pair().expect("a pair");
         poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
         let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
-        let mut child = kid("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("a child");
+        let mut child = test_child("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("a child");
         drop(ours);
         (&theirs).write_all(b"x").expect("a pair");
-        assert_eq!(names(&hear(&poller, patience())), [1], "the child's copy");
+        assert_eq!(names(&wait_events(&poller, patience())), [1], "the child's copy");
         child.kill(minder::Termination::IMMEDIATE).expect("a child");
         child.wait().expect("its end");
         assert!(soon(|| tokens(&poller).is_empty()), "the last copy is gone");
@@ -233,10 +235,14 @@ fn eof_is_reported_when_the_child_closes_its_copy() {
             let (held, hold) = pipe().expect("a pipe");
             let held = Stdio::from(File::from(OwnedFd::from(held)));
             // It lives until its input ends.
-            let mut child = kid("gate 0").stdin(held).stdout(copy).spawn().expect("a child");
-            assert_eq!(hear(&poller, Instant::now() + Duration::from_millis(20)), [], "the child can write");
+            let mut child = test_child("gate 0").stdin(held).stdout(copy).spawn().expect("a child");
+            assert_eq!(
+                wait_events(&poller, Instant::now() + Duration::from_millis(20)),
+                [],
+                "the child can write"
+            );
             drop(hold);
-            let ready = hear(&poller, patience());
+            let ready = wait_events(&poller, patience());
             assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
             child.wait().expect("its end");
         });

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Token};
 
-use super::{computed, counter, each_source, expect, hear, names, open, pipe, raise};
+use super::{computed, counter, each_source, expect, names, open, pipe, raise, wait_events};
 use crate::support::{each_backend, patience};
 
 #[test]
@@ -110,12 +110,12 @@ fn past_deadline_polls_once() {
         poller.add(&source, Token(1), Interest::READABLE).expect("a source");
         let past = Instant::now() - Duration::from_millis(1);
         for _ in 0..100 {
-            assert_eq!(hear(&poller, past), []);
+            assert_eq!(wait_events(&poller, past), []);
         }
         raise(&source);
         expect(&poller, &[1]);
         for _ in 0..100 {
-            assert_eq!(names(&hear(&poller, past)), [1]);
+            assert_eq!(names(&wait_events(&poller, past)), [1]);
         }
     });
 }
@@ -132,17 +132,17 @@ fn busy_source_ends_every_wait_and_hides_no_deadline() {
         // The first look at a socket under Wine takes its time.
         let deadline = start + Duration::from_millis(if cfg!(windows) { 500 } else { 30 });
         while Instant::now() < deadline {
-            assert_eq!(names(&hear(&poller, deadline)), [1]);
+            assert_eq!(names(&wait_events(&poller, deadline)), [1]);
             waits += 1;
         }
         assert!(waits > 1, "one wait lasted until the deadline");
         let far = Instant::now() + Duration::from_secs(10);
-        (0..100).for_each(|_| assert_eq!(names(&hear(&poller, far)), [1]));
+        (0..100).for_each(|_| assert_eq!(names(&wait_events(&poller, far)), [1]));
         assert!(Instant::now() < far);
         // What a busy source hid must not end a quiet wait.
         poller.delete(&source).expect("a source");
         let later = Instant::now() + Duration::from_millis(3);
-        assert_eq!(hear(&poller, later), []);
+        assert_eq!(wait_events(&poller, later), []);
         assert!(Instant::now() >= later, "early");
     });
 }
@@ -190,7 +190,7 @@ fn deadlines_of_one_thread_may_come_in_any_order() {
             waker.wake().expect("a wake");
             poller.wait(&mut events, Some(patience())).expect("a wait");
             let near = Instant::now() + Duration::from_micros(100 + 50 * (round % 7));
-            assert_eq!(hear(&poller, near), []);
+            assert_eq!(wait_events(&poller, near), []);
             let now = Instant::now();
             assert!(now >= near, "early");
             assert!(now < near + Duration::from_secs(5), "the far deadline was kept");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Interest, Token};
 
-use super::{Stream, counter, expect, has_edge, hear, names, open, pair, raise, tokens};
+use super::{Stream, counter, expect, has_edge, names, open, pair, raise, tokens, wait_events};
 use crate::support::{alone, each_backend, patience};
 
 /// Whether our side sees that the other one has no copy left.
@@ -79,7 +79,7 @@ fn delete_releases_a_file_watched_by_another_thread() {
             let (ours, theirs) = pair().expect("a pair");
             poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
             std::thread::scope(|scope| {
-                let waiting = scope.spawn(|| hear(&poller, patience()));
+                let waiting = scope.spawn(|| wait_events(&poller, patience()));
                 super::settle();
                 poller.delete(&ours).expect("a source");
                 drop(ours);
@@ -161,7 +161,7 @@ fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
                 poller.add(&other, Token(2), Interest::READABLE).expect("a source");
                 std::thread::scope(|scope| {
                     let waiting = scope.spawn(|| {
-                        let told = names(&hear(&poller, patience()));
+                        let told = names(&wait_events(&poller, patience()));
                         // It lives on, and does not come back.
                         assert!(soon(|| hung_up(&theirs)), "it is held open, round {round}");
                         told

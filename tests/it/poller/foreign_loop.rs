@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use minder::{Events, Interest, Poller, Token};
 
-use super::{counter, hear, look, lower, names, open, raise, settle, tokens};
+use super::{counter, look, lower, names, open, raise, settle, tokens, wait_events};
 use crate::support::{alone, each_backend, patience, readable};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -140,7 +140,7 @@ fn timers_are_announced_whenever_added() {
             assert_quiet(&poller, news, "it is far away");
             let near = add(3, 5);
             assert!(readable(news, LONG) && Instant::now() < far, "the earlier one was passed over");
-            assert_eq!(names(&hear(&poller, near)), [3]);
+            assert_eq!(names(&wait_events(&poller, near)), [3]);
             assert_quiet(&poller, news, "the far one is left");
             poller.delete_timer(Token(2)).expect("a timer");
             assert_quiet(&poller, news, "no timer is left");
@@ -157,7 +157,7 @@ fn own_wait_keeps_timers_for_the_foreign_loop() {
         for round in 0..10 {
             let deadline = Instant::now() + Duration::from_millis(8);
             poller.add_timer(Token(round), deadline, Duration::ZERO).expect("a timer");
-            let mut told = hear(&poller, Instant::now() + Duration::from_millis(2));
+            let mut told = wait_events(&poller, Instant::now() + Duration::from_millis(2));
             let until = patience();
             while told.is_empty() {
                 assert!(readable(news, LONG) && Instant::now() < until, "the timer was forgotten");
@@ -202,7 +202,7 @@ fn process_exit_is_announced() {
         let poller = open(name);
         let news = poller.poll_handle().expect("a descriptor");
         assert_quiet(&poller, news, "there is no process");
-        let mut child = crate::support::silent("sleep-ms 30").spawn().expect("a child");
+        let mut child = crate::support::quiet_child("sleep-ms 30").spawn().expect("a child");
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
         let until = patience();
         while look(&poller).is_empty() {
@@ -231,18 +231,18 @@ fn poller_can_watch_another_poller() {
                 raise(&source);
                 let until = patience();
                 while look(&inner).is_empty() {
-                    assert_eq!(names(&hear(&outer, until)), [1], "round {round}");
+                    assert_eq!(names(&wait_events(&outer, until)), [1], "round {round}");
                 }
                 lower(&source);
                 assert_eq!(look(&inner), [], "round {round}");
             }
             // From another thread, while the outer one waits.
             for _ in 0..10 {
-                while !hear(&outer, Instant::now() + Duration::from_millis(2)).is_empty() {
+                while !wait_events(&outer, Instant::now() + Duration::from_millis(2)).is_empty() {
                     assert_eq!(look(&inner), []);
                 }
                 std::thread::scope(|scope| {
-                    let waiting = scope.spawn(|| hear(&outer, patience()));
+                    let waiting = scope.spawn(|| wait_events(&outer, patience()));
                     settle();
                     raise(&source);
                     assert_eq!(names(&waiting.join().expect("the waiter")), [1]);
@@ -384,7 +384,7 @@ fn poll_handle_delays_no_deadline() {
         for _ in 0..3 {
             std::thread::scope(|scope| {
                 let near = Instant::now() + Duration::from_millis(40);
-                let waiting = scope.spawn(move || hear(poller, near));
+                let waiting = scope.spawn(move || wait_events(poller, near));
                 settle();
                 poller.poll_handle().expect("a descriptor");
                 assert_eq!(waiting.join().expect("the waiter"), []);

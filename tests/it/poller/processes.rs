@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use minder::{Child, ErrorKind, Interest, Poller, Source, Stdio, Termination, Token};
 
-use super::{hear, names, open, settle};
-use crate::support::{each_backend, end as kill, kid, lives, nap, patience, silent};
+use super::{names, open, settle, wait_events};
+use crate::support::{each_backend, end as kill, lives, nap, patience, quiet_child, test_child};
 
 const ONCE: Interest = Interest::READABLE.oneshot();
 /// Longer than the longest time between two looks at a process that has no descriptor.
@@ -14,12 +14,12 @@ const QUIET: Duration = Duration::from_millis(80);
 
 /// A child that lives until it is killed.
 fn sleeper() -> Child {
-    silent("sleep-ms 600000").spawn().expect("a child")
+    quiet_child("sleep-ms 600000").spawn().expect("a child")
 }
 
 /// The one token that the next wait tells.
 fn next(poller: &Poller) -> u64 {
-    let told = hear(poller, patience());
+    let told = wait_events(poller, patience());
     match told[..] {
         [one] => {
             assert!(one.readable && !one.expired, "{one:?}");
@@ -30,7 +30,7 @@ fn next(poller: &Poller) -> u64 {
 }
 
 fn assert_silent(poller: &Poller, what: &str) {
-    assert_eq!(hear(poller, Instant::now() + QUIET), [], "{what}");
+    assert_eq!(wait_events(poller, Instant::now() + QUIET), [], "{what}");
 }
 
 fn end(child: &mut Child) {
@@ -78,7 +78,7 @@ fn process_is_watched_by_pid() {
 #[test]
 fn unreaped_child_is_reported_at_once() {
     each_backend(|name| {
-        let mut child = silent("exit 3").spawn().expect("a child");
+        let mut child = quiet_child("exit 3").spawn().expect("a child");
         let first = open(name);
         first.add(&child, Token(0), Interest::READABLE).expect("a child");
         assert_eq!(next(&first), 0);
@@ -101,7 +101,7 @@ fn unreaped_child_is_reported_at_once() {
 fn unused_pid_is_rejected() {
     each_backend(|name| {
         let poller = open(name);
-        let mut child = silent("exit 0").spawn().expect("a child");
+        let mut child = quiet_child("exit 0").spawn().expect("a child");
         let number = child.id();
         child.wait().expect("its end");
         // Windows keeps the number for whoever has a handle.
@@ -129,7 +129,7 @@ fn unused_pid_is_rejected() {
 
 /// Starts a child that leaves a child of its own, which nobody here waits for.
 fn stranger() -> u32 {
-    let mut child = kid("leave-group 600000").stderr(Stdio::Null).spawn().expect("a child");
+    let mut child = test_child("leave-group 600000").stderr(Stdio::Null).spawn().expect("a child");
     let mut line = String::new();
     BufReader::new(child.take_stdout().expect("a pipe")).read_line(&mut line).expect("its number");
     child.wait().expect("its end");
@@ -209,7 +209,7 @@ fn exit_is_reported_to_a_wait_in_progress() {
         for round in 0..6 {
             let mut child = sleeper();
             std::thread::scope(|scope| {
-                let waiting = scope.spawn(|| names(&hear(&poller, patience())));
+                let waiting = scope.spawn(|| names(&wait_events(&poller, patience())));
                 if round % 2 == 0 {
                     settle();
                 }
@@ -235,7 +235,7 @@ fn processes_end_no_wait_early() {
         poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
         for round in 0..60 {
             let deadline = Instant::now() + Duration::from_micros(200 + 37 * round);
-            assert_eq!(hear(&poller, deadline), []);
+            assert_eq!(wait_events(&poller, deadline), []);
             assert!(Instant::now() >= deadline, "early");
         }
         end(&mut child);
@@ -248,14 +248,14 @@ fn many_exits_are_reported() {
     each_backend(|name| {
         let poller = open(name);
         let mut children: Vec<_> = (0..super::CROWD)
-            .map(|number| silent(&format!("exit {}", number % 7)).spawn().expect("a child"))
+            .map(|number| quiet_child(&format!("exit {}", number % 7)).spawn().expect("a child"))
             .collect();
         for (token, child) in (0..).zip(&children) {
             poller.add(child, Token(token), ONCE).expect("a child");
         }
         let mut seen = vec![0; children.len()];
         while seen.contains(&0) {
-            let told = hear(&poller, patience());
+            let told = wait_events(&poller, patience());
             assert!(
                 !told.is_empty(),
                 "{} ends were not told",

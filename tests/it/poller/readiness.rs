@@ -15,8 +15,8 @@ use minder::{Interest, Poller, Readiness, Source, Token};
 #[cfg(windows)]
 use super::begin;
 use super::{
-    copy, counter, each_exact, each_source, expect, expect_since, full, hear, look, lower, open, pair, pipe,
-    raise, tokens,
+    copy, counter, each_exact, each_source, expect, expect_since, full, look, lower, open, pair, pipe, raise,
+    tokens, wait_events,
 };
 #[cfg(unix)]
 use crate::support::backends;
@@ -41,7 +41,7 @@ fn readable_source_is_reported_until_served() {
         reader.read_exact(&mut [0]).expect("a byte");
         expect(&poller, &[]);
         drop(writer);
-        let ready = hear(&poller, patience());
+        let ready = wait_events(&poller, patience());
         assert!(
             ready.len() == 1 && ready[0].readable && ready[0].closed,
             "the other side is gone: {ready:?}"
@@ -65,7 +65,7 @@ fn writable_source_and_closed_reader_are_reported() {
         expect(&poller, &[1]);
         let _ = full(&mut writer);
         drop(reader);
-        let ready = hear(&poller, patience());
+        let ready = wait_events(&poller, patience());
         assert!(ready.len() == 1 && ready[0].writable && ready[0].closed, "{ready:?}");
         poller.delete(&writer).expect("a source");
     });
@@ -322,7 +322,7 @@ fn connecting_socket_is_writable_when_connected() {
         let next = begin(to);
         pollers[0].add(&next, Token(1), Interest::WRITABLE).expect("a source");
         let until = Instant::now() + Duration::from_millis(100);
-        let told = hear(&pollers[0], until);
+        let told = wait_events(&pollers[0], until);
         pollers[0].delete(&next).expect("a source");
         if told.is_empty() {
             break next;
@@ -336,7 +336,7 @@ fn connecting_socket_is_writable_when_connected() {
     }
     (0..waiting.len()).for_each(|_| drop(listener.accept().expect("a connection")));
     for poller in &pollers {
-        let told = hear(poller, patience());
+        let told = wait_events(poller, patience());
         assert_eq!(flags(&told), [false, true, false], "on {}", poller.backend());
     }
 }

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use minder::{Interest, Source, Token};
 
-use super::{Stream, counter, each_exact, expect, expect_since, hear, lower, names, open, pair, raise, soon};
+use super::{
+    Stream, counter, each_exact, expect, expect_since, lower, names, open, pair, raise, soon, wait_events,
+};
 use crate::support::{alone, each_backend, patience};
 
 /// A number that was open and is not.
@@ -45,7 +47,7 @@ fn closed_socket_is_reported_as_closed_until_deleted() {
                     expect(&poller, if interest.is_oneshot() { &[] } else { &[1] });
                     (&theirs).write_all(b"x").expect("a pair");
                     let until = patience();
-                    while !names(&hear(&poller, until)).contains(&2) {
+                    while !names(&wait_events(&poller, until)).contains(&2) {
                         assert!(Instant::now() < until, "its neighbour is hidden");
                     }
                     poller.delete(Source::socket(&closed)).expect("a source");
@@ -106,11 +108,11 @@ fn poll_finds_ready_source_behind_many_served_ones() {
             expect(&poller, &[]);
             sources.iter().for_each(raise);
             sources.iter().take(299).for_each(lower);
-            let ready = hear(&poller, Instant::now());
+            let ready = wait_events(&poller, Instant::now());
             assert_eq!(names(&ready), [299]);
             lower(&sources[299]);
             let deadline = Instant::now() + Duration::from_millis(3);
-            assert_eq!(hear(&poller, deadline), []);
+            assert_eq!(wait_events(&poller, deadline), []);
             assert!(Instant::now() >= deadline, "early");
         }
     });

@@ -10,9 +10,9 @@ use minder::{Events, Interest, Token};
 use super::modify_or_add;
 use super::{
     COMPUTED_STEP, computed, counter, each_exact, each_handle, each_source, expect, expect_since, has_edge,
-    hear, lower, names, open, pipe, raise, served, settle, tokens,
+    lower, names, open, pipe, raise, served, settle, tokens, wait_events,
 };
-use crate::support::{at_end, each_backend, patience, race_goes_on, race_time};
+use crate::support::{each_backend, on_drop, patience, race_continues, race_time};
 
 #[test]
 fn change_takes_effect_in_a_wait_in_progress() {
@@ -72,7 +72,7 @@ fn deleted_source_is_never_reported() {
                     poller.delete(&other).expect("a source");
                 }
             });
-            let _stop = at_end(|| stop.store(true, Ordering::SeqCst));
+            let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let mut round = 10;
             while Instant::now() < end {
                 poller.add(&reader, Token(round), Interest::READABLE).expect("a source");
@@ -143,7 +143,7 @@ fn modified_token_is_used_from_then_on() {
                     poller.modify(&other, Token(u64::MAX / 2), Interest::READABLE).expect("a source");
                 }
             });
-            let _stop = at_end(|| stop.store(true, Ordering::SeqCst));
+            let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let mut round = 0;
             while Instant::now() < end {
                 round += 1;
@@ -173,7 +173,7 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
         let end = Instant::now() + race_time() / 3;
         let wait = || {
             while !stop.load(Ordering::SeqCst) {
-                for token in names(&hear(&poller, Instant::now() + Duration::from_millis(1))) {
+                for token in names(&wait_events(&poller, Instant::now() + Duration::from_millis(1))) {
                     heard.fetch_add(1, Ordering::SeqCst);
                     if token % 2 == 1 {
                         stop.store(true, Ordering::SeqCst);
@@ -187,7 +187,7 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
             let waiters: Vec<_> = (0..2).map(|_| scope.spawn(wait)).collect();
             let mut round = 0;
             // Odd tokens are those of files that are never ready. No file has another descriptor.
-            while race_goes_on(end, heard.load(Ordering::SeqCst) > 0) && !stop.load(Ordering::SeqCst) {
+            while race_continues(end, heard.load(Ordering::SeqCst) > 0) && !stop.load(Ordering::SeqCst) {
                 round += 2;
                 modify_or_add(&poller, &place, round);
                 let before = heard.load(Ordering::SeqCst);
@@ -251,9 +251,9 @@ fn new_source_does_not_report_the_one_it_replaced() {
                     }
                 });
             }
-            let _stop = at_end(|| stop.store(true, Ordering::SeqCst));
-            while race_goes_on(end, heard.load(Ordering::SeqCst) > 0) {
-                let told = names(&hear(&poller, Instant::now() + Duration::from_millis(1)));
+            let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
+            while race_continues(end, heard.load(Ordering::SeqCst) > 0) {
+                let told = names(&wait_events(&poller, Instant::now() + Duration::from_millis(1)));
                 heard.fetch_add(told.len() as u64, Ordering::SeqCst);
                 let quiet = told.iter().all(|token| token % 2 == 0);
                 assert!(quiet, "one that is never ready was told: {told:?}");
@@ -272,8 +272,8 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
         poller.add(&source, Token(1), Interest::READABLE).expect("a source");
         for round in 0..20 {
             std::thread::scope(|scope| {
-                let first = scope.spawn(|| names(&hear(&poller, patience())));
-                let second = scope.spawn(|| names(&hear(&poller, patience())));
+                let first = scope.spawn(|| names(&wait_events(&poller, patience())));
+                let second = scope.spawn(|| names(&wait_events(&poller, patience())));
                 if round % 2 == 0 {
                     settle();
                 }
@@ -323,9 +323,9 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
                     }
                 });
             }
-            let _stop = at_end(|| stop.store(true, Ordering::SeqCst));
+            let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let mut told = 0;
-            while race_goes_on(end, told > 0) {
+            while race_continues(end, told > 0) {
                 let before: Vec<_> = lowest.iter().map(|lowest| lowest.load(Ordering::SeqCst)).collect();
                 for token in tokens(&poller) {
                     let (thread, number) = ((token >> 32) as usize, token & 0xffff_ffff);
@@ -368,7 +368,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         let (mut told, until) = (Vec::new(), patience());
         while told != (0..10).collect::<Vec<_>>() {
             assert!(Instant::now() < until, "only {told:?} are told");
-            let ready = hear(&poller, until);
+            let ready = wait_events(&poller, until);
             assert!(
                 ready.iter().all(|one| !one.closed),
                 "the end of a thread is told as that of a source: {ready:?}"
@@ -379,7 +379,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         served(&poller, "all were served");
         // The last thread that waited here ends while another one waits.
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| names(&hear(&poller, patience())));
+            let waiting = scope.spawn(|| names(&wait_events(&poller, patience())));
             settle();
             scope
                 .spawn(|| {
@@ -413,7 +413,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         let mut told = Vec::new();
         while !expected.iter().all(|token| told.contains(token)) {
             assert!(Instant::now() < until, "only {told:?} are told");
-            told.extend(names(&hear(&poller, until)));
+            told.extend(names(&wait_events(&poller, until)));
         }
         let once = told.iter().filter(|&&token| token == 103).count();
         assert_eq!((once, tokens(&poller).contains(&103)), (1, false), "told twice");
@@ -517,7 +517,7 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
                     raise(&source);
                 }
             });
-            let _stop = at_end(|| begun.store(u64::MAX, Ordering::SeqCst));
+            let _stop = on_drop(|| begun.store(u64::MAX, Ordering::SeqCst));
             let (mut round, mut waits, mut time) = (0, 0, Duration::ZERO);
             // Where rounds are slow, as beside much other work, there is one wait all the same.
             while Instant::now() < end || waits == 0 {
@@ -531,7 +531,7 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
                 lower(&source);
                 if round % 100 == 0 || waits == 0 && Instant::now() >= end {
                     let before = computed();
-                    assert_eq!(hear(&poller, Instant::now() + Duration::from_millis(2)), []);
+                    assert_eq!(wait_events(&poller, Instant::now() + Duration::from_millis(2)), []);
                     time += computed() - before;
                     waits += 1;
                 }

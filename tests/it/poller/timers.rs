@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use minder::{ErrorKind, Events, Interest, Poller, Readiness, Token};
 
-use super::{counter, each_source, expect, hear, look, lower, names, open, raise, settle, soon};
+use super::{counter, each_source, expect, look, lower, names, open, raise, settle, soon, wait_events};
 use crate::support::{each_backend, patience};
 
 const NONE: Duration = Duration::ZERO;
@@ -25,13 +25,13 @@ fn timer_is_reported_once_with_its_token() {
         let poller = open(name);
         let deadline = Instant::now() + millis(2);
         poller.add_timer(Token(3), deadline, NONE).expect("a timer");
-        let told = hear(&poller, patience());
+        let told = wait_events(&poller, patience());
         assert!(Instant::now() >= deadline, "early");
         assert_eq!(names(&told), [3]);
         let one = told[0];
         assert!(one.expired && !one.readable && !one.writable && !one.closed, "{one:?}");
         assert_eq!(one, timer(3), "the same on every backend");
-        assert_eq!(hear(&poller, Instant::now() + millis(3)), [], "told twice");
+        assert_eq!(wait_events(&poller, Instant::now() + millis(3)), [], "told twice");
     });
 }
 
@@ -144,7 +144,7 @@ fn timer_is_deleted_once_and_not_added_twice() {
         assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains('1'), "{error}");
         poller.delete_timer(Token(1)).expect("a timer");
         assert_eq!(poller.delete_timer(Token(1)).expect_err("gone").kind(), ErrorKind::Unknown);
-        assert_eq!(hear(&poller, soon + millis(3)), [], "told though it was deleted");
+        assert_eq!(wait_events(&poller, soon + millis(3)), [], "told though it was deleted");
         // One that was told is gone, too.
         poller.add_timer(Token(1), soon, NONE).expect("free again");
         expect(&poller, &[1]);
@@ -168,7 +168,7 @@ fn timer_added_during_a_wait_ends_it_in_time() {
                 if round % 3 == 2 {
                     poller.add_timer(Token(9), start + 2 * limit, NONE).expect("a timer");
                 }
-                let waiting = scope.spawn(|| hear(&poller, start + 2 * limit));
+                let waiting = scope.spawn(|| wait_events(&poller, start + 2 * limit));
                 if round % 4 == 0 {
                     settle();
                 }
@@ -193,8 +193,8 @@ fn exiting_waiter_takes_no_timer_along() {
         let limit = Duration::from_secs(10);
         for round in 0..30u64 {
             std::thread::scope(|scope| {
-                let long = scope.spawn(|| hear(&poller, start + 4 * limit));
-                let short = scope.spawn(|| hear(&poller, Instant::now() + millis(3)));
+                let long = scope.spawn(|| wait_events(&poller, start + 4 * limit));
+                let short = scope.spawn(|| wait_events(&poller, Instant::now() + millis(3)));
                 if round % 2 == 0 {
                     std::thread::park_timeout(millis(round % 4));
                 }
@@ -239,7 +239,7 @@ fn ten_thousand_timers_expire_in_order() {
         // 50 ms of deadlines, each a millisecond tolerant.
         assert!(waits <= 60, "{waits} waits");
         assert!(told.windows(2).all(|pair| at(pair[0]) <= at(pair[1])), "not by their deadlines");
-        assert_eq!(hear(&poller, Instant::now() + millis(2)), []);
+        assert_eq!(wait_events(&poller, Instant::now() + millis(2)), []);
         let mut tokens = told;
         tokens.sort_unstable();
         tokens.dedup();
@@ -258,7 +258,7 @@ fn timer_at_the_latest_instant_is_kept() {
         poller.add_timer(Token(1), latest, Duration::MAX).expect("a timer");
         poller.add_timer(Token(2), latest, NONE).expect("a timer");
         let until = Instant::now() + millis(5);
-        assert_eq!(hear(&poller, until), []);
+        assert_eq!(wait_events(&poller, until), []);
         assert!(Instant::now() >= until);
         poller.add_timer(Token(3), until, Duration::MAX).expect("a timer");
         assert_eq!(names(&look(&poller)), [3], "a look takes what is due");
@@ -281,7 +281,7 @@ fn timers_expire_beside_a_busy_source() {
         });
         let mut left = 10;
         while left > 0 {
-            let told = hear(&poller, patience());
+            let told = wait_events(&poller, patience());
             assert!(told.iter().any(|one| one.token == Token(1000)), "the source is ready");
             left -= told.iter().filter(|one| one.expired).count();
             assert!(start.elapsed() < Duration::from_secs(10), "{left} timers did not come");

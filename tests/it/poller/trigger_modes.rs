@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use minder::{ErrorKind, Interest, Poller, Token};
 
 use super::{
-    await_hang_up, counter, each_source, expect, expect_since, has_edge, hear, lower, names, open, pair,
-    pipe, raise, settle, tokens,
+    await_hang_up, counter, each_source, expect, expect_since, has_edge, lower, names, open, pair, pipe,
+    raise, settle, tokens, wait_events,
 };
 use crate::support::{each_backend, patience};
 
@@ -80,7 +80,7 @@ fn hangup_of_a_disarmed_source_is_not_reported() {
             expect_since(&poller, &[], "the hang-up of a silent source");
         }
         poller.modify(&ours, Token(2), ONCE).expect("a source");
-        let ready = hear(&poller, patience());
+        let ready = wait_events(&poller, patience());
         assert!(names(&ready) == [2] && ready[0].closed, "{ready:?}");
         expect_since(&poller, &[], "a hang-up, too, is told once");
     });
@@ -99,7 +99,7 @@ fn oneshot_is_reported_to_one_of_many_threads() {
                 let wait = || {
                     let mut told = 0;
                     loop {
-                        let ready = names(&hear(&poller, patience()));
+                        let ready = names(&wait_events(&poller, patience()));
                         told += ready.iter().filter(|&&token| token == 1).count();
                         if ready.contains(&2) {
                             return told;
@@ -177,7 +177,7 @@ fn edge_is_reported_only_with_new_readiness() {
             expect_since(&poller, &[], "an empty pipe is no news");
         }
         drop(writer);
-        let ready = hear(&poller, patience());
+        let ready = wait_events(&poller, patience());
         assert!(names(&ready) == [1] && ready[0].closed, "a hang-up is news: {ready:?}");
     });
 }
@@ -217,7 +217,7 @@ fn edge_is_never_lost() {
         poller.add(&source, Token(1), Interest::READABLE.edge()).expect("a source");
         for round in 0..150 {
             std::thread::scope(|scope| {
-                let waiting = scope.spawn(|| names(&hear(&poller, patience())));
+                let waiting = scope.spawn(|| names(&wait_events(&poller, patience())));
                 if round % 10 == 0 {
                     settle();
                 }

@@ -14,7 +14,7 @@ use super::lower;
 use super::{counter, each_source, open, pipe, raise};
 #[cfg(unix)]
 use crate::support::alone;
-use crate::support::{at_end, each_backend, patience, race_time};
+use crate::support::{each_backend, on_drop, patience, race_time};
 
 #[test]
 fn wakes_are_merged_and_the_next_wait_is_quiet() {
@@ -75,7 +75,7 @@ fn wake_is_never_lost() {
                     waker.wake().expect("a wake");
                 });
             }
-            let _stop = at_end(|| stop.store(true, Ordering::SeqCst));
+            let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let (end, mut events) = (Instant::now() + time, Events::new());
             while Instant::now() < end {
                 poller.wait(&mut events, Some(until)).expect("a wait");

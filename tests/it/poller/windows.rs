@@ -20,7 +20,7 @@ use windows_sys::Win32::System::Threading::{
     CreateEventW, GetCurrentThread, GetThreadTimes, ResetEvent, SetEvent,
 };
 
-use super::{hear, names};
+use super::{names, wait_events};
 use crate::support::{each_backend, patience};
 
 pub(super) const CHANGES: u64 = 5_000;
@@ -207,7 +207,7 @@ pub(super) fn await_hang_up(ours: &Stream) {
     let other = Poller::new().expect("another poller");
     other.add(ours, minder::Token(1), minder::Interest::READABLE).expect("a source");
     let until = patience();
-    while !hear(&other, until).iter().any(|ready| ready.closed) {
+    while !wait_events(&other, until).iter().any(|ready| ready.closed) {
         assert!(Instant::now() < until, "no reset");
     }
 }
@@ -229,7 +229,7 @@ pub(super) fn full(writer: &mut Stream) -> usize {
 
 /// What is told of a source that has just become ready.
 pub(super) fn soon(poller: &Poller) -> Vec<Readiness> {
-    hear(poller, patience())
+    wait_events(poller, patience())
 }
 
 /// These are told, and no others: maybe not all by the same wait.
@@ -237,12 +237,16 @@ pub(super) fn soon(poller: &Poller) -> Vec<Readiness> {
 pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
     if expected.is_empty() {
         let time = if is_prompt() { 0 } else { 5 };
-        assert_eq!(names(&hear(poller, Instant::now() + Duration::from_millis(time))), [0; 0], "{what}");
+        assert_eq!(
+            names(&wait_events(poller, Instant::now() + Duration::from_millis(time))),
+            [0; 0],
+            "{what}"
+        );
         return;
     }
     let (mut told, until) = (Vec::new(), patience());
     while told != expected {
-        let new = names(&hear(poller, until));
+        let new = names(&wait_events(poller, until));
         assert!(!new.is_empty(), "{what}: told {told:?}, expected {expected:?}");
         assert!(new.iter().all(|token| expected.contains(token)), "{what}: {new:?}, expected {expected:?}");
         told.extend(new);
@@ -259,7 +263,7 @@ pub(super) fn served(poller: &Poller, what: &str) {
         return expect_since(poller, &[], what);
     }
     let until = patience();
-    while !hear(poller, Instant::now() + Duration::from_millis(30)).is_empty() {
+    while !wait_events(poller, Instant::now() + Duration::from_millis(30)).is_empty() {
         assert!(Instant::now() < until, "{what}");
     }
 }

@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 
 use minder::{ChildSet, Event, SpawnOptions, Termination};
 
-use crate::support::{Ledger, each_backend, end_rest_of, kid, limits, patience, readable, silent};
+use crate::support::{
+    EventLog, each_backend, kill_group_of, limits, patience, quiet_child, readable, test_child,
+};
 
 fn watched(backend: &'static str) -> ChildSet {
     ChildSet::new(limits(backend)).expect("a set")
 }
 
 /// Takes all that there is now.
-fn take_all(set: &mut ChildSet, ledger: &mut Ledger) -> usize {
+fn take_all(set: &mut ChildSet, event_log: &mut EventLog) -> usize {
     let mut count = 0;
     while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
-        ledger.take(event);
+        event_log.record(event);
         count += 1;
     }
     count
@@ -31,7 +33,7 @@ const SHORT: Duration = Duration::from_millis(30);
 fn wake_ends_a_wait_on_another_thread() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        set.spawn(&silent("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
         let waker = set.waker();
         let (sender, receiver) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -51,10 +53,10 @@ fn wake_ends_a_wait_on_another_thread() {
         // Many before one wait are one.
         let waker = set.waker();
         (0..100).for_each(|_| waker.wake().expect("a wake"));
-        let mut ledger = Ledger::default();
-        assert_eq!(take_all(&mut set, &mut ledger), 1);
+        let mut event_log = EventLog::default();
+        assert_eq!(take_all(&mut set, &mut event_log), 1);
         set.kill_all(Termination::IMMEDIATE).expect("a child");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         drop(set);
         waker.wake().expect("a wake that nobody hears");
     });
@@ -64,9 +66,9 @@ fn wake_ends_a_wait_on_another_thread() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let (mut set, mut event_log) = (watched(backend), EventLog::default());
         assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
-        let mut command = kid("cat");
+        let mut command = test_child("cat");
         command.stdin(minder::Stdio::Piped);
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "a silent child has news");
@@ -76,7 +78,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
                 readable(set.poll_handle().expect("a descriptor"), LONG),
                 "output is no news, in round {round}"
             );
-            take_all(&mut set, &mut ledger);
+            take_all(&mut set, &mut event_log);
             assert!(
                 !readable(set.poll_handle().expect("a descriptor"), Duration::ZERO),
                 "all was taken, in round {round}"
@@ -84,14 +86,14 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
         }
         set.waker().wake().expect("a wake");
         assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "a wake is no news");
-        take_all(&mut set, &mut ledger);
+        take_all(&mut set, &mut event_log);
         assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT));
         set.close_stdin(token).expect("a child");
         while !set.is_empty() {
             assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "the end is no news");
-            take_all(&mut set, &mut ledger);
+            take_all(&mut set, &mut event_log);
         }
-        assert_eq!(ledger.text(token), "line\n".repeat(50));
+        assert_eq!(event_log.text(token), "line\n".repeat(50));
         assert!(!readable(set.poll_handle().expect("a descriptor"), SHORT), "an empty set has news");
     });
 }
@@ -101,17 +103,17 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn queued_events_are_announced() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let (mut set, mut event_log) = (watched(backend), EventLog::default());
         let tokens: Vec<_> = (0..20)
-            .map(|_| set.spawn(&kid("both 5000"), SpawnOptions::default()).expect("a child"))
+            .map(|_| set.spawn(&test_child("both 5000"), SpawnOptions::default()).expect("a child"))
             .collect();
         while !set.is_empty() {
             assert!(readable(set.poll_handle().expect("a descriptor"), LONG), "news was not announced");
             if let Some(event) = set.next(Some(Instant::now())).expect("an event") {
-                ledger.take(event);
+                event_log.record(event);
             }
         }
-        assert!(tokens.iter().all(|token| ledger.of(*token).outs[1].len() == 5000));
+        assert!(tokens.iter().all(|token| event_log.child(*token).outs[1].len() == 5000));
     });
 }
 
@@ -128,12 +130,12 @@ fn borrowed(news: &std::os::windows::io::OwnedHandle) -> std::os::windows::io::B
 }
 
 /// A loop that asked for the descriptor once, as most loops do.
-fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
+fn foreign_loop(set: &mut ChildSet, event_log: &mut EventLog) {
     // A copy names the same descriptor, and needs no borrow of the set.
     let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
     while !set.is_empty() {
         assert!(readable(borrowed(&fd), LONG), "news was not announced; {} children left", set.len());
-        take_all(set, ledger);
+        take_all(set, event_log);
     }
 }
 
@@ -141,12 +143,13 @@ fn foreign_loop(set: &mut ChildSet, ledger: &mut Ledger) {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (watched(backend), Ledger::default());
-        let token = set.spawn(&kid("hold-stdout 100000 10"), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) = (watched(backend), EventLog::default());
+        let token =
+            set.spawn(&test_child("hold-stdout 100000 10"), SpawnOptions::default()).expect("a child");
         let pid = set.id(token).expect("a child");
-        foreign_loop(&mut set, &mut ledger);
-        assert!(ledger.outcome(token).leaked);
-        end_rest_of(pid);
+        foreign_loop(&mut set, &mut event_log);
+        assert!(event_log.outcome(token).leaked);
+        kill_group_of(pid);
     });
 }
 
@@ -154,11 +157,11 @@ fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn deadline_is_enforced_in_a_foreign_loop() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let (mut set, mut event_log) = (watched(backend), EventLog::default());
         let deadline = Instant::now() + Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
-        set.spawn(&kid("sleep-ms 600000"), options).expect("a child");
-        foreign_loop(&mut set, &mut ledger);
+        set.spawn(&test_child("sleep-ms 600000"), options).expect("a child");
+        foreign_loop(&mut set, &mut event_log);
         assert!(Instant::now() >= deadline);
     });
 }
@@ -168,17 +171,17 @@ fn deadline_is_enforced_in_a_foreign_loop() {
 #[test]
 fn escalation_happens_in_a_foreign_loop() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (watched(backend), Ledger::default());
+        let (mut set, mut event_log) = (watched(backend), EventLog::default());
         let fd = set.poll_handle().expect("a descriptor").try_clone_to_owned().expect("a copy");
-        let token = set.spawn(&kid("ignore-term 600000"), SpawnOptions::default()).expect("a child");
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token) == "ready\n"));
-        take_all(&mut set, &mut ledger);
+        let token = set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("a child");
+        assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
+        take_all(&mut set, &mut event_log);
         set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a child");
         while !set.is_empty() {
             assert!(readable(borrowed(&fd), LONG), "the time to insist was not announced");
-            take_all(&mut set, &mut ledger);
+            take_all(&mut set, &mut event_log);
         }
-        assert!(!ledger.outcome(token).exit.status.success());
+        assert!(!event_log.outcome(token).exit.status.success());
     });
 }
 
@@ -190,22 +193,22 @@ fn freed_buffer_is_announced_in_a_foreign_loop() {
         let mut limits = limits(backend);
         (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
         let mut set = ChildSet::new(limits).expect("a set");
-        let token = set.spawn(&kid("spew 300000"), SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
+        let token = set.spawn(&test_child("spew 300000"), SpawnOptions::default()).expect("a child");
+        let mut event_log = EventLog::default();
         let mut kept = Vec::new();
         let until = patience();
         while !set.is_empty() {
-            assert!(Instant::now() < until, "{} bytes came", ledger.of(token).outs[0].len());
+            assert!(Instant::now() < until, "{} bytes came", event_log.child(token).outs[0].len());
             if readable(set.poll_handle().expect("a descriptor"), SHORT) {
                 while let Some(event) = set.next(Some(Instant::now())).expect("an event") {
                     kept.push(event);
                 }
             } else {
                 // Nothing to tell: all is in our hands, or the child is slow.
-                kept.drain(..).for_each(|event| ledger.take(event));
+                kept.drain(..).for_each(|event| event_log.record(event));
             }
         }
-        kept.into_iter().for_each(|event| ledger.take(event));
-        assert_eq!(ledger.of(token).outs[0].len(), 300_000);
+        kept.into_iter().for_each(|event| event_log.record(event));
+        assert_eq!(event_log.child(token).outs[0].len(), 300_000);
     });
 }

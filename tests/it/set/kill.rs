@@ -8,7 +8,7 @@ use minder::{ChildSetConfig, Stdio};
 
 #[cfg(any(target_os = "linux", windows))]
 use crate::support::lives;
-use crate::support::{Ledger, each_backend, kid, killed, limits, patience, silent};
+use crate::support::{EventLog, each_backend, killed, limits, patience, quiet_child, test_child};
 #[cfg(target_os = "linux")]
 use crate::support::{alone, open_descriptors};
 
@@ -17,16 +17,16 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Starts the child and hears it until it wrote a line; returns the numbers in that line.
 pub(super) fn start(
     set: &mut ChildSet,
-    ledger: &mut Ledger,
+    event_log: &mut EventLog,
     words: &str,
     options: SpawnOptions,
 ) -> (Token, Vec<u32>) {
-    let token = set.spawn(&kid(words), options).expect("a child");
+    let token = set.spawn(&test_child(words), options).expect("a child");
     assert!(
-        ledger.hear_until(set, patience(), |ledger| ledger.text(token).ends_with('\n')),
+        event_log.read_until(set, patience(), |event_log| event_log.text(token).ends_with('\n')),
         "{words} said nothing"
     );
-    let numbers = ledger.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let numbers = event_log.text(token).split_whitespace().filter_map(|word| word.parse().ok()).collect();
     (token, numbers)
 }
 
@@ -34,13 +34,13 @@ pub(super) fn start(
 #[test]
 fn immediate_kill_ends_group_and_stray_before_done() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
         set.kill(token, Termination::IMMEDIATE).expect("a tree");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
-        let outcome = ledger.outcome(token);
+        let outcome = event_log.outcome(token);
         assert!(killed(outcome.exit.status, 9), "{outcome:?}");
         assert!(!outcome.left_running && !outcome.leaked, "{outcome:?}");
     });
@@ -51,14 +51,15 @@ fn immediate_kill_ends_group_and_stray_before_done() {
 #[test]
 fn graceful_kill_escalates_for_processes_that_ignore_it() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         let (asked, grace) = (Instant::now(), Duration::from_millis(300));
         set.kill(token, Termination::graceful(grace)).expect("a tree");
         // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
-        let ended = ledger.hear_until(&mut set, asked + grace, |ledger| ledger.of(token).exit.is_some());
+        let ended =
+            event_log.read_until(&mut set, asked + grace, |event_log| event_log.child(token).exit.is_some());
         assert!(!ended || asked.elapsed() >= grace, "killed early");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(asked.elapsed() >= grace);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
     });
@@ -72,8 +73,9 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     alone("set::kill::kill_without_a_free_descriptor_presumes_no_process_dead", || {
         each_backend(|backend| {
-            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-            let (token, numbers) = start(&mut set, &mut ledger, "stubborn-tree", SpawnOptions::default());
+            let (mut set, mut event_log) =
+                (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+            let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
             set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a tree");
             // As many as are open: poll(2) takes no more sources than the limit.
@@ -83,11 +85,12 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
             let rest: Vec<_> =
                 std::iter::repeat_with(|| std::fs::File::open("/dev/null")).map_while(Result::ok).collect();
             let until = Instant::now() + SECOND;
-            let done = ledger.hear_until(&mut set, until, |ledger| ledger.of(token).done.is_some());
+            let done =
+                event_log.read_until(&mut set, until, |event_log| event_log.child(token).done.is_some());
             setrlimit(Resource::Nofile, before).expect("one's own limit");
             drop(rest);
-            assert!(!done && ledger.of(token).exit.is_some(), "{:?}", ledger.of(token).done);
-            ledger.finish(&mut set);
+            assert!(!done && event_log.child(token).exit.is_some(), "{:?}", event_log.child(token).done);
+            event_log.wait_all(&mut set);
             assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
         });
     });
@@ -97,14 +100,18 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
 #[test]
 fn graceful_kill_lets_a_tree_exit() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "tree 4", SpawnOptions::default());
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| ledger.text(token).lines().count() == 4));
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (token, numbers) = start(&mut set, &mut event_log, "tree 4", SpawnOptions::default());
+        assert!(event_log.read_until(
+            &mut set,
+            patience(),
+            |event_log| event_log.text(token).lines().count() == 4
+        ));
         assert!(!numbers.is_empty());
-        let numbers: Vec<u32> = ledger.text(token).lines().filter_map(|line| line.parse().ok()).collect();
+        let numbers: Vec<u32> = event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect();
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 15));
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 15));
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
     });
 }
@@ -114,8 +121,8 @@ fn graceful_kill_lets_a_tree_exit() {
 #[test]
 fn stopped_tree_receives_a_graceful_kill() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&silent("stop-self"), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let token = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("a child");
         let id = set.id(token).expect("a child");
         let stopped =
             || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
@@ -123,8 +130,8 @@ fn stopped_tree_receives_a_graceful_kill() {
             std::thread::yield_now();
         }
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 15));
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 15));
     });
 }
 
@@ -132,10 +139,11 @@ fn stopped_tree_receives_a_graceful_kill() {
 #[test]
 fn stray_in_its_own_session_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, numbers) = start(&mut set, &mut ledger, "session-stray 600000", SpawnOptions::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (token, numbers) =
+            start(&mut set, &mut event_log, "session-stray 600000", SpawnOptions::default());
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert_eq!(numbers.len(), 2);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
     });
@@ -146,8 +154,8 @@ fn stray_in_its_own_session_is_killed() {
 #[test]
 fn group_of_an_exited_leader_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let token = set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("a child");
         // The number of the grandchild comes before the exit, and both wait here until the next call.
         let until = patience();
         let pid: u32 = loop {
@@ -157,7 +165,7 @@ fn group_of_an_exited_leader_is_killed() {
             } else {
                 None
             };
-            ledger.take(event);
+            event_log.record(event);
             if let Some(pid) = pid {
                 break pid;
             }
@@ -168,9 +176,9 @@ fn group_of_an_exited_leader_is_killed() {
         }
         assert!(lives(pid), "the grandchild ended with its parent");
         set.kill(token, Termination::IMMEDIATE).expect("a group");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(!lives(pid), "{pid} of the group {id} lives after Done");
-        assert!(!ledger.outcome(token).left_running);
+        assert!(!event_log.outcome(token).left_running);
     });
 }
 
@@ -179,12 +187,12 @@ fn group_of_an_exited_leader_is_killed() {
 #[test]
 fn normal_exit_leaves_the_group_running_and_reports_it() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let token = set.spawn(&kid("leave-group 600000"), SpawnOptions::default()).expect("a child");
-        ledger.finish(&mut set);
-        let pid: u32 = ledger.text(token).trim().parse().expect("a number");
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let token = set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        event_log.wait_all(&mut set);
+        let pid: u32 = event_log.text(token).trim().parse().expect("a number");
         assert!(lives(pid), "it was killed");
-        let outcome = ledger.outcome(token);
+        let outcome = event_log.outcome(token);
         assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
         crate::support::end(pid);
     });
@@ -193,30 +201,31 @@ fn normal_exit_leaves_the_group_running_and_reports_it() {
 #[test]
 fn deadline_kills_the_child_and_never_early() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
         let deadline = Instant::now() + Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
-        let late = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
+        let late = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("a child");
         let options = SpawnOptions::default().deadline(patience(), Termination::IMMEDIATE);
-        let early = set.spawn(&silent("exit 3"), options).expect("a child");
+        let early = set.spawn(&quiet_child("exit 3"), options).expect("a child");
         // A busy machine may let us look only after the deadline.
-        let ended = ledger.hear_until(&mut set, deadline, |ledger| ledger.of(late).exit.is_some());
+        let ended =
+            event_log.read_until(&mut set, deadline, |event_log| event_log.child(late).exit.is_some());
         assert!(!ended || Instant::now() >= deadline, "ended early");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
         assert!(Instant::now() >= deadline);
-        assert!(killed(ledger.outcome(late).exit.status, 9));
-        assert_eq!(ledger.outcome(early).exit.status, ExitStatus::Exited(3));
+        assert!(killed(event_log.outcome(late).exit.status, 9));
+        assert_eq!(event_log.outcome(early).exit.status, ExitStatus::Exited(3));
     });
 }
 
 #[test]
 fn past_deadline_kills_the_child_at_once() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
         let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
-        let token = set.spawn(&silent("sleep-ms 600000"), options).expect("a child");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 9));
+        let token = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("a child");
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 9));
     });
 }
 
@@ -225,16 +234,16 @@ fn past_deadline_kills_the_child_at_once() {
 #[test]
 fn stronger_kill_replaces_a_weaker_one_only() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-        let (token, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (token, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        assert!(!ledger.hear_until(&mut set, Instant::now() + Duration::from_millis(50), |ledger| {
-            ledger.of(token).exit.is_some()
+        assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
+            event_log.child(token).exit.is_some()
         }));
         set.kill(token, Termination::IMMEDIATE).expect("a child");
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        ledger.finish(&mut set);
-        assert!(killed(ledger.outcome(token).exit.status, 9));
+        event_log.wait_all(&mut set);
+        assert!(killed(event_log.outcome(token).exit.status, 9));
     });
 }
 
@@ -243,24 +252,24 @@ fn stronger_kill_replaces_a_weaker_one_only() {
 #[test]
 fn signal_sequence_continues_until_the_child_exits() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
         let ms = Duration::from_millis;
-        let (one, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
-        let (other, _) = start(&mut set, &mut ledger, "ignore-term 600000", SpawnOptions::default());
+        let (one, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
+        let (other, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         let (term, hup) = (15, 1);
         let (asked, minute) = (Instant::now(), ms(60_000));
         set.kill(one, Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("signals"))
             .expect("a child");
         set.kill(other, Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
             .expect("a child");
-        let ended = |ledger: &Ledger, token| ledger.of(token).exit.is_some();
-        let any = |ledger: &Ledger| ended(ledger, one) || ended(ledger, other);
-        assert!(ledger.hear_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
-        assert!(!ended(&ledger, other) || asked.elapsed() >= ms(150));
-        ledger.finish(&mut set);
+        let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
+        let any = |event_log: &EventLog| ended(event_log, one) || ended(event_log, other);
+        assert!(event_log.read_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
+        assert!(!ended(&event_log, other) || asked.elapsed() >= ms(150));
+        event_log.wait_all(&mut set);
         assert!(asked.elapsed() >= ms(150));
-        assert!(killed(ledger.outcome(one).exit.status, 1));
-        assert!(killed(ledger.outcome(other).exit.status, 9));
+        assert!(killed(event_log.outcome(one).exit.status, 1));
+        assert!(killed(event_log.outcome(other).exit.status, 9));
     });
 }
 
@@ -279,21 +288,21 @@ fn signal_sequence_is_validated() {
 #[test]
 fn kill_all_ends_many_trees() {
     each_backend(|backend| {
-        let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
         let mut groups = vec![Group::New, Group::Session, Group::Inherit];
         if cfg!(unix) {
             groups.push(Group::Terminal(minder::Size::default()));
         }
         for group in &groups {
             for _ in 0..10 {
-                let mut command = kid("sleep-ms 600000");
+                let mut command = test_child("sleep-ms 600000");
                 set.spawn(command.group(*group), SpawnOptions::default()).expect("a child");
             }
         }
         set.kill_all(Termination::IMMEDIATE).expect("children");
-        ledger.finish(&mut set);
-        assert_eq!(ledger.records.len(), groups.len() * 10);
-        assert!(ledger.records.values().all(|record| record.exit.is_some_and(|status| killed(status, 9))));
+        event_log.wait_all(&mut set);
+        assert_eq!(event_log.records.len(), groups.len() * 10);
+        assert!(event_log.records.values().all(|record| record.exit.is_some_and(|status| killed(status, 9))));
     });
 }
 
@@ -304,11 +313,12 @@ fn kill_racing_with_exit_reports_one_exit() {
         let end = Instant::now() + crate::support::race_time() / 2;
         let mut round: u32 = 0;
         while Instant::now() < end {
-            let (mut set, mut ledger) = (ChildSet::new(limits(backend)).expect("a set"), Ledger::default());
-            let token = set.spawn(&kid("spew 100"), SpawnOptions::default()).expect("a child");
+            let (mut set, mut event_log) =
+                (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+            let token = set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("a child");
             let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
-            ledger.hear_until(&mut set, moment, |ledger| ledger.of(token).done.is_some());
-            if ledger.of(token).done.is_none() {
+            event_log.read_until(&mut set, moment, |event_log| event_log.child(token).done.is_some());
+            if event_log.child(token).done.is_none() {
                 let how = if round.is_multiple_of(2) {
                     Termination::IMMEDIATE
                 } else {
@@ -316,7 +326,7 @@ fn kill_racing_with_exit_reports_one_exit() {
                 };
                 set.kill(token, how).expect("a child that may be over");
             }
-            ledger.finish(&mut set);
+            event_log.wait_all(&mut set);
             round += 1;
         }
     });
@@ -326,14 +336,15 @@ fn kill_racing_with_exit_reports_one_exit() {
 #[cfg(target_os = "linux")]
 #[test]
 fn die_with_parent_kills_the_child_with_its_thread() {
-    let (mut set, mut ledger) = (ChildSet::new(ChildSetConfig::default()).expect("a set"), Ledger::default());
-    let mut command = silent("sleep-ms 600000");
+    let (mut set, mut event_log) =
+        (ChildSet::new(ChildSetConfig::default()).expect("a set"), EventLog::default());
+    let mut command = quiet_child("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);
     let thread = std::thread::spawn(move || {
         let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
         (set, token)
     });
     let (mut set, token) = thread.join().expect("the thread");
-    ledger.finish(&mut set);
-    assert!(killed(ledger.outcome(token).exit.status, 9));
+    event_log.wait_all(&mut set);
+    assert!(killed(event_log.outcome(token).exit.status, 9));
 }

@@ -3,7 +3,7 @@
 use minder::{ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
 use proptest::prelude::*;
 
-use crate::support::{Ledger, kid, limits, patience, patterned};
+use crate::support::{EventLog, limits, patience, patterned, test_child};
 
 /// What one child is told to do, and how it is treated.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     limits.max_child_bytes = child_bytes_max;
     limits.max_buffered_bytes = bytes_max;
     let mut set = ChildSet::new(limits).expect("a set");
-    let (mut ledger, mut held) = (Ledger::default(), std::collections::VecDeque::new());
+    let (mut event_log, mut held) = (EventLog::default(), std::collections::VecDeque::new());
     let until = patience();
     let mut take = |set: &mut ChildSet, hands: usize| {
         // What is in our hands may be what a child waits for: let go before a wait that nothing else would
@@ -57,10 +57,10 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
             None => assert!(!held.is_empty(), "nothing came, and nothing was in our hands"),
         }
         while held.len() > hands {
-            ledger.take(held.pop_front().expect("an event"));
+            event_log.record(held.pop_front().expect("an event"));
         }
         if set.is_empty() || std::time::Instant::now() >= soon {
-            held.drain(..).for_each(|event| ledger.take(event));
+            held.drain(..).for_each(|event| event_log.record(event));
         }
     };
     let mut tokens = Vec::new();
@@ -71,16 +71,16 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
             }
         }
         let [out, err] = script.sizes;
-        let command = kid(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
+        let command = test_child(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
         let options = SpawnOptions::default().overflow(script.when_full).output_mode(script.delivery);
         tokens.push(set.spawn(&command, options).expect("a child"));
     }
     while !set.is_empty() {
         take(&mut set, hands);
     }
-    held.into_iter().for_each(|event| ledger.take(event));
+    held.into_iter().for_each(|event| event_log.record(event));
     for (token, script) in tokens.into_iter().zip(scripts) {
-        let (record, outcome) = (ledger.of(token), ledger.outcome(token));
+        let (record, outcome) = (event_log.child(token), event_log.outcome(token));
         assert_eq!(
             (record.exit, record.eofs),
             (Some(ExitStatus::Exited(script.code.into())), [1, 1]),

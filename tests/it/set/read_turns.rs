@@ -9,7 +9,7 @@ use minder::{
     Token,
 };
 
-use crate::support::{Ledger, each_backend, file_of, kid, limits, nap, patience, patterned};
+use crate::support::{EventLog, each_backend, file_of, limits, nap, patience, patterned, test_child};
 
 /// Up to here all are read.
 const EVEN_MAX: u64 = 256 << 10;
@@ -27,7 +27,7 @@ fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
 
 /// A child that writes the pattern as fast as it can: from a file, since making it takes longer.
 fn flood(bytes: usize) -> Command {
-    let mut command = kid("cat");
+    let mut command = test_child("cat");
     command.stdin(file_of(&patterned(bytes)));
     command
 }
@@ -36,8 +36,8 @@ fn kept(rank: u64) -> SpawnOptions {
     SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit).rank(rank)
 }
 
-fn is_done(ledger: &Ledger, token: Token) -> bool {
-    ledger.of(token).done.is_some()
+fn is_done(event_log: &EventLog, token: Token) -> bool {
+    event_log.child(token).done.is_some()
 }
 
 /// Runs `act`, and tells the most that waited in files meanwhile.
@@ -50,7 +50,7 @@ fn peak(backlog: &Backlog, act: impl FnOnce()) -> u64 {
                 nap(Duration::from_millis(1));
             }
         });
-        let _end = crate::support::at_end(|| over.store(true, Ordering::Relaxed));
+        let _end = crate::support::on_drop(|| over.store(true, Ordering::Relaxed));
         act();
     });
     most.into_inner()
@@ -64,10 +64,14 @@ fn backlog_limits_concurrent_reads_and_delivers_every_byte() {
         let (mut set, backlog) = set(backend);
         let tokens: Vec<_> =
             (0..CHILDREN).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
-        let mut ledger = Ledger::default();
-        let peak = peak(&backlog, || ledger.finish(&mut set));
+        let mut event_log = EventLog::default();
+        let peak = peak(&backlog, || event_log.wait_all(&mut set));
         for token in tokens {
-            assert!(ledger.of(token).outs[0] == patterned(EACH), "{} bytes", ledger.of(token).outs[0].len());
+            assert!(
+                event_log.child(token).outs[0] == patterned(EACH),
+                "{} bytes",
+                event_log.child(token).outs[0].len()
+            );
         }
         // All of it would be 48 MiB. A loaded machine makes more of them be tried at a time.
         assert!(peak < 24 << 20, "{backend}: {peak} bytes waited");
@@ -79,15 +83,16 @@ fn backlog_limits_concurrent_reads_and_delivers_every_byte() {
 fn silent_child_holds_no_other() {
     each_backend(|backend| {
         let (mut set, _) = set(backend);
-        let silent = set.spawn(&kid("script 1000000 0 600000 0"), kept(0)).expect("a child");
+        let silent = set.spawn(&test_child("script 1000000 0 600000 0"), kept(0)).expect("a child");
         let others: Vec<_> =
-            (1..5).map(|rank| set.spawn(&kid("spew 2000000"), kept(rank)).expect("a child")).collect();
-        let mut ledger = Ledger::default();
-        let came = ledger
-            .hear_until(&mut set, patience(), |ledger| others.iter().all(|token| is_done(ledger, *token)));
-        assert!(came && !is_done(&ledger, silent), "{backend}");
+            (1..5).map(|rank| set.spawn(&test_child("spew 2000000"), kept(rank)).expect("a child")).collect();
+        let mut event_log = EventLog::default();
+        let came = event_log.read_until(&mut set, patience(), |event_log| {
+            others.iter().all(|token| is_done(event_log, *token))
+        });
+        assert!(came && !is_done(&event_log, silent), "{backend}");
         set.kill(silent, Termination::IMMEDIATE).expect("a child");
-        ledger.finish(&mut set);
+        event_log.wait_all(&mut set);
     });
 }
 
@@ -95,19 +100,19 @@ fn silent_child_holds_no_other() {
 fn endless_child_leaves_others_a_share() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
-        let mut ledger = Ledger::default();
+        let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("a child");
+        let mut event_log = EventLog::default();
         // Until it has the turn.
         while backlog.bytes() < 4 * EVEN_MAX {
             set.next(Some(Instant::now() + Duration::from_millis(1)))
                 .expect("nothing")
                 .into_iter()
-                .for_each(|event| ledger.take(event));
+                .for_each(|event| event_log.record(event));
         }
-        let other = set.spawn(&kid("both 400000"), kept(1)).expect("a child");
-        let came = ledger.hear_until(&mut set, patience(), |ledger| is_done(ledger, other));
-        assert!(came && !is_done(&ledger, endless), "{backend}");
-        assert!(ledger.of(other).outs.iter().all(|out| *out == patterned(400_000)), "{backend}");
+        let other = set.spawn(&test_child("both 400000"), kept(1)).expect("a child");
+        let came = event_log.read_until(&mut set, patience(), |event_log| is_done(event_log, other));
+        assert!(came && !is_done(&event_log, endless), "{backend}");
+        assert!(event_log.child(other).outs.iter().all(|out| *out == patterned(400_000)), "{backend}");
         set.kill(endless, Termination::IMMEDIATE).expect("a child");
         // What it wrote is dropped piece by piece: it may be much.
         let until = patience();
@@ -120,12 +125,12 @@ fn endless_child_leaves_others_a_share() {
 
 /// An endless child that has the turn, and another that waits for it.
 fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
-    let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
+    let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("a child");
     while backlog.bytes() < 4 * EVEN_MAX {
         assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
     }
     // At most a sixteenth of what the first writes is read of it.
-    let other = set.spawn(&kid(ENDLESS), kept(1)).expect("a child");
+    let other = set.spawn(&test_child(ENDLESS), kept(1)).expect("a child");
     [endless, other]
 }
 
@@ -180,18 +185,18 @@ fn streamed_child_is_read_first() {
             .expect("a child");
         let others: Vec<_> =
             (1..17).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
-        let mut ledger = Ledger::default();
+        let mut event_log = EventLog::default();
         let mut waited = 0;
         let until = patience();
-        while !is_done(&ledger, live) {
-            ledger.take(set.next(Some(until)).expect("an event").expect("more of it"));
+        while !is_done(&event_log, live) {
+            event_log.record(set.next(Some(until)).expect("an event").expect("more of it"));
             waited = waited.max(backlog.bytes());
         }
         // All of the others would be 32 MiB.
         assert!(waited < 16 << 20, "{backend}: {waited} bytes waited");
-        ledger.finish(&mut set);
-        assert!(ledger.of(live).outs[0] == patterned(8 * EACH));
-        assert!(others.iter().all(|other| ledger.of(*other).outs[0] == patterned(EACH)));
+        event_log.wait_all(&mut set);
+        assert!(event_log.child(live).outs[0] == patterned(8 * EACH));
+        assert!(others.iter().all(|other| event_log.child(*other).outs[0] == patterned(EACH)));
     });
 }
 
@@ -200,19 +205,22 @@ fn start_streaming_ends_the_wait_for_a_turn() {
     const EACH: usize = 1 << 20;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let endless = set.spawn(&kid(ENDLESS), kept(0)).expect("a child");
+        let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("a child");
         while backlog.bytes() < 4 * EVEN_MAX {
             assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
         }
-        let other = set.spawn(&kid(&format!("spew {EACH}")), kept(1)).expect("a child");
+        let other = set.spawn(&test_child(&format!("spew {EACH}")), kept(1)).expect("a child");
         let end = Instant::now() + Duration::from_millis(50);
         while Instant::now() < end {
             assert!(set.next(Some(end)).expect("nothing").is_none());
         }
         set.start_streaming(other).expect("a child");
-        let mut ledger = Ledger::default();
-        assert!(ledger.hear_until(&mut set, patience(), |ledger| is_done(ledger, other)), "{backend}");
-        assert!(ledger.of(other).outs[0] == patterned(EACH), "{backend}");
+        let mut event_log = EventLog::default();
+        assert!(
+            event_log.read_until(&mut set, patience(), |event_log| is_done(event_log, other)),
+            "{backend}"
+        );
+        assert!(event_log.child(other).outs[0] == patterned(EACH), "{backend}");
         set.kill(endless, Termination::IMMEDIATE).expect("a child");
         while !set.is_empty() {
             set.next(Some(patience())).expect("an event").expect("its end");

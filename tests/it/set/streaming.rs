@@ -15,7 +15,8 @@ use minder::{
 };
 
 use crate::support::{
-    alone, each_backend, end_rest_of, file, kid, limits, nameless_files, nap, patience, patterned, race_time,
+    alone, each_backend, file, kill_group_of, limits, nameless_files, nap, patience, patterned, race_time,
+    test_child,
 };
 
 /// Small bounds, and a folder for what finds no room.
@@ -29,11 +30,11 @@ fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
 
 /// Hears as long as this holds, for which no event stands.
 #[track_caller]
-fn hear_while(heard: &mut Heard, set: &mut ChildSet, holds: impl Fn() -> bool) {
+fn read_while(stream_log: &mut StreamLog, set: &mut ChildSet, holds: impl Fn() -> bool) {
     let until = patience();
     while holds() {
         assert!(Instant::now() < until, "it never came");
-        hear_for(heard, set, Duration::from_millis(10));
+        read_for(stream_log, set, Duration::from_millis(10));
     }
 }
 
@@ -59,12 +60,12 @@ struct Record {
 /// What was told of all of them. Where a stream is forwarded, what comes as output is written after
 /// it.
 #[derive(Debug, Default)]
-struct Heard {
+struct StreamLog {
     records: HashMap<Token, Record>,
     sinks: HashMap<(Token, Stream), Arc<File>>,
 }
 
-impl Heard {
+impl StreamLog {
     fn take(&mut self, event: Event) {
         let Some(token) = event.token() else { return };
         let record = self.records.entry(token).or_default();
@@ -110,7 +111,7 @@ impl Heard {
         }
     }
 
-    fn hear_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
+    fn read_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
         let until = patience();
         while !enough(self) {
             let event = set.next(Some(until)).expect("an event");
@@ -118,7 +119,7 @@ impl Heard {
         }
     }
 
-    fn finish(&mut self, set: &mut ChildSet) {
+    fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
             let event = set.next(Some(until)).expect("an event");
@@ -144,10 +145,10 @@ impl Heard {
 }
 
 /// Hears for a while and keeps nothing back.
-fn hear_for(heard: &mut Heard, set: &mut ChildSet, time: Duration) {
+fn read_for(stream_log: &mut StreamLog, set: &mut ChildSet, time: Duration) {
     let until = Instant::now() + time;
     while let Some(event) = set.next(Some(until)).expect("an event") {
-        heard.take(event);
+        stream_log.take(event);
     }
 }
 
@@ -233,13 +234,13 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
             _ => format!("both {size} {}", 100 + dice.below(9000)),
         };
         let files = dice.below(3) > 0;
-        let token = set.spawn(&kid(&words), at_end(files)).expect("a child");
+        let token = set.spawn(&test_child(&words), at_end(files)).expect("a child");
         children.push((token, size, words));
     }
-    let (mut heard, mut held) = (Heard::default(), VecDeque::new());
+    let (mut stream_log, mut held) = (StreamLog::default(), VecDeque::new());
     let until = patience();
     while !set.is_empty() {
-        assert!(Instant::now() < until, "round {round} on {backend} hangs: {}", heard.sizes());
+        assert!(Instant::now() < until, "round {round} on {backend} hangs: {}", stream_log.sizes());
         if dice.below(4) == 0 {
             let (token, ..) = children[dice.below(children.len() as u64) as usize];
             match set.start_streaming(token) {
@@ -250,15 +251,15 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
         match set.next(Some(Instant::now() + Duration::from_micros(dice.below(3000)))).expect("an event") {
             Some(event) => held.push_back(event),
             // What is in our hands may be what a child waits for.
-            None => held.drain(..).for_each(|event| heard.take(event)),
+            None => held.drain(..).for_each(|event| stream_log.take(event)),
         }
         while held.len() > hands {
-            heard.take(held.pop_front().expect("an event"));
+            stream_log.take(held.pop_front().expect("an event"));
         }
     }
-    held.into_iter().for_each(|event| heard.take(event));
+    held.into_iter().for_each(|event| stream_log.take(event));
     for (token, size, words) in children {
-        let record = heard.of(token);
+        let record = stream_log.of(token);
         for out in &record.outs {
             let right = out.iter().zip(patterned(size)).take_while(|(a, b)| *a == b).count();
             assert!(
@@ -267,7 +268,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
                 out.len()
             );
         }
-        assert_eq!((record.eofs, heard.outcome(token).dropped), ([true; 2], 0), "{words}");
+        assert_eq!((record.eofs, stream_log.outcome(token).dropped), ([true; 2], 0), "{words}");
     }
     assert_eq!((set.buffered_bytes(), nameless_files(folder.path())), (0, vec![]));
     let left = std::fs::read_dir(folder.path()).expect("the folder").count();
@@ -281,34 +282,34 @@ fn start_streaming_delivers_waiting_output_of_a_silent_child() {
         for files in [false, true] {
             let folder = tempfile::tempdir().expect("a folder");
             let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
-            let mut command = kid("cat");
+            let mut command = test_child("cat");
             let token = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("a child");
             let bytes = patterned(300_000);
-            let mut heard = Heard::default();
-            feed(&mut set, &mut heard, token, &bytes[..200_000]);
-            hear_while(&mut heard, &mut set, || nameless_files(folder.path()).is_empty());
-            assert!(heard.of(token).outs[0].is_empty(), "it is not live yet");
+            let mut stream_log = StreamLog::default();
+            feed(&mut set, &mut stream_log, token, &bytes[..200_000]);
+            read_while(&mut stream_log, &mut set, || nameless_files(folder.path()).is_empty());
+            assert!(stream_log.of(token).outs[0].is_empty(), "it is not live yet");
             set.start_streaming(token).expect("a child");
             set.start_streaming(token).expect("twice is nothing");
-            heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 200_000);
-            feed(&mut set, &mut heard, token, &bytes[200_000..]);
-            heard.hear_until(&mut set, |heard| heard.records[&token].outs[0].len() == 300_000);
+            stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 200_000);
+            feed(&mut set, &mut stream_log, token, &bytes[200_000..]);
+            stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 300_000);
             set.close_stdin(token).expect("a child");
-            heard.finish(&mut set);
-            assert!(heard.of(token).outs[0] == bytes, "files: {files}");
-            assert_eq!(heard.of(token).files, usize::from(files));
+            stream_log.wait_all(&mut set);
+            assert!(stream_log.of(token).outs[0] == bytes, "files: {files}");
+            assert_eq!(stream_log.of(token).files, usize::from(files));
             assert_eq!(set.start_streaming(token).expect_err("it is done").kind(), ErrorKind::Unknown);
         }
     });
 }
 
-fn feed(set: &mut ChildSet, heard: &mut Heard, token: Token, mut bytes: &[u8]) {
+fn feed(set: &mut ChildSet, stream_log: &mut StreamLog, token: Token, mut bytes: &[u8]) {
     let until = patience();
     while !bytes.is_empty() {
         assert!(Instant::now() < until, "the child takes nothing");
         let count = set.write(token, bytes).expect("a child that reads");
         bytes = &bytes[count..];
-        hear_for(heard, set, Duration::from_millis(1));
+        read_for(stream_log, set, Duration::from_millis(1));
     }
 }
 
@@ -317,7 +318,7 @@ fn streaming_child_is_blocked_at_the_limit() {
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
-        let mut command = kid("spew 100000000");
+        let mut command = test_child("spew 100000000");
         command.stderr(Stdio::Null);
         let token = set.spawn(&command, at_end(true)).expect("a child");
         // Until there is a file; the child is not blocked.
@@ -327,7 +328,7 @@ fn streaming_child_is_blocked_at_the_limit() {
             || (nameless_files(folder.path()).is_empty() && Instant::now() < patience)
         {}
         set.start_streaming(token).expect("a child");
-        let (mut kept, mut heard, mut bytes) = (Vec::new(), Heard::default(), 0);
+        let (mut kept, mut stream_log, mut bytes) = (Vec::new(), StreamLog::default(), 0);
         let until = Instant::now() + Duration::from_millis(200);
         while let Some(event) = set.next(Some(until)).expect("an event") {
             match &event {
@@ -343,10 +344,10 @@ fn streaming_child_is_blocked_at_the_limit() {
             set.buffered_bytes()
         );
         assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled(..))).count(), 1);
-        kept.into_iter().for_each(|event| heard.take(event));
+        kept.into_iter().for_each(|event| stream_log.take(event));
         set.kill(token, Termination::IMMEDIATE).expect("a child");
-        heard.finish(&mut set);
-        let told = &heard.of(token).outs[0];
+        stream_log.wait_all(&mut set);
+        let told = &stream_log.of(token).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing, or there twice");
     });
 }
@@ -366,10 +367,10 @@ fn named_spill_files_are_private_and_skip_existing_names() {
         let mut limits = tight(backend, folder.path());
         limits.spill_prefix = Some("job-".to_owned());
         let mut set = ChildSet::new(limits).expect("a set");
-        let live = set.spawn(&kid("both 100000 3000"), at_end(true)).expect("a child");
-        let end = set.spawn(&kid("both 100000 3000"), at_end(true)).expect("a child");
+        let live = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("a child");
+        let end = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("a child");
         set.start_streaming(live).expect("a child");
-        let (mut heard, mut names) = (Heard::default(), Vec::new());
+        let (mut stream_log, mut names) = (StreamLog::default(), Vec::new());
         let until = patience();
         while !set.is_empty() {
             let event = set.next(Some(until)).expect("an event").expect("news in time");
@@ -383,7 +384,7 @@ fn named_spill_files_are_private_and_skip_existing_names() {
                 assert_eq!(data.ino(), spilled.file.metadata().expect("a file").ino());
                 names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
             }
-            heard.take(event);
+            stream_log.take(event);
         }
         assert_eq!(names.len(), 2, "{names:?}");
         assert!(
@@ -394,7 +395,7 @@ fn named_spill_files_are_private_and_skip_existing_names() {
         assert!(
             [live, end]
                 .iter()
-                .all(|token| heard.records[token].outs.iter().all(|out| *out == patterned(100_000)))
+                .all(|token| stream_log.records[token].outs.iter().all(|out| *out == patterned(100_000)))
         );
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 4);
     });
@@ -443,26 +444,26 @@ fn full_disk_is_reported_and_loses_nothing() {
             let mut limits = tight(backend, disk.0.path());
             limits.spill_prefix = named.then(|| "out-".to_owned());
             let mut set = ChildSet::new(limits).expect("a set");
-            let token = set.spawn(&kid("both 300000 3000"), at_end(files)).expect("a child");
-            let mut heard = Heard::default();
+            let token = set.spawn(&test_child("both 300000 3000"), at_end(files)).expect("a child");
+            let mut stream_log = StreamLog::default();
             let until = patience();
             // Both outputs are refused, one after the other.
             let mut errors = 0;
             while errors < 5 {
                 match set.next(Some(until)) {
-                    Ok(event) => heard.take(event.unwrap_or_else(|| panic!("{what}: no error"))),
+                    Ok(event) => stream_log.take(event.unwrap_or_else(|| panic!("{what}: no error"))),
                     Err(error) => {
                         assert_eq!(error.io_error().kind(), std::io::ErrorKind::StorageFull, "{error}");
                         errors += 1;
                     }
                 }
             }
-            // The others are heard meanwhile.
-            let other = set.spawn(&kid("lines 3 5"), SpawnOptions::default()).expect("a child");
-            while live && heard.of(other).done.is_none() {
+            // The others are stream_log meanwhile.
+            let other = set.spawn(&test_child("lines 3 5"), SpawnOptions::default()).expect("a child");
+            while live && stream_log.of(other).done.is_none() {
                 assert!(Instant::now() < until, "{what}: one that is held holds another");
                 if let Ok(Some(event)) = set.next(Some(until)) {
-                    heard.take(event);
+                    stream_log.take(event);
                 }
             }
             if live {
@@ -471,14 +472,14 @@ fn full_disk_is_reported_and_loses_nothing() {
                 std::fs::remove_file(disk.filler()).expect("room");
             }
             while !set.is_empty() {
-                assert!(Instant::now() < until, "{what}: {}", heard.sizes());
+                assert!(Instant::now() < until, "{what}: {}", stream_log.sizes());
                 match set.next(Some(until)) {
-                    Ok(event) => event.into_iter().for_each(|event| heard.take(event)),
+                    Ok(event) => event.into_iter().for_each(|event| stream_log.take(event)),
                     Err(error) if live => panic!("{what}: {error}"),
                     Err(_) => (),
                 }
             }
-            for out in &heard.of(token).outs {
+            for out in &stream_log.of(token).outs {
                 assert!(*out == patterned(300_000), "{what}: {} bytes", out.len());
             }
             let left = std::fs::read_dir(disk.0.path()).expect("the folder").count();
@@ -493,13 +494,13 @@ fn waiting_output_precedes_forwarded_output() {
         for (after_ms, pause_ms) in [(0, 0), (150, 0), (0, 5)] {
             let folder = tempfile::tempdir().expect("a folder");
             let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
-            let token = set.spawn(&kid("both 2000000 5000"), at_end(true)).expect("a child");
+            let token = set.spawn(&test_child("both 2000000 5000"), at_end(true)).expect("a child");
             let (file, reader) = sink(after_ms, pause_ms);
-            let mut heard = Heard::default();
+            let mut stream_log = StreamLog::default();
             let early = set.forward(token, Stream::Stdout, &file).expect_err("it is not live");
             assert_eq!(early.kind(), ErrorKind::InvalidInput);
-            hear_for(&mut heard, &mut set, Duration::from_millis(3));
-            heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            read_for(&mut stream_log, &mut set, Duration::from_millis(3));
+            stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
             set.start_streaming(token).expect("a child");
             // At once, with bytes that wait.
             set.forward(token, Stream::Stdout, &file).expect("a child");
@@ -514,13 +515,13 @@ fn waiting_output_precedes_forwarded_output() {
                     (&*file).write_all(&bytes).expect("a reader");
                     spilled += bytes.len();
                 }
-                heard.take(event);
+                stream_log.take(event);
             }
-            drop((file, std::mem::take(&mut heard.sinks)));
+            drop((file, std::mem::take(&mut stream_log.sinks)));
             let all = reader.join().expect("the reader");
             let right = all.iter().zip(patterned(2_000_000)).take_while(|(a, b)| *a == b).count();
             assert!(right == 2_000_000 && all.len() == right, "{} came, {right} right", all.len());
-            let record = heard.of(token);
+            let record = stream_log.of(token);
             assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 2_000_000, "{spilled} spilled");
             assert!(record.outs[1] == patterned(2_000_000) && record.forwarded[1] == 0, "stderr is ours");
             assert!(record.forwarded[0] > 0 || cfg!(not(target_os = "linux")), "nothing was forwarded");
@@ -557,11 +558,11 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
         }
         for (number, (file, passes)) in cases.into_iter().enumerate() {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let mut heard = Heard::default();
-            let token = set.spawn(&kid("spew 500000"), SpawnOptions::default()).expect("a child");
+            let mut stream_log = StreamLog::default();
+            let token = set.spawn(&test_child("spew 500000"), SpawnOptions::default()).expect("a child");
             set.forward(token, Stream::Stdout, &Arc::new(file)).expect("what refuses is no error");
-            heard.finish(&mut set);
-            let record = heard.of(token);
+            stream_log.wait_all(&mut set);
+            let record = stream_log.of(token);
             let expected = if passes { (0, 500_000) } else { (500_000, 0) };
             assert_eq!((record.outs[0].len(), record.forwarded[0]), expected, "case {number}");
             assert!(passes || record.outs[0] == patterned(500_000), "case {number}");
@@ -582,7 +583,7 @@ fn closed_forward_reader_returns_the_rest_as_output() {
         each_backend(|backend| {
             for takes in [0, 1, 300_000] {
                 let mut set = ChildSet::new(limits(backend)).expect("a set");
-                let token = set.spawn(&kid("spew 6000000"), SpawnOptions::default()).expect("a child");
+                let token = set.spawn(&test_child("spew 6000000"), SpawnOptions::default()).expect("a child");
                 let (mut reader, writer) = std::io::pipe().expect("a pipe");
                 let file = Arc::new(crate::support::file(writer));
                 set.forward(token, Stream::Stdout, &file).expect("a child");
@@ -594,9 +595,9 @@ fn closed_forward_reader_returns_the_rest_as_output() {
                 if takes == 0 {
                     thread.join().expect("the reader");
                 }
-                let mut heard = Heard::default();
-                heard.finish(&mut set);
-                let record = heard.of(token);
+                let mut stream_log = StreamLog::default();
+                stream_log.wait_all(&mut set);
+                let record = stream_log.of(token);
                 assert_eq!(record.outs[0].len() as u64 + record.forwarded[0], 6_000_000, "after {takes}");
                 assert!(patterned(6_000_000).ends_with(&record.outs[0]), "after {takes}");
                 assert!(!record.outs[0].is_empty(), "after {takes}: it was not gone");
@@ -615,9 +616,9 @@ fn full_forward_pipe_blocks_only_its_child() {
     each_backend(|backend| {
         for nonblocking in [false, true] {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let mut heard = Heard::default();
+            let mut stream_log = StreamLog::default();
             let (file, reader, filled) = full_pipe(nonblocking);
-            let mut command = kid("spew 40000");
+            let mut command = test_child("spew 40000");
             command.stderr(Stdio::Null);
             let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
             set.forward(token, Stream::Stdout, &file).expect("a child");
@@ -628,40 +629,40 @@ fn full_forward_pipe_blocks_only_its_child() {
                 more += count;
             }
             rustix::io::ioctl_fionbio(&*file, nonblocking).expect("a pipe");
-            let other = set.spawn(&kid("lines 5 20"), SpawnOptions::default()).expect("a child");
+            let other = set.spawn(&test_child("lines 5 20"), SpawnOptions::default()).expect("a child");
             let begun = Instant::now();
             let mut other_done = None;
             let mut late = Vec::new();
             let until = patience();
-            let told = |heard: &mut Heard| !cfg!(target_os = "linux") || heard.of(token).exited;
+            let told = |stream_log: &mut StreamLog| !cfg!(target_os = "linux") || stream_log.of(token).exited;
             while begun.elapsed() < Duration::from_millis(1200)
-                || ((other_done.is_none() || !told(&mut heard)) && Instant::now() < until)
+                || ((other_done.is_none() || !told(&mut stream_log)) && Instant::now() < until)
             {
                 let deadline = Instant::now() + Duration::from_millis(5);
                 if let Some(event) = set.next(Some(deadline)).expect("an event") {
-                    heard.take(event);
+                    stream_log.take(event);
                 }
                 late.push(Instant::now().saturating_duration_since(deadline));
-                other_done = other_done.or_else(|| heard.of(other).done.map(|_| begun.elapsed()));
+                other_done = other_done.or_else(|| stream_log.of(other).done.map(|_| begun.elapsed()));
             }
             if cfg!(target_os = "linux") {
-                assert!(heard.of(token).done.is_none(), "given up, with bytes in its pipe");
-                assert!(heard.of(token).exited, "its exit is told");
+                assert!(stream_log.of(token).done.is_none(), "given up, with bytes in its pipe");
+                assert!(stream_log.of(token).exited, "its exit is told");
             }
-            assert!(other_done.is_some(), "the other was not heard");
+            assert!(other_done.is_some(), "the other was not stream_log");
             // Most of them: a busy machine delays some.
             late.sort_unstable();
             let median = late[late.len() / 2];
             assert!(median < Duration::from_millis(50), "half of the waits ended {median:?} late, or later");
             let thread = read_later(reader, 0);
-            heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-            heard.finish(&mut set);
-            drop((file, std::mem::take(&mut heard.sinks)));
+            stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            stream_log.wait_all(&mut set);
+            drop((file, std::mem::take(&mut stream_log.sinks)));
             let all = thread.join().expect("the reader");
             if cfg!(target_os = "linux") {
                 assert!(all[filled + more..] == patterned(40_000), "{} came", all.len() - filled - more);
             }
-            assert!(!heard.outcome(token).leaked, "it was the reader who was slow");
+            assert!(!stream_log.outcome(token).leaked, "it was the reader who was slow");
         }
     });
 }
@@ -672,7 +673,7 @@ fn full_forward_pipe_blocks_only_its_child() {
 fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let mut heard = Heard::default();
+        let mut stream_log = StreamLog::default();
         let (file, reader, filled) = full_pipe(false);
         let mut command = minder::Command::new(crate::support::TEST_CHILD);
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
@@ -681,11 +682,11 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
         // Whoever blocks is let go by this in the end.
         let thread = read_later(reader, 3000);
         let begun = Instant::now();
-        hear_for(&mut heard, &mut set, Duration::from_millis(300));
+        read_for(&mut stream_log, &mut set, Duration::from_millis(300));
         assert!(begun.elapsed() < Duration::from_millis(2900), "the set waited for {:?}", begun.elapsed());
-        heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-        heard.finish(&mut set);
-        drop((file, std::mem::take(&mut heard.sinks)));
+        stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+        stream_log.wait_all(&mut set);
+        drop((file, std::mem::take(&mut stream_log.sinks)));
         let all = thread.join().expect("the reader");
         let lines: String = (0..30).map(|line| format!("line {line}\r\n")).collect();
         let marks = all.iter().filter(|byte| **byte == b'#').count();
@@ -698,18 +699,19 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
 fn silent_grandchild_is_abandoned_while_forwarding() {
     each_backend(|backend| {
         let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let token = set.spawn(&kid("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
+        let token =
+            set.spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
         let id = set.id(token).expect("a child");
         let (file, reader) = sink(0, 0);
         set.forward(token, Stream::Stdout, &file).expect("a child");
-        let mut heard = Heard::default();
-        heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-        heard.finish(&mut set);
-        end_rest_of(id);
-        drop((file, std::mem::take(&mut heard.sinks)));
+        let mut stream_log = StreamLog::default();
+        stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+        stream_log.wait_all(&mut set);
+        kill_group_of(id);
+        drop((file, std::mem::take(&mut stream_log.sinks)));
         assert!(reader.join().expect("the reader") == patterned(50_000));
-        let outcome = heard.outcome(token);
-        assert!(outcome.leaked && heard.of(token).eofs == [true; 2], "{outcome:?}");
+        let outcome = stream_log.outcome(token);
+        assert!(outcome.leaked && stream_log.of(token).eofs == [true; 2], "{outcome:?}");
     });
 }
 
@@ -718,23 +720,23 @@ fn child_is_killed_while_forwarding() {
     each_backend(|backend| {
         for full in [false, true] {
             let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let token = set.spawn(&kid("spew 1000000000"), SpawnOptions::default()).expect("a child");
+            let token = set.spawn(&test_child("spew 1000000000"), SpawnOptions::default()).expect("a child");
             let (file, reader) = sink(if full { 600 } else { 0 }, 0);
             set.forward(token, Stream::Stdout, &file).expect("a child");
-            let mut heard = Heard::default();
-            heard.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-            hear_for(&mut heard, &mut set, Duration::from_millis(60));
+            let mut stream_log = StreamLog::default();
+            stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
+            read_for(&mut stream_log, &mut set, Duration::from_millis(60));
             set.kill(token, Termination::IMMEDIATE).expect("a child");
             set.start_streaming(token).expect("it is live already");
             set.forward(token, Stream::Stdout, &file).expect("a child");
-            heard.finish(&mut set);
+            stream_log.wait_all(&mut set);
             assert_eq!(
                 set.forward(token, Stream::Stdout, &file).expect_err("done").kind(),
                 ErrorKind::Unknown
             );
-            drop((file, std::mem::take(&mut heard.sinks)));
+            drop((file, std::mem::take(&mut stream_log.sinks)));
             let all = reader.join().expect("the reader");
-            let record = heard.of(token);
+            let record = stream_log.of(token);
             assert_eq!(all.len() as u64, record.forwarded[0] + record.outs[0].len() as u64);
             assert!(all == patterned(all.len()), "a byte is missing, or there twice");
         }
@@ -747,19 +749,21 @@ fn start_streaming_works_on_an_exited_or_killed_child() {
         for (files, killed) in [(false, false), (true, false), (false, true), (true, true)] {
             let folder = tempfile::tempdir().expect("a folder");
             let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
-            let token = set.spawn(&kid("both 100000 1000"), at_end(files)).expect("a child");
-            let mut heard = Heard::default();
+            let token = set.spawn(&test_child("both 100000 1000"), at_end(files)).expect("a child");
+            let mut stream_log = StreamLog::default();
             // At its exit its last bytes are in the queue.
-            heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.exited));
+            stream_log.read_until(&mut set, |stream_log| {
+                stream_log.records.get(&token).is_some_and(|record| record.exited)
+            });
             if killed {
                 set.kill(token, Termination::IMMEDIATE).expect("a child");
             }
             let (file, reader) = sink(0, 0);
             set.start_streaming(token).expect("a child");
             let _ = set.forward(token, Stream::Stdout, &file);
-            heard.finish(&mut set);
+            stream_log.wait_all(&mut set);
             drop(file);
-            let record = heard.of(token);
+            let record = stream_log.of(token);
             let forwarded = reader.join().expect("the reader");
             let out = [&record.outs[0][..], &forwarded].concat();
             assert!(out == patterned(100_000) && record.outs[1] == out, "{files} {killed}: {}", out.len());
@@ -781,13 +785,15 @@ fn stream_eof_is_reported_before_the_exit() {
         command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
         command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
         let token = set.spawn(&command, at_end(true)).expect("a child");
-        let mut heard = Heard::default();
+        let mut stream_log = StreamLog::default();
         // A pipe holds less than that: by then a file has the rest.
-        hear_while(&mut heard, &mut set, || !over.exists());
+        read_while(&mut stream_log, &mut set, || !over.exists());
         set.start_streaming(token).expect("a child");
-        heard.hear_until(&mut set, |heard| heard.records.get(&token).is_some_and(|record| record.eofs[0]));
-        assert_eq!((heard.of(token).outs[0].len(), heard.of(token).files), (200_000, 1));
+        stream_log.read_until(&mut set, |stream_log| {
+            stream_log.records.get(&token).is_some_and(|record| record.eofs[0])
+        });
+        assert_eq!((stream_log.of(token).outs[0].len(), stream_log.of(token).files), (200_000, 1));
         set.kill(token, Termination::IMMEDIATE).expect("a child");
-        heard.finish(&mut set);
+        stream_log.wait_all(&mut set);
     });
 }

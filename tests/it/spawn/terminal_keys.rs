@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use minder::ExitStatus;
 
 use super::count;
-use crate::support::{alone, nap, own_children, patience, silent};
+use crate::support::{alone, nap, own_children, patience, quiet_child};
 
 /// How long the child stays in our group.
 const LATE: Duration = Duration::from_millis(300);
@@ -22,7 +22,7 @@ fn press(signal: i32) {
         .expect("a group of our own");
     let (told, ended) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut command = silent("exit 0");
+        let mut command = quiet_child("exit 0");
         let mut child = command.fault_late(LATE).spawn().expect("a child");
         let _ = told.send(child.wait().expect("its end"));
     });

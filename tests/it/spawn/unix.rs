@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minder::{Command, ErrorKind, ExitStatus, Group, Size, Stdio, Termination};
 
 use super::set_path;
-use crate::support::{TEST_CHILD, alone, kid, read_all, said};
+use crate::support::{TEST_CHILD, alone, read_all, stdout_of, test_child};
 #[cfg(target_os = "linux")]
 use crate::support::{open_descriptors, own_children};
 
@@ -76,22 +76,22 @@ fn child_inherits_only_three_descriptors() {
     alone("spawn::unix::child_inherits_only_three_descriptors", || {
         inheritable(3);
         inheritable(60);
-        assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+        assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
         // From here on the table is shared and cut instead of copied.
         open_up_to(200);
         inheritable(100);
         inheritable(300);
         inheritable(5000);
         for _ in 0..3 {
-            assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+            assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
         }
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         for _ in 0..5 {
-            let token = set.spawn(&kid("fds"), minder::SpawnOptions::default()).expect("a child");
-            let mut ledger = crate::support::Ledger::default();
-            ledger.finish(&mut set);
-            assert_eq!(descriptors(&ledger.text(token)), [0, 1, 2]);
-            assert!(!ledger.outcome(token).leaked, "a copy of its output stayed here");
+            let token = set.spawn(&test_child("fds"), minder::SpawnOptions::default()).expect("a child");
+            let mut event_log = crate::support::EventLog::default();
+            event_log.wait_all(&mut set);
+            assert_eq!(descriptors(&event_log.text(token)), [0, 1, 2]);
+            assert!(!event_log.outcome(token).leaked, "a copy of its output stayed here");
         }
         // Our own descriptors are as they were.
         assert!(open_descriptors() > 200);
@@ -125,7 +125,7 @@ fn child_inherits_the_descriptors_of_its_command() {
         let file = std::fs::File::open("/dev/null").expect("/dev/null");
         let own = file.as_raw_fd();
         let with_own = found.clone().with(file);
-        let mut command = kid("fds");
+        let mut command = test_child("fds");
         command.descriptors(&found);
         inheritable(50);
         for many in [false, true] {
@@ -133,22 +133,22 @@ fn child_inherits_the_descriptors_of_its_command() {
                 open_up_to(200);
                 inheritable(200);
             }
-            assert_eq!(descriptors(&said(&command)), with(&[]));
-            assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
-            assert_eq!(descriptors(&said(kid("fds").descriptors(&with_own))), with(&[own]));
+            assert_eq!(descriptors(&stdout_of(&command)), with(&[]));
+            assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
+            assert_eq!(descriptors(&stdout_of(test_child("fds").descriptors(&with_own))), with(&[own]));
         }
         let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
         let token = set.spawn(&command, minder::SpawnOptions::default()).expect("a child");
-        let mut ledger = crate::support::Ledger::default();
-        ledger.finish(&mut set);
-        assert_eq!(descriptors(&ledger.text(token)), with(&[]));
+        let mut event_log = crate::support::EventLog::default();
+        event_log.wait_all(&mut set);
+        assert_eq!(descriptors(&event_log.text(token)), with(&[]));
         // One that is closed since is missing, and what took its number is not passed.
         close(numbers[4]);
         let other = std::fs::File::open("/dev/null").expect("/dev/null");
         assert_eq!(other.as_raw_fd(), numbers[4]);
         let mut rest = with(&[]);
         rest.retain(|number| *number != numbers[4]);
-        assert_eq!(descriptors(&said(&command)), rest);
+        assert_eq!(descriptors(&stdout_of(&command)), rest);
         found.close_on_exec();
         assert_eq!(minder::Descriptors::inherited().numbers().filter(|number| *number < 50).count(), 0);
     });
@@ -197,7 +197,7 @@ fn inheritable_copy(fd: i32) -> i32 {
 /// each.
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
-    let mut command = kid("cat");
+    let mut command = test_child("cat");
     let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
     let mut input = child.take_stdin().expect("a pipe");
     std::io::Write::write_all(&mut input, b"in").expect("a reader");
@@ -205,10 +205,10 @@ fn swapped() -> [String; 3] {
     let text = read_all(child.take_stdout());
     let quiet = read_all(child.take_stderr());
     assert!(child.wait().expect("its end").status.success() && quiet.is_empty());
-    let mut child = kid("script 3 0 0 0").spawn().expect("a child");
+    let mut child = test_child("script 3 0 0 0").spawn().expect("a child");
     let out = if read_all(child.take_stdout()) == "abc" { "out" } else { "?" };
     child.wait().expect("its end");
-    let mut child = kid("script 0 3 0 0").spawn().expect("a child");
+    let mut child = test_child("script 0 3 0 0").spawn().expect("a child");
     let err = if read_all(child.take_stderr()) == "abc" { "err" } else { "?" };
     child.wait().expect("its end");
     [text, out.to_owned(), err.to_owned()]
@@ -225,7 +225,7 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
         unsafe { libc::sigfillset(&mut set) };
         // SAFETY: an initialised set that outlives the call.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
-        let text = said(&kid("sigmask"));
+        let text = stdout_of(&test_child("sigmask"));
         let field = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name)).expect("a line of it");
             u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a number")
@@ -252,7 +252,7 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
 #[test]
 fn groups_and_sessions_match_the_request() {
     let ids = |group| {
-        let text = said(kid("ids").group(group));
+        let text = stdout_of(test_child("ids").group(group));
         let numbers: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         <[u32; 3]>::try_from(numbers).expect("three numbers")
     };
@@ -369,15 +369,15 @@ fn path_is_searched_and_the_current_directory_is_not() {
 #[cfg(target_os = "linux")]
 #[test]
 fn overlong_arguments_are_rejected_with_their_limit() {
-    let mut command = kid("count");
+    let mut command = test_child("count");
     command.arg("x".repeat(131_071));
     assert!(command.spawn().expect("the longest argument").wait().is_ok());
-    let mut command = kid("count");
+    let mut command = test_child("count");
     command.arg("x".repeat(131_072));
     let error = command.spawn().expect_err("one argument is too long");
     assert_eq!(error.kind(), ErrorKind::TooLong);
     assert!(error.to_string().contains("one argument is longer than the 131,071 bytes"), "{error}");
-    let mut command = kid("count");
+    let mut command = test_child("count");
     command.args(std::iter::repeat_n("x".repeat(100_000), 100));
     let error = command.spawn().expect_err("all together are too long");
     assert_eq!(error.kind(), ErrorKind::TooLong);
@@ -391,7 +391,7 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let folder = tempfile::tempdir().expect("a folder");
         odd_programs(folder.path());
-        kid("exit 0").spawn().expect("a child").wait().expect("its end");
+        test_child("exit 0").spawn().expect("a child").wait().expect("its end");
         let before = open_descriptors();
         let hard = getrlimit(Resource::Nofile).maximum;
         for many in [false, true] {
@@ -400,7 +400,7 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
             }
             let before = if many { open_descriptors() } else { before };
             for name in ["missing", "bad-interpreter", "folder", "not-executable", "no-first-line"] {
-                let mut command = kid("exit 0");
+                let mut command = test_child("exit 0");
                 command.stdin(Stdio::Piped);
                 let mut odd = Command::new(folder.path().join(name));
                 odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
@@ -411,7 +411,7 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
             for free in 0..16 {
                 let soft = Some((before + free) as u64);
                 setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
-                let mut command = kid("exit 0");
+                let mut command = test_child("exit 0");
                 let result = command.stdin(Stdio::Piped).spawn();
                 setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
                 match result {
@@ -435,7 +435,7 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
 fn soft_descriptor_limit_is_restored_in_children() {
     for open in [0, 400] {
         assert_eq!(
-            said(&kid(&format!("raise-limit 300 {open}"))),
+            stdout_of(&test_child(&format!("raise-limit 300 {open}"))),
             "300 again, 3 descriptors\n",
             "{open} are open"
         );
@@ -454,7 +454,7 @@ fn children_of_many_threads_share_no_descriptors() {
             .map(|_| {
                 std::thread::spawn(|| {
                     for _ in 0..50 {
-                        assert_eq!(descriptors(&said(&kid("fds"))), [0, 1, 2]);
+                        assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
                         Command::new("/no/such/program").spawn().expect_err("no such program");
                     }
                 })
@@ -477,7 +477,7 @@ fn niceness(stat: &str) -> i32 {
 fn niceness_is_added_to_ours() {
     let own = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
     for (nice, expected) in [(0, own), (3, (own + 3).min(19)), (i32::MAX, 19), (-1, (own - 1).max(-20))] {
-        let mut command = kid("sleep-ms 600000");
+        let mut command = test_child("sleep-ms 600000");
         command.nice(nice);
         let mut child = match command.spawn() {
             Ok(child) => child,
@@ -501,10 +501,10 @@ fn niceness_is_added_to_ours() {
 #[test]
 #[ignore = "needs a system without clone3"]
 fn niceness_is_rejected_rather_than_ignored() {
-    let error = kid("exit 0").nice(3).spawn().expect_err("no mechanism");
+    let error = test_child("exit 0").nice(3).spawn().expect_err("no mechanism");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(
-        kid("exit 0").nice(0).spawn().expect("a child").wait().expect("its end").status.code(),
+        test_child("exit 0").nice(0).spawn().expect("a child").wait().expect("its end").status.code(),
         Some(0)
     );
 }

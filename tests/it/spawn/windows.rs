@@ -13,7 +13,7 @@ use minder::{Command, ErrorKind, Stdio};
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation};
 
 use super::{listed, program, set_path};
-use crate::support::{TEST_CHILD, alone, kid, open_descriptors, own_children, said};
+use crate::support::{TEST_CHILD, alone, open_descriptors, own_children, stdout_of, test_child};
 
 #[test]
 fn inheritable_handle_does_not_reach_a_child() {
@@ -35,7 +35,7 @@ fn inheritable_handle_does_not_reach_a_child() {
         let args = words.split(' ');
         let output = std::process::Command::new(TEST_CHILD).args(args).output().expect("a child");
         assert_eq!(String::from_utf8_lossy(&output.stdout).matches("true").count(), handles.len());
-        let text = said(&kid(&words));
+        let text = stdout_of(&test_child(&words));
         assert!(text.matches("true").count() < handles.len() / 2, "{text}");
     });
 }
@@ -58,7 +58,7 @@ fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
         }
         set_path(listed(&["C:\\no\\such\\folder".as_ref(), folder.path()]));
         for name in ["only-here", "only-here.exe", "ONLY-HERE", "./only-here", ".\\only-here.exe"] {
-            assert_eq!(said(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
+            assert_eq!(stdout_of(Command::new(name).args(["echo-args", "x"])), "\"x\"\n", "{name}");
         }
         assert_eq!(fails("folder").kind(), ErrorKind::NotFound);
         std::env::set_current_dir("C:\\").expect("the folder");
@@ -78,7 +78,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
 
 #[test]
 fn overlong_command_line_is_rejected_with_its_limit() {
-    let mut command = kid("count");
+    let mut command = test_child("count");
     command.arg("x".repeat(32_000));
     assert!(command.spawn().expect("a long argument").wait().is_ok());
     command.arg("x".repeat(1000));
@@ -92,14 +92,14 @@ fn failed_spawn_leaves_no_process_and_no_handle() {
         let folder = tempfile::tempdir().expect("a folder");
         let text = folder.path().join("text.exe");
         std::fs::write(&text, "no program").expect("a file");
-        kid("exit 0").spawn().expect("a child").wait().expect("its end");
+        test_child("exit 0").spawn().expect("a child").wait().expect("its end");
         let fail = || {
             for path in [text.clone(), folder.path().join("missing.exe")] {
                 let mut odd = Command::new(path);
                 odd.stdin(Stdio::Piped).stdout(Stdio::Piped).stderr(Stdio::Piped);
                 odd.spawn().expect_err("no program");
             }
-            kid("exit 0").current_dir("C:\\no\\such\\folder").spawn().expect_err("no such folder");
+            test_child("exit 0").current_dir("C:\\no\\such\\folder").spawn().expect_err("no such folder");
         };
         fail();
         let before = open_descriptors();

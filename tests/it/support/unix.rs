@@ -44,7 +44,7 @@ pub(crate) fn end(pid: u32) {
 }
 
 /// Ends what a child left behind in its group.
-pub(crate) fn end_rest_of(child: u32) {
+pub(crate) fn kill_group_of(child: u32) {
     let group = Pid::from_raw(child.cast_signed()).expect("a group");
     kill_process_group(group, Signal::KILL).expect("a grandchild");
 }

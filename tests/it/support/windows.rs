@@ -47,11 +47,11 @@ pub(crate) fn output(command: &mut std::process::Command) -> Output {
     if let Some(folder) = command.get_current_dir() {
         same.current_dir(folder);
     }
-    said_by(&mut same)
+    output_of(&mut same)
 }
 
 /// Runs a program to its end.
-pub(crate) fn said_by(command: &mut Command) -> Output {
+pub(crate) fn output_of(command: &mut Command) -> Output {
     let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn().expect("a program that runs");
     let read = |pipe: Option<File>| {
         let mut bytes = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn end(pid: u32) {
 }
 
 /// Ends what a child left behind.
-pub(crate) fn end_rest_of(child: u32) {
+pub(crate) fn kill_group_of(child: u32) {
     let left = children_of(child);
     assert!(!left.is_empty(), "a grandchild");
     left.into_iter().for_each(end);

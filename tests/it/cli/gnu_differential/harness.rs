@@ -61,7 +61,7 @@ pub(super) fn lacks_parallel() -> Option<String> {
         return Some("GNU parallel is not in PATH; cure: apt-get install parallel".to_owned());
     };
     let mut command = Command::new(&path);
-    let version = crate::support::said(command.arg("--version").stdin(Stdio::Null));
+    let version = crate::support::stdout_of(command.arg("--version").stdin(Stdio::Null));
     let named = version.lines().next().unwrap_or_default();
     (!named.starts_with("GNU parallel")).then(|| format!("`{}` is not GNU parallel: {named}", path.display()))
 }
@@ -87,7 +87,7 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn new() -> Self {
-        Self { root: crate::cli::folder() }
+        Self { root: crate::cli::temp_dir() }
     }
 
     /// Plays the case in fresh folders.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use super::{State, before_times, path};
-use crate::cli::{Ended, script, text};
+use crate::cli::{RunOutput, script, text};
 
 /// Arguments that are hard to write.
 const HARD: [&[u8]; 6] =
@@ -20,18 +20,18 @@ fn hard() -> State {
     let mut words: Vec<OsString> = script(LINE).into_iter().map(Into::into).collect();
     words.push(":::".into());
     words.extend(HARD.map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
-    state.run("aaaa0001", "-j1", &words).code(6);
+    state.run("aaaa0001", "-j1", &words).exit_code(6);
     state
 }
 
-fn sql(state: &State, flags: &str, query: &str) -> Ended {
+fn sql(state: &State, flags: &str, query: &str) -> RunOutput {
     state.with(&format!("log {flags} --sql"), &[query])
 }
 
 #[test]
 fn json_is_exact() {
     let state = hard();
-    let text = state.log("last --json").code(0).says("").text();
+    let text = state.log("last --json").exit_code(0).stderr("").text();
     let lines: Vec<&str> = text.lines().collect();
     let values = [
         r#""plain""#,
@@ -49,9 +49,9 @@ fn json_is_exact() {
         assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},"out_tail":null,"timed_out":false,"attempts":1,"cause":null}}"#)), "{line}");
         assert!(line.contains(r#","exit":3,"signal":null,"error":null,"out":0,"err":"#), "{line}");
     }
-    assert_eq!(state.log("last --json --failed").code(0).text(), text);
-    assert_eq!(state.log("--json --follow").code(0).text(), text);
-    let runs = state.log("--json").code(0).says("").text();
+    assert_eq!(state.log("last --json --failed").exit_code(0).text(), text);
+    assert_eq!(state.log("--json --follow").exit_code(0).text(), text);
+    let runs = state.log("--json").exit_code(0).stderr("").text();
     let words: Vec<String> = script(LINE).iter().map(|word| format!("{word:?}")).collect();
     let command = format!(r#""command":[{}],"jobs":6,"failed":6,"elapsed":"#, words.join(","));
     assert!(runs.starts_with(r#"{"run":"aaaa0001","at":"#) && runs.contains(&command), "{runs}");
@@ -61,7 +61,7 @@ fn json_is_exact() {
 #[test]
 fn csv_is_exact() {
     let state = hard();
-    let text = state.log("last --csv").code(0).says("").text();
+    let text = state.log("last --csv").exit_code(0).stderr("").text();
     let head = "run,job,args,at,wall,user,system,rss,exit,signal,error,out,err,leaked,tail,\
                 out_tail,timed_out,attempts,cause,args_form,tail_form,out_tail_form\r\n";
     let rows = text.strip_prefix(head).expect("a head");
@@ -85,20 +85,23 @@ fn csv_is_exact() {
 #[test]
 fn query_selects_and_aggregates() {
     let state = hard();
-    state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).code(1);
+    state.run("bbbb0002", "-j1 KID exit :::", &["0", "0", "7"]).exit_code(1);
     let of_all = "select run, count(*) n, sum(exit) from jobs group by run order by run";
-    let csv = sql(&state, "--csv", of_all).code(0).says("").text();
+    let csv = sql(&state, "--csv", of_all).exit_code(0).stderr("").text();
     assert_eq!(csv, "run,n,sum(exit)\r\naaaa0001,6,18\r\nbbbb0002,3,7\r\n");
-    let json = sql(&state, "bbbb --json", of_all).code(0).says("").text();
+    let json = sql(&state, "bbbb --json", of_all).exit_code(0).stderr("").text();
     assert_eq!(json, "{\"run\":\"bbbb0002\",\"n\":3,\"sum(exit)\":7}\n");
-    let shown = sql(&state, "", of_all).code(0).says("").text();
+    let shown = sql(&state, "", of_all).exit_code(0).stderr("").text();
     assert_eq!(super::table(&shown)[1..], [["aaaa0001", "6", "18"], ["bbbb0002", "3", "7"]]);
-    assert_eq!(sql(&state, "-n1 --csv", "select count(*) c from runs").code(0).text(), "c\r\n1\r\n");
+    assert_eq!(sql(&state, "-n1 --csv", "select count(*) c from runs").exit_code(0).text(), "c\r\n1\r\n");
     // No rows: the head alone.
-    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").code(0).text(), "job\r\n");
-    assert_eq!(sql(&state, "--json", "select job from jobs where 0").code(0).text(), "");
+    assert_eq!(sql(&state, "--csv", "select job from jobs where 0").exit_code(0).text(), "job\r\n");
+    assert_eq!(sql(&state, "--json", "select job from jobs where 0").exit_code(0).text(), "");
     let ends = "select attempt, succeeded, failed, why from attempts";
-    assert_eq!(sql(&state, "bbbb --csv", ends).code(0).text(), "attempt,succeeded,failed,why\r\n1,2,1,\r\n");
+    assert_eq!(
+        sql(&state, "bbbb --csv", ends).exit_code(0).text(),
+        "attempt,succeeded,failed,why\r\n1,2,1,\r\n"
+    );
 }
 
 #[cfg(unix)] // Arguments are bytes there.
@@ -107,9 +110,10 @@ fn query_returns_non_utf8_arguments_as_blobs() {
     let state = hard();
     let bytes =
         "select job, typeof(args), hex(args), args_form from jobs where run = 'aaaa0001' and job in (1, 3)";
-    let rows = sql(&state, "--csv", bytes).code(0).text();
+    let rows = sql(&state, "--csv", bytes).exit_code(0).text();
     assert!(rows.ends_with("1,text,706C61696E,text\r\n3,blob,FFFE01,bytes\r\n"), "{rows}");
-    let values = sql(&state, "--json", "select args from jobs where job = 3 and run = 'aaaa0001'").code(0);
+    let values =
+        sql(&state, "--json", "select args from jobs where job = 3 and run = 'aaaa0001'").exit_code(0);
     assert_eq!(values.text(), "{\"args\":{\"base64\":\"//4B\"}}\n");
 }
 
@@ -143,19 +147,19 @@ fn query_that_writes_is_rejected() {
         "-- nothing".to_owned(),
     ] {
         for flags in ["", "--json", "--csv"] {
-            let ended = sql(&state, flags, &query).code(255).complains(&[]);
+            let ended = sql(&state, flags, &query).exit_code(255).error_line(&[]);
             // The names of columns may be known before it is refused; no row is.
             assert!(ended.text().lines().count() <= 1, "{query}: {}", ended.text());
             assert!(!ended.text().contains("main"), "{query}: {}", ended.text());
         }
     }
-    sql(&state, "", "delete from jobs").complains(&["`delete from jobs` is refused", "may only read"]);
-    sql(&state, "", "selec 1").complains(&["cannot answer `selec 1`", "syntax error"]);
+    sql(&state, "", "delete from jobs").error_line(&["`delete from jobs` is refused", "may only read"]);
+    sql(&state, "", "selec 1").error_line(&["cannot answer `selec 1`", "syntax error"]);
     assert!(!file.exists());
     // What goes wrong later than the first row.
     let late = "select abs(value) from (select 1 value union all select -9223372036854775808)";
-    assert_eq!(sql(&state, "--json", late).code(255).err.lines().count(), 1);
-    assert_eq!(state.log("last --json").code(0).text().lines().count(), 6, "the record is as it was");
+    assert_eq!(sql(&state, "--json", late).exit_code(255).err.lines().count(), 1);
+    assert_eq!(state.log("last --json").exit_code(0).text().lines().count(), 6, "the record is as it was");
 }
 
 #[test]
@@ -163,19 +167,19 @@ fn sqlite_export_is_new_and_complete() {
     let state = hard();
     let file = state.file("runs.db");
     let write = |words: &str| state.with(&format!("log {words} --sqlite"), &[&file]);
-    assert_eq!(write("").code(0).says("").text(), "");
+    assert_eq!(write("").exit_code(0).stderr("").text(), "");
     // Modes are those of Unix.
     #[cfg(unix)]
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("a file").permissions());
     #[cfg(unix)]
     assert_eq!(mode & 0o777, 0o600, "arguments may be secret");
     let before = fs::read(&file).expect("a file");
-    write("last").code(255).complains(&["cannot write `", "runs.db`", "it exists already"]);
+    write("last").exit_code(255).error_line(&["cannot write `", "runs.db`", "it exists already"]);
     assert_eq!(fs::read(&file).expect("a file"), before);
     state
         .with("log --sqlite", &["/no/such/runs.db"])
-        .code(255)
-        .complains(&["/no/such/runs.db", if cfg!(windows) { "not found" } else { "no such file" }]);
+        .exit_code(255)
+        .error_line(&["/no/such/runs.db", if cfg!(windows) { "not found" } else { "no such file" }]);
     // A name that SQLite would take for something else, and that Windows refuses.
     #[cfg(unix)]
     in_memory(&state);
@@ -192,8 +196,8 @@ fn sqlite_export_is_new_and_complete() {
 #[cfg(unix)]
 fn in_memory(state: &State) {
     let mut command = state.command("log --sqlite :memory:");
-    let here = crate::cli::Live::start(command.current_dir(state.file(""))).finish();
-    here.code(0).says("");
+    let here = crate::cli::Run::start(command.current_dir(state.file(""))).wait();
+    here.exit_code(0).stderr("");
     super::assert_there(&state.file(":memory:"));
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{State, assert_there};
-use crate::cli::{Live, file, scripted};
+use crate::cli::{Run, file, with_script};
 
 /// Makes a run look as if nothing was done on it for so many days.
 fn grow_old(state: &State, id: &str, days: u32) {
@@ -24,7 +24,7 @@ fn grow_old(state: &State, id: &str, days: u32) {
 }
 
 fn run(state: &State, id: &str, days: u32) {
-    state.run(id, "KID exit :::", &["0"]).code(0);
+    state.run(id, "KID exit :::", &["0"]).exit_code(0);
     grow_old(state, id, days);
 }
 
@@ -32,14 +32,14 @@ fn run(state: &State, id: &str, days: u32) {
 fn unshown(state: &State, id: &str) {
     let go = state.file("go");
     let mut command = state.command("run -k -j2 KID await {} word :::");
-    let mut live = Live::start(command.args([&go, &state.file("")]));
+    let mut live = Run::start(command.args([&go, &state.file("")]));
     let ended = |text: String| text.contains("\"event\":\"ended\"");
     let journal = |id: &String| ended(file(&state.journal(id)));
-    live.until_true("an end in the journal", || state.ids().iter().any(journal));
+    live.wait_until_true("an end in the journal", || state.ids().iter().any(journal));
     live.kill();
-    live.finish().killed();
+    live.wait().killed();
     state.rename_last(id);
-    let listed = Live::start(&state.command("log")).finish().code(0);
+    let listed = Run::start(&state.command("log")).wait().exit_code(0);
     assert!(listed.text().contains("killed"), "{}", listed.text());
 }
 
@@ -51,7 +51,7 @@ fn prune_removes_old_runs_only() {
     run(&state, "cccc0003", 29);
     let rule = "(kept are runs of the last 30 days, at most 1000, 1.0 GiB in all)\n";
     for _ in 0..2 {
-        let dry = state.log("--prune --dry-run").code(0);
+        let dry = state.log("--prune --dry-run").exit_code(0);
         let lines: Vec<String> = dry.text().lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(
@@ -65,12 +65,12 @@ fn prune_removes_old_runs_only() {
         );
         assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003"]);
     }
-    let dry = state.log("--prune --dry-run").code(0).text();
-    let real = state.log("--prune").code(0);
+    let dry = state.log("--prune --dry-run").exit_code(0).text();
+    let real = state.log("--prune").exit_code(0);
     assert_eq!(real.text(), dry);
     assert!(real.err.starts_with("minder: 2 runs removed, ") && real.err.ends_with(rule), "{real:?}");
     assert_eq!(state.ids(), ["cccc0003"]);
-    assert_eq!(state.log("--prune").code(0).text(), "");
+    assert_eq!(state.log("--prune").exit_code(0).text(), "");
 }
 
 #[test]
@@ -78,13 +78,13 @@ fn prune_keeps_a_running_run() {
     let state = State::new();
     let go = state.file("go");
     let mut command = state.command("run -j1");
-    let line = scripted(&mut command, "echo started; exec KID await {} word");
-    let mut live = Live::start(line.args([":::".as_ref(), go.as_os_str()]));
-    live.until("word of the job", |record| !record.outs[0].is_empty());
+    let line = with_script(&mut command, "echo started; exec KID await {} word");
+    let mut live = Run::start(line.args([":::".as_ref(), go.as_os_str()]));
+    live.wait_until("word of the job", |record| !record.outs[0].is_empty());
     let id = state.ids().remove(0);
     for words in ["--prune --dry-run", "--prune"] {
         grow_old(&state, &id, 99);
-        let ended = state.log(words).code(0);
+        let ended = state.log(words).exit_code(0);
         assert_eq!(ended.text(), "");
         let files = || fs::read_dir(state.folder(&id)).expect("a run").flatten();
         let about: Vec<_> =
@@ -93,9 +93,9 @@ fn prune_keeps_a_running_run() {
         assert!(ended.err.contains(&kept), "{} {about:?}", ended.err);
     }
     fs::write(&go, "").expect("room");
-    live.finish().code(0);
+    live.wait().exit_code(0);
     grow_old(&state, &id, 99);
-    assert!(state.log("--prune").code(0).text().starts_with(&id));
+    assert!(state.log("--prune").exit_code(0).text().starts_with(&id));
     assert_eq!(state.ids(), [""; 0]);
 }
 
@@ -111,7 +111,7 @@ fn prune_keeps_unshown_output_until_it_is_old() {
     drop(spill);
     run(&state, "cccc0003", 0);
     for words in ["--prune --dry-run", "--prune"] {
-        let ended = state.log(words).code(0);
+        let ended = state.log(words).exit_code(0);
         let kept = "minder: run aaaa0001 is kept: it keeps output that was not shown\n";
         assert!(ended.err.starts_with(kept), "{}", ended.err);
         let text = ended.text();
@@ -124,7 +124,7 @@ fn prune_keeps_unshown_output_until_it_is_old() {
     assert_eq!(state.ids(), ["aaaa0001", "cccc0003"]);
     // Too old for that, too.
     grow_old(&state, "aaaa0001", 31);
-    assert!(state.log("--prune").code(0).text().contains("older than 30 days"));
+    assert!(state.log("--prune").exit_code(0).text().contains("older than 30 days"));
     assert_eq!(state.ids(), ["cccc0003"]);
 }
 
@@ -135,7 +135,7 @@ fn prune_keeps_unknown_files() {
     fs::write(state.folder("aaaa0001").join("notes.txt"), "mine").expect("room");
     grow_old(&state, "aaaa0001", 99);
     fs::create_dir(state.folder("mine")).expect("a folder");
-    let ended = state.log("--prune").code(0);
+    let ended = state.log("--prune").exit_code(0);
     assert!(ended.err.contains("run aaaa0001 is kept: `notes.txt` in it is not ours"), "{}", ended.err);
     assert_there(&state.journal("aaaa0001"));
     assert_there(&state.folder("mine"));
@@ -149,18 +149,18 @@ fn clock_jump_removes_no_record_and_keeps_the_newest_last() {
     }
     // As it is for the first run after the clock was set forth by 60 days.
     fs::remove_file(state.root().join("pruned")).expect("a stamp");
-    state.run("dddd0004", "KID exit :::", &["0"]).code(0).says("");
+    state.run("dddd0004", "KID exit :::", &["0"]).exit_code(0).stderr("");
     assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003", "dddd0004"]);
     let manifest = state.folder("dddd0004").join("manifest.json");
     // That clock is right again.
     let text = file(&manifest).replace("\"at\": 1", "\"at\": 2");
     fs::write(&manifest, text).expect("room");
-    state.run("eeee0005", "KID exit {} :::", &["5"]).code(1);
+    state.run("eeee0005", "KID exit {} :::", &["5"]).exit_code(1);
     let ids: Vec<String> =
-        state.log("").code(0).text().lines().skip(1).map(|line| line[..8].to_owned()).collect();
+        state.log("").exit_code(0).text().lines().skip(1).map(|line| line[..8].to_owned()).collect();
     assert_eq!(ids, ["eeee0005", "dddd0004", "cccc0003", "bbbb0002", "aaaa0001"]);
-    assert!(state.log("last").code(0).text().contains(" 5 "));
-    Live::start(&state.command("run --retry-failed last")).finish().code(1);
+    assert!(state.log("last").exit_code(0).text().contains(" 5 "));
+    Run::start(&state.command("run --retry-failed last")).wait().exit_code(1);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn daily_prune_reports_resumable_runs_it_removed() {
         run(&state, id, 1);
     }
     fs::remove_file(state.root().join("pruned")).expect("a stamp");
-    let ended = state.run("eeee0005", "KID exit :::", &["0"]).code(0);
-    ended.complains(&["removed the records of 1 old run that could have been resumed: bbbb0002"]);
+    let ended = state.run("eeee0005", "KID exit :::", &["0"]).exit_code(0);
+    ended.error_line(&["removed the records of 1 old run that could have been resumed: bbbb0002"]);
     assert_eq!(state.ids(), ["cccc0003", "dddd0004", "eeee0005"]);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use minder::{Command, Stdio};
 
 use super::{Place, fails_first};
-use crate::cli::{Live, file, scripted};
+use crate::cli::{Run, file, with_script};
 
 const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
 const ARGS: [&str; 5] = ["0", "3", "101", "a b", "-"];
@@ -60,7 +60,7 @@ fn gnu(place: &Place, words: &[&str]) -> Option<()> {
         crate::support::skip(format_args!("GNU parallel is not installed"));
         return None;
     }
-    Live::start(&command).finish();
+    Run::start(&command).wait();
     Some(())
 }
 
@@ -77,7 +77,7 @@ fn columns_match_gnu_parallel() {
         let words = ["-k", "-j1", "--joblog", "../gnu.log", line, ":::"];
         let Some(()) = gnu(&place, &[&words[..], &ARGS].concat()) else { return };
         let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
-        Live::start(command.arg(line).arg(":::").args(ARGS)).finish();
+        Run::start(command.arg(line).arg(":::").args(ARGS)).wait();
         assert_eq!(rows(&file(&place.at("own.log"))), rows(&file(&place.at("gnu.log"))), "{line}");
     }
 }
@@ -89,7 +89,7 @@ fn taken_up(place: &Place, log: &str, line: &str, cases: &[(&str, &str)]) {
         let _ = fs::remove_file(place.at("log"));
         fs::write(place.at("joblog"), log).expect("a joblog");
         let mut command = place.command(&format!("run --quiet -k -j1 --no-record {flag} --joblog ../joblog"));
-        let ended = Live::start(scripted(&mut command, line).args(super::INPUT)).finish().code(0);
+        let ended = Run::start(with_script(&mut command, line).args(super::INPUT)).wait().exit_code(0);
         assert_eq!(file(&place.at("log")), *ran, "{flag}: {}", ended.err);
         let (before, after) = (
             rows(log.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect::<String>().as_str()),
@@ -111,7 +111,7 @@ fn own_joblog_is_resumed() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --no-record --joblog ../own.log");
-    Live::start(scripted(&mut command, &line).args(super::INPUT)).finish().code(2);
+    Run::start(with_script(&mut command, &line).args(super::INPUT)).wait().exit_code(2);
     let log = file(&place.at("own.log"));
     taken_up(&place, &log, &line, &ALL);
     let last = log.trim_end().rfind('\n').expect("rows") + 1;
@@ -136,7 +136,7 @@ fn gnu_parallel_resumes_our_joblog() {
     let place = Place::new();
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
-    Live::start(scripted(&mut command, &line).args(super::INPUT)).finish().code(2);
+    Run::start(with_script(&mut command, &line).args(super::INPUT)).wait().exit_code(2);
     fs::write(place.at("fixed"), "").expect("a file");
     fs::remove_file(place.at("log")).expect("a log");
     let words = ["-k", "-j1", "--resume-failed", "--joblog", "../own.log", &line];
@@ -150,7 +150,7 @@ fn file_that_is_not_a_joblog_is_left_alone() {
     for text in ["no joblog\n", "1\t:\t0\n\n"] {
         fs::write(place.at("joblog"), text).expect("a file");
         let ended = place.ended("run --resume --joblog ../joblog KID append ../log ::: 1 2");
-        ended.code(255).complains(&["joblog"]);
+        ended.exit_code(255).error_line(&["joblog"]);
         assert_eq!(file(&place.at("joblog")), text, "it was changed");
         assert!(!place.at("log").exists(), "jobs ran");
     }
@@ -168,6 +168,6 @@ fn unwritable_joblog_ends_the_run() {
     let place = Place::new();
     place
         .ended("run --quiet --joblog /dev/full KID echo-args ::: 1 2")
-        .code(255)
-        .complains(&["joblog", "no space left"]);
+        .exit_code(255)
+        .error_line(&["joblog", "no space left"]);
 }

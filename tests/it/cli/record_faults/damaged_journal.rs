@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Place;
-use crate::cli::{Live, file, scripted};
+use crate::cli::{Run, file, with_script};
 
 /// Whether every byte is tried, not only some.
 fn all() -> bool {
@@ -13,7 +13,7 @@ fn all() -> bool {
 #[test]
 fn truncated_journal_is_read_as_far_as_it_goes() {
     let place = Place::new();
-    place.ended("run -j1 KID append ../log ::: 1 2 3").code(0);
+    place.ended("run -j1 KID append ../log ::: 1 2 3").exit_code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
     let whole = fs::read(&journal).expect("a journal");
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
@@ -34,13 +34,13 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
         let _ = fs::remove_file(place.at("log"));
         let complete = ends.iter().filter(|end| **end <= cut).count();
         let done = rows[..complete].iter().filter(|row| row.starts_with(b"{\"event\":\"ended\"")).count();
-        let ended = place.ended(&format!("run --resume --quiet {}", place.id())).code(0);
+        let ended = place.ended(&format!("run --resume --quiet {}", place.id())).exit_code(0);
         let ran: Vec<String> = file(&place.at("log")).lines().map(str::to_owned).collect();
         let wanted: Vec<String> = (done + 1..=3).map(|job| job.to_string()).collect();
         assert_eq!(ran, wanted, "cut at {cut} of {}", whole.len());
         match ends.contains(&cut) {
-            true => drop(ended.says("")),
-            false => drop(ended.complains(&["torn"])),
+            true => drop(ended.stderr("")),
+            false => drop(ended.error_line(&["torn"])),
         }
         assert!(fs::read(&journal).expect("a journal") == whole[..cut], "an earlier attempt was changed");
     }
@@ -49,7 +49,7 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
 #[test]
 fn damaged_line_reruns_only_its_job() {
     let place = Place::new();
-    place.ended("run -j1 KID append ../log ::: 1 2 3").code(0);
+    place.ended("run -j1 KID append ../log ::: 1 2 3").exit_code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
     let mut bytes = fs::read(&journal).expect("a journal");
     let text = String::from_utf8(bytes.clone()).expect("text");
@@ -57,7 +57,7 @@ fn damaged_line_reruns_only_its_job() {
     bytes[at] = b'9';
     fs::write(&journal, &bytes).expect("a journal");
     fs::remove_file(place.at("log")).expect("a log");
-    place.ended(&format!("run --resume {}", place.id())).code(0).complains(&["line", "cannot be read"]);
+    place.ended(&format!("run --resume {}", place.id())).exit_code(0).error_line(&["line", "cannot be read"]);
     assert_eq!(file(&place.at("log")), "2\n");
 }
 
@@ -88,8 +88,8 @@ fn attempts_are_ordered_by_number_when_the_clock_jumps() {
     for seconds in [-3.0e8, 3.0e8] {
         let place = Place::new();
         let mut command = place.command("run -j1");
-        let line = scripted(&mut command, "echo {} >>../log; [ -e ../go ]");
-        Live::start(line.args([":::", "1", "2"])).finish().code(2);
+        let line = with_script(&mut command, "echo {} >>../log; [ -e ../go ]");
+        Run::start(line.args([":::", "1", "2"])).wait().exit_code(2);
         let id = place.id();
         let journal = |number: u32| place.runs()[0].join(format!("attempt-{number}.jsonl"));
         // The first attempt seems later than the second, or much earlier; both were true once.
@@ -97,11 +97,11 @@ fn attempts_are_ordered_by_number_when_the_clock_jumps() {
         assert_eq!(moved(&text, 0.0).lines().count(), text.lines().count());
         fs::write(journal(1), moved(&text, -seconds)).expect("a journal");
         fs::write(place.at("go"), "").expect("a file");
-        place.ended(&format!("run --retry-failed {id}")).code(0).says("");
+        place.ended(&format!("run --retry-failed {id}")).exit_code(0).stderr("");
         let text = file(&journal(2));
         fs::write(journal(2), moved(&text, seconds)).expect("a journal");
         for flag in ["--retry-failed", "--resume-failed", "--resume"] {
-            place.ended(&format!("run {flag} {id}")).code(0).says("");
+            place.ended(&format!("run {flag} {id}")).exit_code(0).stderr("");
         }
         assert_eq!(file(&place.at("log")), "1\n2\n1\n2\n", "what had succeeded ran again");
     }

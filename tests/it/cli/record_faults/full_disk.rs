@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use minder::Stdio;
 
 use super::Place;
-use crate::cli::{Live, file, is_root, job_bytes, path, text};
+use crate::cli::{Run, file, is_root, job_bytes, path, text};
 use crate::support::KID;
 
 /// A file system that is unmounted when this is dropped.
@@ -107,7 +107,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     let mut command = place.command(&format!("run -j3 {flags}"));
     let line = format!("{KID} job {{}},{len},0,0 2>/dev/null && echo {{}} >>../log");
     command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
-    let first = Live::start(&command).finish();
+    let first = Run::start(&command).wait();
     let what = format!("{flags}, {pages} pages: {}", first.err);
     eprintln!("{what}");
     let mut shown = whole(&first.out, len, Torn::Last);
@@ -121,7 +121,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     assert_eq!(first.status, minder::ExitStatus::Exited(255), "{what}");
     assert!(first.err.starts_with("minder: ") && first.err.contains("no space left"), "{what}");
     disk.grow();
-    let second = place.ended(&format!("run --resume {}", place.id())).code(0);
+    let second = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     let again = whole(&second.out, len, Torn::Nothing);
     let all: BTreeSet<usize> = shown.iter().chain(&again).copied().collect();
     assert_eq!(all, (1..=jobs).collect(), "{what}, and then {}", second.err);
@@ -129,7 +129,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     assert!(shown.len() + again.len() <= jobs + 2 * 3, "{what}: {shown:?}, {again:?}");
     assert!(file(&place.at("log")).lines().count() <= jobs + 6, "{what}: too many ran twice");
     assert!(second.err.lines().all(|line| line.contains("torn")), "{what}, and then {}", second.err);
-    place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+    place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
 }
 
 #[test]
@@ -155,11 +155,11 @@ fn job_without_room_for_output_fails_and_runs_again() {
         let mut command = place.command(&format!("run -j3 {flags}"));
         let line = format!("{KID} job {{}},{len},0,0 2>/dev/null");
         command.arg(line).arg(":::").args((1..=jobs).map(|job| job.to_string()));
-        let first = Live::start(&command).finish();
+        let first = Run::start(&command).wait();
         let what = format!("{flags}, {pages} pages: {:?} {}", first.status, first.err);
         assert_ne!(first.status, minder::ExitStatus::Exited(0), "{what}");
         disk.grow();
-        let second = place.ended(&format!("run --resume-failed {}", place.id())).code(0);
+        let second = place.ended(&format!("run --resume-failed {}", place.id())).exit_code(0);
         let again = whole(&second.out, len, Torn::Any);
         for job in (1..=jobs).filter(|job| !again.contains(job)) {
             let all = [format!("[{job} {len}]\n").as_bytes(), &job_bytes(job, len)].concat();
@@ -177,14 +177,14 @@ fn run_that_filled_the_disk_is_resumed() {
     let mut command = place.command("run -j3 -k --buffer 64k");
     command.arg(format!("{KID} job {{}},1500000,0,0 2>/dev/null; {KID} sleep-ms 300"));
     command.args([":::", "1", "2", "3"]);
-    let first = Live::start(&command).finish().code(255);
+    let first = Run::start(&command).wait().exit_code(255);
     assert!(first.err.contains("no space left"), "{first:?}");
     let left = fs::read_dir(state.join("runs").join(place.id())).expect("a run");
     let spilled = left.filter(|entry| {
         entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("spill-"))
     });
     assert_eq!(spilled.count(), 0, "files of jobs without a row");
-    let second = place.ended(&format!("run -j1 --resume {}", place.id())).code(0);
+    let second = place.ended(&format!("run -j1 --resume {}", place.id())).exit_code(0);
     let mut shown = whole(&first.out, 1_500_000, Torn::Last);
     shown.extend(whole(&second.out, 1_500_000, Torn::Nothing));
     assert_eq!(shown.into_iter().collect::<BTreeSet<_>>(), (1..=3).collect());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use minder_os::files::create_fifo;
 
 use super::Place;
-use crate::cli::{Live, file, is_root, path, scripted, text};
+use crate::cli::{Run, file, is_root, path, text, with_script};
 
 /// A job of more bytes than are kept in memory has a file of its own.
 const LARGE: usize = 600_000;
@@ -21,16 +21,16 @@ fn killed_and_held(place: &Place, flags: &str) {
         path(&place.at("go"))
     );
     let mut command = place.command(&format!("run -k -j4 {flags}"));
-    let mut live = Live::start(scripted(&mut command, &line).args([":::", "1", "2", "3", "4", "5"]));
+    let mut live = Run::start(with_script(&mut command, &line).args([":::", "1", "2", "3", "4", "5"]));
     let rows = || {
         let journals = place.runs().into_iter().map(|run| file(&run.join("attempt-1.jsonl")));
         journals.map(|text| text.matches("\"event\":\"ended\"").count()).sum::<usize>()
     };
-    live.until_true("four rows", || rows() == 4);
+    live.wait_until_true("four rows", || rows() == 4);
     let outer = live.pid();
     live.kill();
-    live.until_true("its end", || !crate::support::lives(outer));
-    live.finish();
+    live.wait_until_true("its end", || !crate::support::lives(outer));
+    live.wait();
     fs::write(place.at("log"), "").expect("room");
 }
 
@@ -106,13 +106,13 @@ fn unreadable_pending_output_reruns_only_its_jobs() {
         let large = outputs(&place.run(), "spill-");
         assert_eq!(large.len(), 1, "{large:?}");
         large.iter().for_each(|path| damage(path));
-        let ended = place.ended(&format!("run --resume {}", place.id())).code(0);
+        let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
         assert_eq!(all_of(&ended.out), ALL, "damage {number}");
         assert_eq!(ran(&place), ["1", "4"], "damage {number}");
-        let ended = ended.complains(&["kept output of job 4", "will run again"]);
+        let ended = ended.error_line(&["kept output of job 4", "will run again"]);
         assert!(!ended.err.contains("job 2"), "{}", ended.err);
         fs::write(place.at("log"), "").expect("room");
-        place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+        place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
         assert_eq!(ran(&place), [""; 0], "all was shown");
     }
 }
@@ -122,10 +122,10 @@ fn truncated_shared_file_reruns_jobs_whose_bytes_are_lost() {
     let place = Place::new();
     killed(&place, "");
     outputs(&place.run(), "out-").iter().for_each(|path| cut(path));
-    let ended = place.ended(&format!("run --resume {}", place.id())).code(0).complains(&["too short"]);
+    let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0).error_line(&["too short"]);
     assert_eq!(all_of(&ended.out), ALL);
     assert_eq!(ran(&place), ["1", "2", "3", "4", "5"]);
-    place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+    place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
 }
 
 #[test]
@@ -134,19 +134,19 @@ fn skip_lost_counts_lost_jobs_as_done() {
     killed(&place, "");
     outputs(&place.run(), "spill-").iter().for_each(|path| nothing_instead(path));
     // Only failed jobs are asked for, and there is none: nothing is forgotten.
-    let none = place.ended(&format!("run --retry-failed {}", place.id())).code(0);
-    none.complains(&["--resume would run what is lost again"]);
+    let none = place.ended(&format!("run --retry-failed {}", place.id())).exit_code(0);
+    none.error_line(&["--resume would run what is lost again"]);
     assert_eq!(ran(&place), [""; 0]);
-    let dry = place.ended(&format!("run --resume --dry-run {}", place.id())).code(0);
+    let dry = place.ended(&format!("run --resume --dry-run {}", place.id())).exit_code(0);
     assert_eq!(dry.text().lines().count(), 2, "{}", dry.text());
-    let ended = place.ended(&format!("run --resume --skip-lost {}", place.id())).code(0);
+    let ended = place.ended(&format!("run --resume --skip-lost {}", place.id())).exit_code(0);
     // The rest of job 4, and all of the others that was not shown before.
     assert!(!all_of(&ended.out).contains(&"out 2".to_owned()), "shown by the attempt before");
-    ended.complains(&["job 4", "counted as done"]);
+    ended.error_line(&["job 4", "counted as done"]);
     assert_eq!(ran(&place), ["1"]);
-    place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+    place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
     assert_eq!(ran(&place), ["1"]);
-    place.ended("run --skip-lost KID exit 0").code(255).complains(&["--skip-lost", "means nothing"]);
+    place.ended("run --skip-lost KID exit 0").exit_code(255).error_line(&["--skip-lost", "means nothing"]);
 }
 
 #[test]
@@ -166,15 +166,15 @@ fn missing_or_foreign_output_directory_reruns_only_its_jobs() {
         }
         // The name of the next one can be foreseen.
         fs::create_dir(place.at("tmp").join(format!("minder-{}-2", place.id()))).expect("a folder");
-        let ended = place.ended(&format!("run --resume {}", place.id())).code(0);
+        let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
         assert_eq!(all_of(&ended.out), ALL);
         assert_eq!(ran(&place), ["1", "2", "3", "4", "5"]);
         let part = if stranger { "belongs to another user" } else { "no such file" };
-        ended.complains(&["jobs 2-5", part]);
+        ended.error_line(&["jobs 2-5", part]);
         assert_eq!(folder.exists(), stranger, "what is not ours stays");
         let left: Vec<_> = fs::read_dir(place.at("tmp")).expect("a folder").flatten().collect();
         assert_eq!(left.len(), 1 + usize::from(stranger), "{left:?}");
-        place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+        place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
     }
 }
 
@@ -182,22 +182,22 @@ fn missing_or_foreign_output_directory_reruns_only_its_jobs() {
 fn output_truncated_during_resume_is_reported_and_rerun_next_time() {
     let place = Place::new();
     killed_and_held(&place, "");
-    let mut live = Live::start(&place.command(&format!("run --resume {}", place.id())));
-    live.until_true("the first job", || file(&place.at("log")) == "1\n");
+    let mut live = Run::start(&place.command(&format!("run --resume {}", place.id())));
+    live.wait_until_true("the first job", || file(&place.at("log")) == "1\n");
     outputs(&place.run(), "spill-1-").iter().for_each(|path| cut(path));
     fs::write(place.at("go"), "").expect("room");
-    let ended = live.finish().code(255);
+    let ended = live.wait().exit_code(255);
     // What was there of job 4 ends anywhere.
     assert!(["out 1\n", "out 2\n", "out 3\n", "out 5\n"].iter().all(|one| ended.text().contains(one)));
-    ended.complains(&[
+    ended.error_line(&[
         "kept output of job 4",
         "bytes of it are missing",
         "when the run is resumed once more",
     ]);
-    let ended = place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+    let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
     assert_eq!(all_of(&ended.out), ["out 4"]);
     assert_eq!(ran(&place), ["1", "4"]);
-    place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+    place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn damaged_directory_event_is_reported() {
     killed(&place, "--tmpdir DIR/tmp");
     let journal = place.run().join("attempt-1.jsonl");
     fs::write(&journal, file(&journal).replacen("\"folder\":", "\"folded\":", 1)).expect("room");
-    let ended = place.ended(&format!("run --resume {}", place.id())).code(0);
+    let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     assert_eq!(all_of(&ended.out), ALL);
     let said: Vec<&str> = ended.err.lines().collect();
     assert!(said.len() == 2 && said[0].contains("line 2 cannot be read"), "{said:?}");
@@ -219,16 +219,16 @@ fn output_truncated_during_a_run_ends_only_that_run() {
     let place = Place::new();
     let line = format!("if [ {{}} = 1 ]; then KID await {} x; fi; echo out {{}}", path(&place.at("go")));
     let mut command = place.command("run -k -j2");
-    let mut live = Live::start(scripted(&mut command, &line).args([":::", "1", "2", "3", "4", "5"]));
+    let mut live = Run::start(with_script(&mut command, &line).args([":::", "1", "2", "3", "4", "5"]));
     let rows = || place.runs().iter().map(|run| file(&run.join("attempt-1.jsonl"))).collect::<String>();
-    live.until_true("four rows", || rows().matches("\"event\":\"ended\"").count() == 4);
+    live.wait_until_true("four rows", || rows().matches("\"event\":\"ended\"").count() == 4);
     outputs(&place.run(), "out-").iter().for_each(|path| cut(path));
     fs::write(place.at("go"), "").expect("room");
-    live.finish().code(255).complains(&["cannot read output that waited in a file"]);
-    let ended = place.ended(&format!("run --resume {}", place.id())).code(0);
+    live.wait().exit_code(255).error_line(&["cannot read output that waited in a file"]);
+    let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     let seen = all_of(&ended.out);
     assert_eq!(seen[seen.len() - 4..], ALL[1..], "{}", ended.err);
-    place.ended(&format!("run --resume {}", place.id())).code(0).says("");
+    place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
 }
 
 /// A journal that is gone is named; its output is left as it is, and all jobs run again.
@@ -237,12 +237,12 @@ fn attempt_without_a_journal_is_named() {
     let place = Place::new();
     killed(&place, "");
     fs::remove_file(place.run().join("attempt-1.jsonl")).expect("a journal");
-    let ended = place.ended(&format!("run --resume {}", place.id())).code(0);
+    let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     assert!(ended.err.contains("attempt 1 of the record in") && ended.err.lines().count() == 1, "{ended:?}");
     assert_eq!(
         (all_of(&ended.out), ran(&place)),
         (ALL.map(str::to_owned).to_vec(), ["1", "2", "3", "4", "5"].map(str::to_owned).to_vec())
     );
-    let again = place.ended(&format!("run --resume {}", place.id())).code(0);
+    let again = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     assert_eq!(again.text(), "", "{again:?}");
 }

@@ -15,9 +15,9 @@ use crate::support::KID;
 /// Asks a run to end when its log has so many lines, and waits for its end.
 fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     let mut running = trial.start();
-    running.until("so many jobs", |_| trial.log().lines().count() >= lines);
+    running.wait_until("so many jobs", |_| trial.log().lines().count() >= lines);
     running.signal(signal);
-    let (status, out, err) = running.finish();
+    let (status, out, err) = running.wait();
     let by = matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
     assert!(by || status == ExitStatus::Exited(0), "{status:?}: {err}");
     let done: BTreeSet<usize> = match trial.flags.contains("--no-record") {
@@ -80,7 +80,7 @@ fn stuck(trial: &Trial) -> Running {
     words.extend((1..=trial.jobs).map(|job| job.to_string()));
     let mut running = Running::start(&words, trial.folder.path(), true);
     let others = trial.jobs - 1;
-    running.until("the other jobs", |running| {
+    running.wait_until("the other jobs", |running| {
         let left =
             crate::cli::runner(running.child.id()).map_or(0, |runner| crate::cli::children(runner).len());
         numbers(&trial.log(), '-').len() == others && left == 1
@@ -106,7 +106,7 @@ fn jobs_waiting_behind_a_stuck_job_are_shown_on_interrupt() {
             // The same wish within 200 ms is taken for the same key.
             let _ = running.child.wait_timeout(std::time::Duration::from_millis(400));
         }
-        let (status, out, err) = running.finish();
+        let (status, out, err) = running.wait();
         assert!(
             matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw()),
             "{status:?}: {err}"

@@ -7,7 +7,7 @@ use std::io::Read;
 use minder::ExitStatus;
 
 use super::{Running, Trial, Victim, home, is_killed, recorded};
-use crate::cli::{minder, path, pipe, scripted};
+use crate::cli::{minder, path, pipe, with_script};
 
 /// Bytes of each job: together far more than a pipe holds.
 const LEN: usize = 100_000;
@@ -30,14 +30,15 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     let line = format!("case {{}} in 1) KID await {} 1;; *) KID job {{}},{LEN},0,0;; esac", path(&go));
     let (mut reader, writer) = pipe();
     let mut command = minder("run -k -j2");
-    scripted(&mut command, &line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
+    with_script(&mut command, &line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
     command.env("MINDER_STATE_DIR", trial.file("state")).current_dir(trial.file("here")).stdout(writer);
     command.stderr(minder::Stdio::Null);
     let child = command.spawn().expect("the command starts");
     drop(command);
     let mut running = Running { child, sinks: None, here: home(trial.folder.path()) };
-    running
-        .until("the other jobs", |_| trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1));
+    running.wait_until("the other jobs", |_| {
+        trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1)
+    });
     fs::write(&go, "").expect("a file");
     // Half of it is read; then nobody reads, and the pipe gets full.
     let mut first = vec![0; trial.jobs * LEN / 2];
@@ -50,7 +51,7 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     drop(running);
     let words = trial.words();
     let running = Running::start(&words, trial.folder.path(), true);
-    let (status, second, err) = running.finish();
+    let (status, second, err) = running.wait();
     assert_eq!(status, ExitStatus::Exited(0), "{err}");
     let (first, second) = (heads(&first), heads(&second));
     assert_eq!(&first | &second, (2..=trial.jobs).collect(), "a job is lost");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 #[cfg(any(target_os = "linux", windows))]
 use super::path;
-use super::{Live, ended, feed, files, folder, input, is_known, minder, shell, texts, untangle};
+use super::{Run, feed, files, input, is_known, minder, run_to_end, shell, temp_dir, texts, untangle};
 #[cfg(target_os = "linux")]
 use super::{Text, is_root};
 
@@ -64,7 +64,7 @@ fn held(outer: u32, folder: &Path) -> Vec<(String, u32, u64)> {
 #[cfg(target_os = "linux")] // As `/proc` shows it: Wine's figures of memory are not those of Windows.
 #[test]
 fn memory_use_is_bounded() {
-    let folder = folder();
+    let folder = temp_dir();
     let mark = |job: usize| folder.path().join(job.to_string());
     let target = folder.path().join("out");
     let file = fs::File::create(&target).expect("a file");
@@ -72,16 +72,16 @@ fn memory_use_is_bounded() {
     for job in 0..64 {
         command.arg(mark(job));
     }
-    let mut live = Live::start(command.stdout(file).env("MINDER_STATE_DIR", folder.path().join("state")));
+    let mut live = Run::start(command.stdout(file).env("MINDER_STATE_DIR", folder.path().join("state")));
     let outer = live.pid();
-    live.until_true("all of the jobs' output", || (0..64).all(|job| mark(job).exists()));
+    live.wait_until_true("all of the jobs' output", || (0..64).all(|job| mark(job).exists()));
     let runner = super::super::runner(outer).expect("the process that runs the jobs");
     let status = super::file(Path::new(&format!("/proc/{runner}/status")));
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
     let peak: usize = peak.trim().trim_end_matches(" kB").parse().expect("a number");
     assert!(peak < 40 << 10, "{peak} KiB resident");
     (0..64).for_each(|job| fs::write(mark(job).with_extension("go"), "").expect("a file"));
-    live.finish().code(0);
+    live.wait().exit_code(0);
     let bytes = fs::read(&target).expect("the output");
     assert_eq!(bytes.len(), 64 * 4 * MIB);
 }
@@ -93,7 +93,7 @@ fn output_files_are_private_and_removed() {
     // Where Wine stands for Windows, a start takes many times as long.
     for flags in &all[..if cfg!(windows) { 3 } else { all.len() }] {
         for tmpdir in [false, true] {
-            let folder = folder();
+            let folder = temp_dir();
             let (state, own) = (folder.path().join("state"), folder.path().join("own"));
             let [written, wait] = ["written", "wait"].map(|name| folder.path().join(name));
             fs::create_dir(&own).expect("a folder");
@@ -104,8 +104,8 @@ fn output_files_are_private_and_removed() {
                 path(&wait)
             );
             let mut command = shell(&format!("{flags}{more}"), &line, &["first", "second", "third"]);
-            let mut live = Live::start(command.env("MINDER_STATE_DIR", &state));
-            live.until_true("output that waits", || written.exists());
+            let mut live = Run::start(command.env("MINDER_STATE_DIR", &state));
+            live.wait_until_true("output that waits", || written.exists());
             let found = [listed(&state), listed(&own), held(live.pid(), folder.path())].concat();
             for (name, mode, _) in &found {
                 assert_eq!(mode & 0o077, 0, "{flags}: {name} is for all");
@@ -116,7 +116,7 @@ fn output_files_are_private_and_removed() {
                 assert!(here, "{flags}{more}: {found:?}");
             }
             fs::write(&wait, "").expect("a file");
-            let ended = live.finish().code(0);
+            let ended = live.wait().exit_code(0);
             assert_eq!(ended.out.len(), 900_000 + 90_000 + 6, "{flags}");
             let left: Vec<_> = [listed(&state), listed(&own)].concat();
             assert!(
@@ -132,7 +132,7 @@ fn output_files_are_private_and_removed() {
 
 #[test]
 fn no_record_leaves_no_output_files() {
-    let folder = folder();
+    let folder = temp_dir();
     let (state, own) = (folder.path().join("state"), folder.path().join("own"));
     fs::create_dir(&own).expect("a folder");
     let jobs = texts(8, 2000, MIB);
@@ -141,7 +141,7 @@ fn no_record_leaves_no_output_files() {
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
         let mut command = minder(&format!("run {flags} --no-record KID text"));
         command.env("MINDER_STATE_DIR", &state).env(temporary, &own).stdin(input(&feed(&jobs)));
-        Live::start(&command).finish().code(0);
+        Run::start(&command).wait().exit_code(0);
         assert!(!state.exists(), "{flags}: a record");
         assert_eq!(files(&own), 0, "{flags}");
     }
@@ -150,14 +150,14 @@ fn no_record_leaves_no_output_files() {
 #[test]
 fn spool_handles_empty_single_and_daemon_outputs() {
     // Nothing at all, one stream only, and a daemon that goes on.
-    let ended = ended("run --spool -j3 KID exit ::: 0 0 0 0").code(0).says("");
+    let ended = run_to_end("run --spool -j3 KID exit ::: 0 0 0 0").exit_code(0).stderr("");
     assert_eq!(ended.out.len(), 0);
     let line = "case {} in out) KID spew 3000000;; err) KID spew 3000000 >&2;; esac";
     for view in ["--spool -j3", "--spool -k -j3", "--spool -j1", "--spool --no-record -j3"] {
-        let ended = Live::start(&shell(view, line, &["out", "none", "err"])).finish().code(0);
+        let ended = Run::start(&shell(view, line, &["out", "none", "err"])).wait().exit_code(0);
         assert_eq!((ended.out.len(), ended.errors.len()), (3_000_000, 3_000_000), "{view}");
         let daemon = "KID leave-lines 20 30; echo {}";
-        let ended = Live::start(&shell(view, daemon, &["a", "b"])).finish().code(0);
+        let ended = Run::start(&shell(view, daemon, &["a", "b"])).wait().exit_code(0);
         let own = ended.text().lines().filter(|line| ["a", "b"].contains(line)).count();
         assert_eq!(own, 2, "{view}: {:?}", ended.text());
         assert!(
@@ -170,11 +170,11 @@ fn spool_handles_empty_single_and_daemon_outputs() {
 #[cfg(target_os = "linux")] // As `/dev` and `/proc` have it.
 #[test]
 fn spooled_job_may_truncate_or_read_its_output() {
-    let ended = Live::start(&shell("--spool -j1", "echo long before; : > /dev/stdout; echo {}", &["x"]))
-        .finish()
-        .code(0);
+    let ended = Run::start(&shell("--spool -j1", "echo long before; : > /dev/stdout; echo {}", &["x"]))
+        .wait()
+        .exit_code(0);
     assert!(ended.text().ends_with("x\n"), "{:?}", ended.text());
-    assert!(super::ended("run --spool -j2 KID fds ::: 1").code(0).text().lines().count() >= 3);
+    assert!(super::run_to_end("run --spool -j2 KID fds ::: 1").exit_code(0).text().lines().count() >= 3);
 }
 
 /// A folder with little room, if we may make one.
@@ -184,7 +184,7 @@ struct Small(tempfile::TempDir);
 #[cfg(target_os = "linux")]
 impl Small {
     fn new() -> Option<Self> {
-        let folder = folder();
+        let folder = temp_dir();
         let mount = ["-t", "tmpfs", "-o", "size=1m", "minder-test", path(folder.path())];
         let mounted = is_root()
             && std::process::Command::new("mount")
@@ -227,7 +227,7 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
         command
             .arg(format!("{0} text {{}}; exec {0} sleep-ms 600000", crate::support::KID))
             .stdin(input(&feed(&jobs)));
-        let ended = Live::start(&command).finish().code(255);
+        let ended = Run::start(&command).wait().exit_code(255);
         let said: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("minder: ")).collect();
         assert_eq!(said.len(), 1, "{flags}: {:?}", ended.err);
         assert!(
@@ -253,17 +253,17 @@ fn jobs_finished_before_the_disk_was_full_are_complete() {
     let Some(small) = Small::new() else { return };
     let jobs: Vec<Text> =
         (0..40).map(|id| Text { id: id * 2, lens: [200_000, 0], longest: 300, code: 0 }).collect();
-    let folder = folder();
+    let folder = temp_dir();
     let wait = folder.path().join("never");
     let place = path(small.0.path());
     // All wait behind the first until nothing more fits.
     let mut command = minder(&format!("run -k -j3 --buffer 64k --tmpdir {place}"));
     let kid = crate::support::KID;
     command.arg(format!("case {{}} in 0,*) exec {kid} await {} x;; esac; {kid} text {{}}", path(&wait)));
-    let ended = Live::start(command.stdin(input(&feed(&jobs))))
-        .finish()
-        .code(255)
-        .mentions("no space left on device");
+    let ended = Run::start(command.stdin(input(&feed(&jobs))))
+        .wait()
+        .exit_code(255)
+        .stderr_contains("no space left on device");
     let said = ended.err.lines().filter(|line| line.starts_with("minder: ")).count();
     assert_eq!(said, 1, "{}", ended.err);
     let mut left = ended.out.as_slice();
@@ -282,7 +282,7 @@ fn missing_tmpdir_is_one_line_of_error() {
     for flags in ["-j2 --buffer 64k", "--spool -j2", "-k -j2 --buffer 64k", "--spool -j1 --no-record"] {
         let told = if cfg!(windows) { r":\no\such\folder`" } else { "`/no/such/folder`" };
         let line = format!("run {flags} --tmpdir /no/such/folder KID spew 900000 ::: 1 2 3");
-        let ended = ended(&line).code(255).mentions(told);
+        let ended = run_to_end(&line).exit_code(255).stderr_contains(told);
         assert_eq!(ended.err.lines().count(), 1, "{flags}: {}", ended.err);
     }
 }
@@ -292,7 +292,7 @@ fn output_is_the_same_under_any_buffer_limit() {
     let jobs = texts(8, 9000, 2 * MIB);
     for buffer in ["64k", "100000", "1M", "1G"] {
         let mut command = minder(&format!("run -k -j8 --buffer {buffer} KID text"));
-        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         untangle(&ended.out, 0, &jobs, false);
         untangle(&ended.errors, 1, &jobs, false);
     }

@@ -1,6 +1,6 @@
 //! Every byte of every job, in every view.
 
-use super::{Text, compare, fed, feed, texts, untangle};
+use super::{Text, compare, feed, run_with_input, texts, untangle};
 
 const MIB: usize = 1 << 20;
 
@@ -90,11 +90,11 @@ fn output_is_complete_with_little_memory_or_without_a_record() {
 #[test]
 fn ungrouped_output_is_complete() {
     let jobs = texts(8, 3000, MIB);
-    let ended = fed("run -u -j1 KID text", &feed(&jobs)).code(0);
+    let ended = run_with_input("run -u -j1 KID text", &feed(&jobs)).exit_code(0);
     untangle(&ended.out, 0, &jobs, false);
     untangle(&ended.errors, 1, &jobs, false);
     // Several at once are mixed, and nothing is lost.
-    let ended = fed("run -u -j4 KID text", &feed(&jobs)).code(0);
+    let ended = run_with_input("run -u -j4 KID text", &feed(&jobs)).exit_code(0);
     for (stream, bytes) in [ended.out, ended.errors].iter().enumerate() {
         let written: usize = jobs.iter().map(|job| job.lines(stream).concat().len()).sum();
         assert_eq!(bytes.len(), written);

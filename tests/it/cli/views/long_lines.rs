@@ -1,6 +1,6 @@
 //! Lines that are longer than the memory for them: whole, and never a reason to wait for ever.
 
-use super::{Live, Text, compare, file, folder, path, shell, untangle};
+use super::{Run, Text, compare, file, path, shell, temp_dir, untangle};
 
 const MIB: usize = 1 << 20;
 
@@ -34,13 +34,13 @@ fn lines_through_one_pipe_are_complete() {
     let (mut reader, writer) = super::pipe();
     let mut command = super::minder("run --lb -j3 KID text");
     let both = minder::Stdio::from(writer);
-    let live = Live::start(
+    let live = Run::start(
         command.stdin(super::input(&super::feed(&jobs))).stdout(both.clone()).stderr(both.clone()),
     );
     drop((command, both));
     let mut all = Vec::new();
     reader.read_to_end(&mut all).expect("the output");
-    live.finish().code(0);
+    live.wait().exit_code(0);
     untangle(&all, 0, &jobs, false);
 }
 
@@ -48,7 +48,7 @@ fn lines_through_one_pipe_are_complete() {
 fn output_waiting_behind_a_long_line_is_complete() {
     // One has the screen with a line without an end; the others write more than fits, and end, long
     // before it does.
-    let folder = folder();
+    let folder = temp_dir();
     let [begun, wait] = ["begun", "wait"].map(|name| folder.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end;; \
@@ -58,13 +58,13 @@ fn output_waiting_behind_a_long_line_is_complete() {
         path(folder.path())
     );
     for flags in ["--lb -j4", "--lb -j4 --buffer 64k"] {
-        let mut live = Live::start(&shell(flags, &line, &["long", "a", "b", "c"]));
-        live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
+        let mut live = Run::start(&shell(flags, &line, &["long", "a", "b", "c"]));
+        live.wait_until("the long line", |record| record.outs[0].len() >= 3_000_000);
         // More than the time after which a silent output is taken for a leak.
-        live.listen(std::time::Duration::from_millis(400));
+        live.read_for(std::time::Duration::from_millis(400));
         assert_eq!(live.record().outs[0].len(), 3_000_000, "another wrote into a long line");
         std::fs::write(&wait, "").expect("a file");
-        let ended = live.finish().code(0).says("");
+        let ended = live.wait().exit_code(0).stderr("");
         let text = ended.text();
         assert_eq!(ended.out.len(), 3_000_004 + 3 * 200_005, "{flags}");
         assert!(text[3_000_000..].starts_with("end\n"));
@@ -77,7 +77,7 @@ fn output_waiting_behind_a_long_line_is_complete() {
 
 #[test]
 fn finished_jobs_are_shown_after_a_long_line_ends() {
-    let folder = folder();
+    let folder = temp_dir();
     let [begun, line_end, wait] = ["begun", "line_end", "wait"].map(|name| folder.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} end; exec KID await {2} over;; \
@@ -88,18 +88,18 @@ fn finished_jobs_are_shown_after_a_long_line_ends() {
     );
     // In this loop and in the other.
     for args in [["long", "short", "brief"], ["short", "long", "brief"]] {
-        let mut live = Live::start(&shell("--lb -j3", &line, &args));
-        live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
-        live.listen(std::time::Duration::from_millis(300));
+        let mut live = Run::start(&shell("--lb -j3", &line, &args));
+        live.wait_until("the long line", |record| record.outs[0].len() >= 3_000_000);
+        live.read_for(std::time::Duration::from_millis(300));
         std::fs::write(&line_end, "").expect("a file");
         let has = |part: &'static str| {
-            move |record: &crate::support::Record| super::super::text(&record.outs[0]).contains(part)
+            move |record: &crate::support::ChildLog| super::super::text(&record.outs[0]).contains(part)
         };
-        live.until("output of a short job", has("short"));
-        live.until("output of a brief job", has("brief"));
+        live.wait_until("output of a short job", has("short"));
+        live.wait_until("output of a brief job", has("brief"));
         assert!(!super::super::text(&live.record().outs[0]).contains("over"));
         std::fs::write(&wait, "").expect("a file");
-        live.finish().code(0);
+        live.wait().exit_code(0);
         [&begun, &line_end, &wait].into_iter().for_each(|path| std::fs::remove_file(path).expect("a file"));
     }
 }
@@ -107,7 +107,7 @@ fn finished_jobs_are_shown_after_a_long_line_ends() {
 #[test]
 fn jobs_held_by_an_unfinished_line_continue() {
     // The line never ends, its job does; the others are held by then, in this loop and in the other.
-    let folder = folder();
+    let folder = temp_dir();
     let [begun, wait, rest] = ["begun", "wait", "rest"].map(|name| folder.path().join(name));
     let line = format!(
         "case {{}} in long) KID spew 3000000; KID touch {0} 0; KID await {1} x >&2;; \
@@ -121,13 +121,13 @@ fn jobs_held_by_an_unfinished_line_continue() {
     let len = 3_000_000 + (0..lines).map(|number| format!("line {number}\n").len()).sum::<usize>() * 3;
     let line = line.replace("LINES", &lines.to_string());
     for args in [["long", "x", "y", "z"], ["x", "long", "y", "z"], ["x", "y", "long", "z"]] {
-        let mut live = Live::start(&shell("--lb -j4 --buffer 64k", &line, &args));
-        live.until("the long line", |record| record.outs[0].len() >= 3_000_000);
-        live.listen(std::time::Duration::from_millis(200));
+        let mut live = Run::start(&shell("--lb -j4 --buffer 64k", &line, &args));
+        live.wait_until("the long line", |record| record.outs[0].len() >= 3_000_000);
+        live.read_for(std::time::Duration::from_millis(200));
         std::fs::write(&wait, "").expect("a file");
-        live.until("the lines of the others", |record| record.outs[0].len() == len);
+        live.wait_until("the lines of the others", |record| record.outs[0].len() == len);
         std::fs::write(&rest, "").expect("a file");
-        live.finish().code(0);
+        live.wait().exit_code(0);
         [&begun, &wait, &rest].into_iter().for_each(|path| std::fs::remove_file(path).expect("a file"));
     }
 }
@@ -135,7 +135,7 @@ fn jobs_held_by_an_unfinished_line_continue() {
 #[test]
 fn unfinished_long_line_is_ended_with_its_job() {
     let line = "case {} in long) KID spew 3000000;; *) echo {};; esac";
-    let ended = Live::start(&shell("--lb -j2", line, &["long", "a", "b", "c", "d"])).finish().code(0);
+    let ended = Run::start(&shell("--lb -j2", line, &["long", "a", "b", "c", "d"])).wait().exit_code(0);
     assert_eq!(ended.out.len(), 3_000_008);
 }
 
@@ -143,7 +143,7 @@ fn unfinished_long_line_is_ended_with_its_job() {
 fn long_lines_on_both_streams_are_complete() {
     let line = "KID both 2000000 50000; echo; echo >&2; echo {}";
     let ended =
-        Live::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).finish().code(0);
+        Run::start(&shell("--lb -j3 --buffer 64k", line, &["1", "2", "3", "4", "5"])).wait().exit_code(0);
     let mut ids: Vec<_> = ended.text().lines().filter(|line| line.len() == 1).map(str::to_owned).collect();
     ids.sort();
     assert_eq!(ids, ["1", "2", "3", "4", "5"]);

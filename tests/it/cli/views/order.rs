@@ -1,8 +1,8 @@
 //! `--keep-order`: the order of the input, whatever becomes of the jobs.
 
 #[cfg(unix)]
-use super::fed;
-use super::{Live, Text, feed, folder, is_known, minder, shell, untangle};
+use super::run_with_input;
+use super::{Run, Text, feed, is_known, minder, shell, temp_dir, untangle};
 
 // Scripts of a POSIX shell.
 #[cfg(unix)]
@@ -12,7 +12,7 @@ fn failed_silent_and_missing_jobs_keep_their_order() {
     use super::path;
     use crate::support::KID;
 
-    let folder = folder();
+    let folder = temp_dir();
     let script = |name: &str, text: &str| {
         let file = folder.path().join(name);
         std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("a file");
@@ -31,12 +31,12 @@ fn failed_silent_and_missing_jobs_keep_their_order() {
     ];
     for degree in ["-j1", "-j2", "-j3", "-j16"] {
         let mut command = minder(&format!("run -k {degree} {{}} :::"));
-        let ended = Live::start(command.args(&args)).finish().code(4);
+        let ended = Run::start(command.args(&args)).wait().exit_code(4);
         assert_eq!(ended.text(), "a\nb\ne\nf\n", "{degree}");
         assert_eq!(ended.err.matches("cannot run `").count(), 2, "{}", ended.err);
         // The others first, and the slow one last.
         let mut command = minder(&format!("run -k {degree} {{}} :::"));
-        let ended = Live::start(command.args(args.iter().rev())).finish().code(4);
+        let ended = Run::start(command.args(args.iter().rev())).wait().exit_code(4);
         assert_eq!(ended.text(), "f\ne\nb\na\n", "{degree}");
     }
 }
@@ -49,14 +49,15 @@ fn overlong_lines_keep_their_order() {
     bytes.extend(vec![b'x'; 200_000]);
     bytes.extend(b"\nb\n");
     for view in ["-k", "--lb", "", "--spool -k", "-u"] {
-        let ended = fed(&format!("run {view} -j2 echo"), &bytes).code(1).mentions("200000");
+        let ended =
+            run_with_input(&format!("run {view} -j2 echo"), &bytes).exit_code(1).stderr_contains("200000");
         assert_eq!(ended.sorted(), ["a", "b"]);
     }
 }
 
 #[test]
 fn slow_first_job_holds_back_the_others() {
-    let folder = folder();
+    let folder = temp_dir();
     let wait = folder.path().join("wait");
     // Where Wine stands for Windows, a start takes many times as long.
     let many = if cfg!(windows) { 60 } else { 300 };
@@ -69,12 +70,12 @@ fn slow_first_job_holds_back_the_others() {
             super::path(&wait)
         );
         let mut command = minder(&format!("run {flags}"));
-        super::super::scripted(&mut command, &line).stdin(super::input(&feed(&jobs)));
-        let mut live = Live::start(&command);
-        live.listen(std::time::Duration::from_millis(200));
+        super::super::with_script(&mut command, &line).stdin(super::input(&feed(&jobs)));
+        let mut live = Run::start(&command);
+        live.read_for(std::time::Duration::from_millis(200));
         assert!(live.record().outs.iter().all(Vec::is_empty), "shown before the first");
         std::fs::write(&wait, "").expect("a file");
-        let ended = live.finish().code(0);
+        let ended = live.wait().exit_code(0);
         let order = untangle(&ended.out, 0, &jobs, false);
         assert!(order.is_sorted(), "{order:?}");
         untangle(&ended.errors, 1, &jobs, false);
@@ -89,9 +90,9 @@ fn failures_are_counted_in_every_mode() {
     for view in views.into_iter().filter(|view| is_known(view)) {
         for degree in ["-j1", "-j3"] {
             let line = "KID spew {}0; exit {}";
-            let ended = Live::start(&shell(&format!("{view} {degree}"), line, &["0", "1", "2", "0", "7"]))
-                .finish()
-                .code(3);
+            let ended = Run::start(&shell(&format!("{view} {degree}"), line, &["0", "1", "2", "0", "7"]))
+                .wait()
+                .exit_code(3);
             // A tag is two bytes, before each of the three that write something.
             let bytes = if view == "--tag" { 100 + 3 * 2 } else { 100 };
             assert_eq!(ended.out.len(), bytes, "{view}");

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Live, feed, files, folder, input, minder, path, texts};
+use super::{Run, feed, files, input, minder, path, temp_dir, texts};
 
 /// `run --results` of these arguments, which each job writes to its outputs.
-fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::Ended {
+fn echoed(results: &Path, flags: &str, args: &[&[u8]]) -> super::RunOutput {
     let mut command = minder(&format!("run {flags} --results {} KID raw {{}} :::", path(results)));
     command.args(args.iter().map(|arg| minder_os::encoding::os_string_from_encoded(arg.to_vec())));
-    Live::start(&command).finish()
+    Run::start(&command).wait()
 }
 
 #[test]
@@ -25,10 +25,10 @@ fn each_job_has_a_directory() {
         "-j4 --buffer 64k",
         "-j3 --no-record",
     ] {
-        let folder = folder();
+        let folder = temp_dir();
         let results = folder.path().join("deep/er");
         let mut command = minder(&format!("run {flags} --results {} KID text", path(&results)));
-        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         super::untangle(&ended.out, 0, &jobs, flags.contains("--tag"));
         for job in &jobs {
             let own = results.join("1").join(job.word());
@@ -66,9 +66,9 @@ fn unusual_names_stay_inside_the_results() {
         &long,
         umlauts.as_bytes(),
     ];
-    let folder = folder();
+    let folder = temp_dir();
     let results = folder.path().join("a/results");
-    let ended = echoed(&results, "-j3 -k", args).code(0);
+    let ended = echoed(&results, "-j3 -k", args).exit_code(0);
     assert_eq!(ended.out, args.concat());
     assert_eq!(fs::read_dir(results.join("1")).expect("a folder").count(), args.len(), "two have one folder");
     assert_eq!(files(folder.path()), 3 * args.len(), "something is elsewhere");
@@ -84,7 +84,7 @@ fn unusual_names_stay_inside_the_results() {
 
 #[test]
 fn previous_results_are_replaced() {
-    let folder = folder();
+    let folder = temp_dir();
     let (victim, results) = (folder.path().join("victim"), folder.path().join("results"));
     fs::write(&victim, "precious").expect("a file");
     let own = results.join("1/x");
@@ -94,18 +94,18 @@ fn previous_results_are_replaced() {
     for name in ["stdout", "stderr", "seq"] {
         std::os::unix::fs::symlink(&victim, own.join(name)).expect("a link");
     }
-    echoed(&results, "-j2", &[b"x", b"y"]).code(0);
+    echoed(&results, "-j2", &[b"x", b"y"]).exit_code(0);
     assert_eq!(fs::read(&victim).expect("a file"), b"precious");
     assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
     assert!(fs::symlink_metadata(own.join("stdout")).is_ok_and(|it| it.is_file()));
     // A second run replaces what the first left, be it longer.
     fs::write(own.join("stdout"), "much longer than before").expect("a file");
-    echoed(&results, "-j2", &[b"x"]).code(0);
+    echoed(&results, "-j2", &[b"x"]).exit_code(0);
     assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
     // Hard links keep their bytes.
     fs::remove_file(own.join("stdout")).expect("a file");
     fs::hard_link(&victim, own.join("stdout")).expect("a link");
-    echoed(&results, "-j2", &[b"x"]).code(0);
+    echoed(&results, "-j2", &[b"x"]).exit_code(0);
     assert_eq!(fs::read(&victim).expect("a file"), b"precious");
 }
 
@@ -113,9 +113,9 @@ fn previous_results_are_replaced() {
 fn repeated_argument_shares_a_directory() {
     // Where Wine stands for Windows, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
-    let folder = folder();
+    let folder = temp_dir();
     for flags in ["-j16", "-k -j16", "--spool -j8"] {
-        let ended = echoed(folder.path(), flags, &[&b"same"[..]; JOBS]).code(0);
+        let ended = echoed(folder.path(), flags, &[&b"same"[..]; JOBS]).exit_code(0);
         assert_eq!(ended.out, b"same".repeat(JOBS));
         assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("a result"), b"same");
     }
@@ -123,18 +123,20 @@ fn repeated_argument_shares_a_directory() {
 
 #[test]
 fn unwritable_results_are_one_line_of_error() {
-    let folder = folder();
+    let folder = temp_dir();
     let file = folder.path().join("file");
     fs::write(&file, "").expect("a file");
     echoed(&file, "-j2", &[b"1", b"2", b"3"])
-        .code(255)
-        .complains(&["cannot write results in `", path(&file)]);
+        .exit_code(255)
+        .error_line(&["cannot write results in `", path(&file)]);
     if cfg!(target_os = "linux") {
         echoed(Path::new("/proc/none"), "-j2", &[b"1", b"2"])
-            .code(255)
-            .complains(&["cannot write results in `/proc/none`"]);
+            .exit_code(255)
+            .error_line(&["cannot write results in `/proc/none`"]);
     }
     // In the way of one job's file.
     fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("a folder");
-    echoed(folder.path(), "-j1", &[b"a", b"b", b"c"]).code(255).complains(&["cannot write results in `"]);
+    echoed(folder.path(), "-j1", &[b"a", b"b", b"c"])
+        .exit_code(255)
+        .error_line(&["cannot write results in `"]);
 }

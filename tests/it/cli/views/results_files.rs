@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use super::{Live, feed, files, folder, input, is_known, minder, path, shell, texts, untangle};
+use super::{Run, feed, files, input, is_known, minder, path, shell, temp_dir, texts, untangle};
 
 fn text(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
@@ -23,9 +23,9 @@ fn files_option_writes_one_file_per_job() {
     let all =
         ["-j1", "-j4", "-k -j4", "--lb -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--pty -j3"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {
-        let folder = folder();
+        let folder = temp_dir();
         let mut command = minder(&format!("run {flags} --files --tmpdir {} KID text", path(folder.path())));
-        let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+        let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
         let names = String::from_utf8(ended.out).expect("names");
         let names: Vec<&Path> = names.lines().map(Path::new).collect();
         assert_eq!(names.len(), jobs.len(), "{flags}");
@@ -48,9 +48,9 @@ fn files_option_writes_one_file_per_job() {
 
 #[test]
 fn retried_job_has_one_file() {
-    let folder = folder();
+    let folder = temp_dir();
     let flags = format!("--files --retries 3 --tmpdir {}", path(folder.path()));
-    let ended = Live::start(&shell(&flags, "echo {}; exit 1", &["a", "b"])).finish().code(2);
+    let ended = Run::start(&shell(&flags, "echo {}; exit 1", &["a", "b"])).wait().exit_code(2);
     assert_eq!(String::from_utf8_lossy(&ended.out).lines().count(), 2);
     assert_eq!(files(folder.path()), 2);
 }
@@ -59,25 +59,25 @@ fn retried_job_has_one_file() {
 #[test]
 fn unwritable_output_files_are_one_line_of_error() {
     let flags = "--no-record --files --tmpdir /proc/none";
-    Live::start(&shell(flags, "echo {}", &["a", "b"]))
-        .finish()
-        .code(255)
-        .complains(&["cannot make a file for output in `/proc/none`"]);
+    Run::start(&shell(flags, "echo {}", &["a", "b"]))
+        .wait()
+        .exit_code(255)
+        .error_line(&["cannot make a file for output in `/proc/none`"]);
 }
 
 #[test]
 fn results_template_names_the_file() {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     let line = "echo out {}; echo err >&2";
-    Live::start(&shell(&format!("--results {}", path(&at("d/{#}.txt"))), line, &["a", "b/c"]))
-        .finish()
-        .code(0);
+    Run::start(&shell(&format!("--results {}", path(&at("d/{#}.txt"))), line, &["a", "b/c"]))
+        .wait()
+        .exit_code(0);
     assert_eq!(text(&at("d/2.txt")), "out b/c\n");
     assert_eq!(text(&at("d/2.txt.err")), "err\n");
     assert_eq!(text(&at("d/2.txt.seq")), "2");
     assert_eq!(files(folder.path()), 6);
-    Live::start(&shell(&format!("--results {}", path(&at("e{}/"))), line, &["x"])).finish().code(0);
+    Run::start(&shell(&format!("--results {}", path(&at("e{}/"))), line, &["x"])).wait().exit_code(0);
     assert_eq!(text(&at("ex/stdout")), "out x\n");
     assert_eq!(text(&at("ex/seq")), "1");
     // No link is followed, where everybody may make one.
@@ -85,7 +85,7 @@ fn results_template_names_the_file() {
     fs::write(at("victim"), "precious").expect("a file");
     #[cfg(unix)]
     symlink(at("victim"), at("l")).expect("a link");
-    Live::start(&shell(&format!("--results {}", path(&at("{}"))), line, &["l"])).finish().code(0);
+    Run::start(&shell(&format!("--results {}", path(&at("{}"))), line, &["l"])).wait().exit_code(0);
     #[cfg(unix)]
     assert_eq!(text(&at("victim")), "precious");
     assert_eq!(text(&at("l")), "out l\n");
@@ -93,10 +93,10 @@ fn results_template_names_the_file() {
 
 #[test]
 fn results_directories_follow_column_names() {
-    let folder = folder();
+    let folder = temp_dir();
     let line = "echo {z}";
     let flags = format!("--header : --files --results {}", path(folder.path()));
-    let ended = Live::start(&shell(&flags, line, &["z", "1", ":::", "a/b", "2"])).finish().code(0);
+    let ended = Run::start(&shell(&flags, line, &["z", "1", ":::", "a/b", "2"])).wait().exit_code(0);
     let value = if cfg!(windows) { "a%2Fb" } else { "a\\_b" };
     let own = [value, "2", "z", "1"].iter().fold(folder.path().to_owned(), |path, name| path.join(name));
     assert_eq!(text(&own.join("stdout")), "1\n");
@@ -105,7 +105,7 @@ fn results_directories_follow_column_names() {
 
 #[test]
 fn template_copies_contain_the_values() {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("t"), "<{}> {#} {/.} {n}\n$(echo {})").expect("a file");
     fs::write(at("victim"), "precious").expect("a file");
@@ -116,7 +116,7 @@ fn template_copies_contain_the_values() {
     let flags = format!("-j2 -k --template {}={}", path(&at("t")), path(&at("{#}.o")));
     let line = format!("cat {}", path(&at("{#}.o")));
     let wanted = "<it's> 1 it's {n}\n$(echo it's)<a b/c.d> 2 c {n}\n$(echo a b/c.d)";
-    let ended = Live::start(&shell(&flags, &line, &["it's", "a b/c.d"])).finish().code(0);
+    let ended = Run::start(&shell(&flags, &line, &["it's", "a b/c.d"])).wait().exit_code(0);
     assert_eq!(String::from_utf8_lossy(&ended.out), wanted);
     assert_eq!(text(&at("victim")), "precious");
     #[cfg(unix)]
@@ -124,17 +124,17 @@ fn template_copies_contain_the_values() {
     assert_eq!(files(folder.path()), 4);
     // Several, which go with the job, also with one that fails and one that cannot start.
     let more = format!("{flags} --cleanup --retries 2 --tmpl {}={}", path(&at("t")), path(&at("{}.q")));
-    let ended = Live::start(&shell(&more, &format!("{line}; exit 1"), &["x"])).finish().code(1);
+    let ended = Run::start(&shell(&more, &format!("{line}; exit 1"), &["x"])).wait().exit_code(1);
     assert_eq!(String::from_utf8_lossy(&ended.out), "<x> 1 x {n}\n$(echo x)");
     let mut command = minder(&format!("run {more}"));
-    Live::start(command.args(["/no/such/program", "{}", ":::", "x"])).finish();
+    Run::start(command.args(["/no/such/program", "{}", ":::", "x"])).wait();
     // A copy that replaced a file stays: `1.o` was there.
     assert_eq!(files(folder.path()), 4);
 }
 
 #[test]
 fn failed_template_copies_are_one_line_of_error() {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("t"), "{}").expect("a file");
     fs::create_dir(at("d")).expect("a folder");
@@ -146,9 +146,9 @@ fn failed_template_copies_are_one_line_of_error() {
         (format!("{}={}", path(&at("t")), path(&at("d"))), "cannot write `", 255),
     ] {
         let command = shell(&format!("-j2 --template {flag}"), "echo {}", &["a", "b"]);
-        let ended = Live::start(&command).finish().code(code);
+        let ended = Run::start(&command).wait().exit_code(code);
         if code == 255 {
-            ended.complains(&[why]);
+            ended.error_line(&[why]);
         } else {
             assert!(ended.err.contains(why), "{ended:?}");
         }
@@ -158,17 +158,17 @@ fn failed_template_copies_are_one_line_of_error() {
 
 #[test]
 fn working_directories_are_created_and_cleaned_up() {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     let flags = format!("--wd {}", path(&at("new/{}")));
-    Live::start(&shell(&flags, "touch x", &["a", "b"])).finish().code(0);
+    Run::start(&shell(&flags, "touch x", &["a", "b"])).wait().exit_code(0);
     // The argument is a last word.
     assert_eq!(files(&at("new/b")), 2);
     for (more, left) in [("", 2), ("--cleanup", 0)] {
         let own = at(&format!("tmp{more}"));
         fs::create_dir(&own).expect("a folder");
         let flags = format!("--no-record --tmpdir {} {more} --wd ...", path(&own));
-        Live::start(&shell(&flags, "touch {}", &["a", "b"])).finish().code(0);
+        Run::start(&shell(&flags, "touch {}", &["a", "b"])).wait().exit_code(0);
         assert_eq!(files(&own), left);
         assert_eq!(fs::read_dir(&own).expect("a folder").count(), left);
     }

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 
-use super::{Live, Text, ended, feed, folder, input, is_known, minder, pipe, shell, texts, untangle};
+use super::{Run, Text, feed, input, is_known, minder, pipe, run_to_end, shell, temp_dir, texts, untangle};
 
 const VIEWS: [&str; 9] = [
     "-j1",
@@ -29,14 +29,14 @@ fn jobs() -> Vec<Text> {
 #[test]
 fn file_is_written_from_the_start_or_appended() {
     for view in views().filter(|view| !view.contains("--pty")) {
-        let folder = folder();
+        let folder = temp_dir();
         let target = folder.path().join("out");
         for (append, before) in [(false, ""), (true, "before\n")] {
             fs::write(&target, before).expect("a file");
             let file = OpenOptions::new().write(true).append(append).open(&target).expect("a file");
             let mut command = minder(&format!("run {view} KID text"));
             command.stdin(input(&feed(&jobs()))).stdout(file);
-            let ended = Live::start(&command).finish().code(0);
+            let ended = Run::start(&command).wait().exit_code(0);
             let all = fs::read(&target).expect("the file");
             assert!(all.starts_with(before.as_bytes()), "{view}");
             untangle(&all[before.len()..], 0, &jobs(), view.contains("--tag"));
@@ -48,18 +48,18 @@ fn file_is_written_from_the_start_or_appended() {
 #[test]
 fn only_job_writes_to_any_target() {
     let jobs = [Text { id: 0, lens: [3_000_000, 10], longest: 9000, code: 0 }];
-    let folder = folder();
+    let folder = temp_dir();
     let target = folder.path().join("out");
     for append in [false, true] {
         fs::write(&target, "").expect("a file");
         let file = OpenOptions::new().write(true).append(append).open(&target).expect("a file");
         let mut command = minder("run KID text :::");
-        Live::start(command.arg(jobs[0].word()).stdout(file)).finish().code(0);
+        Run::start(command.arg(jobs[0].word()).stdout(file)).wait().exit_code(0);
         untangle(&fs::read(&target).expect("the file"), 0, &jobs, false);
     }
     let null = if cfg!(windows) { "NUL" } else { "/dev/null" };
     let null = OpenOptions::new().write(true).open(null).expect("null");
-    Live::start(minder("run KID text :::").arg(jobs[0].word()).stdout(null)).finish().code(0);
+    Run::start(minder("run KID text :::").arg(jobs[0].word()).stdout(null)).wait().exit_code(0);
     // Both streams into one file that is appended to: neither overwrites the other.
     fs::write(&target, "").expect("a file");
     let file = OpenOptions::new().append(true).open(&target).expect("a file");
@@ -67,7 +67,7 @@ fn only_job_writes_to_any_target() {
     // So many bytes at once: few of them take long under Wine.
     let chunk = if cfg!(windows) { 4000 } else { 1 };
     let mut command = minder(&format!("run -j1 KID both 500000 ::: {chunk}"));
-    Live::start(command.stdout(both.clone()).stderr(both)).finish().code(0);
+    Run::start(command.stdout(both.clone()).stderr(both)).wait().exit_code(0);
     assert_eq!(fs::metadata(&target).expect("the file").len(), 1_000_000);
 }
 
@@ -80,12 +80,12 @@ fn nonblocking_pipe_is_waited_for() {
         let (mut reader, writer) = pipe();
         rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
         let mut command = minder(&format!("run {view} KID text"));
-        let mut live = Live::start(command.stdin(input(&feed(&jobs))).stdout(writer));
+        let mut live = Run::start(command.stdin(input(&feed(&jobs))).stdout(writer));
         drop(command);
-        live.listen(std::time::Duration::from_millis(50));
+        live.read_for(std::time::Duration::from_millis(50));
         let mut all = Vec::new();
         reader.read_to_end(&mut all).expect("the output");
-        live.finish().code(0);
+        live.wait().exit_code(0);
         untangle(&all, 0, &jobs, view.contains("--tag"));
     }
 }
@@ -95,11 +95,11 @@ fn closed_pipe_ends_the_run_quietly() {
     for view in views().filter(|view| !view.contains("-u")) {
         let (mut reader, writer) = pipe();
         let mut command = minder(&format!("run {view} KID spew 300000 :::"));
-        let live = Live::start(command.args(["1"; 300]).stdout(writer));
+        let live = Run::start(command.args(["1"; 300]).stdout(writer));
         drop(command);
         reader.read_exact(&mut [0; 10]).expect("output");
         drop(reader);
-        live.finish().code(141).says("");
+        live.wait().exit_code(141).stderr("");
     }
     // The only job, whose bytes go without a copy: before it writes, and while it writes.
     for early in [true, false] {
@@ -108,13 +108,13 @@ fn closed_pipe_ends_the_run_quietly() {
         if early {
             command = minder("run KID spew 100 ::: 1");
         }
-        let live = Live::start(command.stdout(writer));
+        let live = Run::start(command.stdout(writer));
         drop(command);
         if !early {
             reader.read_exact(&mut [0; 10]).expect("output");
         }
         drop(reader);
-        live.finish().code(141).says("");
+        live.wait().exit_code(141).stderr("");
     }
 }
 
@@ -125,8 +125,8 @@ fn full_device_is_one_line_of_error() {
     for view in VIEWS.iter().filter(|view| !view.contains("-u")) {
         for line in ["KID spew 10 ::: 1", "KID spew 300000 ::: 1", "KID spew 100000 ::: 1 2 3 4"] {
             let full = OpenOptions::new().write(true).open("/dev/full").expect("the full device");
-            let ended = Live::start(minder(&format!("run {view} {line}")).stdout(full)).finish().code(255);
-            ended.complains(&["cannot write to standard output: no space left on device"]);
+            let ended = Run::start(minder(&format!("run {view} {line}")).stdout(full)).wait().exit_code(255);
+            ended.error_line(&["cannot write to standard output: no space left on device"]);
         }
     }
 }
@@ -142,7 +142,7 @@ fn closed_streams_fail_only_if_bytes_are_lost() {
             for job in ["-j2 KID both 5 ::: 1 2 3", "KID spew 500000 ::: 1"] {
                 let line = format!("run {view} {job}");
                 let command = super::super::minder_as(&format!("close={stream}"), &line);
-                Live::start(&command).finish().code(code);
+                Run::start(&command).wait().exit_code(code);
             }
         }
     }
@@ -150,16 +150,16 @@ fn closed_streams_fail_only_if_bytes_are_lost() {
 
 #[test]
 fn stderr_goes_to_its_own_file() {
-    let folder = folder();
+    let folder = temp_dir();
     let target = folder.path().join("err");
     for view in ["", "-k", "--lb", "--spool", "-j1"] {
         let errors = File::create(&target).expect("a file");
         let mut command = minder(&format!("run {view} KID text"));
-        let ended = Live::start(command.stdin(input(&feed(&jobs()))).stderr(errors)).finish().code(0);
+        let ended = Run::start(command.stdin(input(&feed(&jobs()))).stderr(errors)).wait().exit_code(0);
         untangle(&ended.out, 0, &jobs(), false);
         untangle(&fs::read(&target).expect("the file"), 1, &jobs(), false);
     }
-    let ended = ended("run -j1 KID both 100000 500 ::: 1").code(0);
+    let ended = run_to_end("run -j1 KID both 100000 500 ::: 1").exit_code(0);
     assert_eq!((ended.out.len(), ended.errors.len()), (100_000, 100_000));
 }
 
@@ -169,8 +169,10 @@ fn leaked_output_is_reported_in_every_mode() {
     // pipes.
     for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {
         let line = "KID hold-stdout 3000 7; echo; echo {}";
-        let ended =
-            Live::start(&shell(view, line, &["1", "2"])).finish().code(0).mentions("left its output open");
+        let ended = Run::start(&shell(view, line, &["1", "2"]))
+            .wait()
+            .exit_code(0)
+            .stderr_contains("left its output open");
         let bytes = if view.contains("--tag") { 2 * 10 + 2 * 4 } else { 2 * 10 };
         assert_eq!(ended.out.len(), bytes, "{view}: {:?}", ended.text());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::{Live, feed, folder, input, minder, path, shell, texts};
+use super::{Run, feed, input, minder, path, shell, temp_dir, texts};
 
 /// Rows of a table with quotes around what needs them.
 fn rows(text: &[u8], between: u8) -> Vec<Vec<Vec<u8>>> {
@@ -31,12 +31,12 @@ fn each_job_is_one_row_with_any_output() {
     let jobs = texts(9, 3000, 700_000);
     for flags in ["-j1", "-j4", "-k -j4", "--spool -j4", "-j4 --buffer 64k --no-record", "--tag -j3"] {
         for (name, between) in [("out.csv", b','), ("out.tsv", b'\t'), ("-.csv", b',')] {
-            let folder = folder();
+            let folder = temp_dir();
             let table = folder.path().join(name);
             let to_screen = name.starts_with('-');
             let results = if to_screen { name } else { path(&table) };
             let mut command = minder(&format!("run {flags} --results {results} KID text"));
-            let ended = Live::start(command.stdin(input(&feed(&jobs)))).finish().code(0);
+            let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
             assert!(ended.errors.is_empty(), "{flags} {name}: {:?}", String::from_utf8_lossy(&ended.errors));
             assert!(to_screen || ended.out.is_empty(), "{flags} {name}");
             let all = if to_screen { ended.out } else { fs::read(&table).expect("a table") };
@@ -67,10 +67,10 @@ fn each_job_is_one_row_with_any_output() {
 
 #[test]
 fn json_rows_are_lines() {
-    let folder = folder();
+    let folder = temp_dir();
     let table = folder.path().join("out.json");
     let line = r"printf 'a\377\001ä\n'; exit {}";
-    Live::start(&shell(&format!("-j1 --results {}", path(&table)), line, &["0", "3"])).finish().code(1);
+    Run::start(&shell(&format!("-j1 --results {}", path(&table)), line, &["0", "3"])).wait().exit_code(1);
     let text = fs::read_to_string(&table).expect("text");
     for (line, code) in text.lines().zip([0, 3]) {
         assert!(line.contains(&format!("\"Exitval\": {code}, \"Signal\": 0, ")), "{line}");
@@ -83,11 +83,11 @@ fn json_rows_are_lines() {
 
 #[test]
 fn job_that_cannot_start_has_a_row() {
-    let folder = folder();
+    let folder = temp_dir();
     let table = folder.path().join("out.csv");
     let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
     let fine = if cfg!(windows) { "hostname" } else { "true" };
-    Live::start(command.args([fine, "/no/such/program"])).finish().code(1);
+    Run::start(command.args([fine, "/no/such/program"])).wait().exit_code(1);
     let found = rows(&fs::read(&table).expect("a table"), b',');
     assert_eq!(found.len(), 3);
     assert_eq!([&found[1][6][..], &found[2][6][..]], [&b"0"[..], b"127"]);
@@ -95,11 +95,11 @@ fn job_that_cannot_start_has_a_row() {
 
 #[test]
 fn resume_continues_the_table() {
-    let folder = folder();
+    let folder = temp_dir();
     let (table, joblog) = (folder.path().join("out.csv"), folder.path().join("log"));
     let flags = format!("-j1 --no-record --joblog {} --results {}", path(&joblog), path(&table));
     let run = |more: &str, args: &[&str]| {
-        Live::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).finish().code(0)
+        Run::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).wait().exit_code(0)
     };
     run("", &["a", "b"]);
     let before = fs::read(&table).expect("a table");
@@ -116,20 +116,20 @@ fn resume_continues_the_table() {
 
 #[test]
 fn delayed_row_is_written_once() {
-    let folder = folder();
+    let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     let (table, joblog, go) = (at("out.csv"), at("log"), at("go"));
     fs::create_dir(at("state")).expect("a folder");
     let flags = format!("-k -j2 --joblog {} --results {}", path(&joblog), path(&table));
     let line = format!("test {{}} = b || until test -e {}; do sleep 0.1; done; echo {{}}", path(&go));
     let mut command = shell(&flags, &line, &["a", "b"]);
-    let mut live = Live::start(command.env("MINDER_STATE_DIR", at("state")));
-    live.until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
+    let mut live = Run::start(command.env("MINDER_STATE_DIR", at("state")));
+    live.wait_until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
     live.kill();
-    live.finish();
+    live.wait();
     fs::write(&go, "").expect("a file");
     let mut command = minder("run --resume last");
-    Live::start(command.env("MINDER_STATE_DIR", at("state"))).finish().code(0);
+    Run::start(command.env("MINDER_STATE_DIR", at("state"))).wait().exit_code(0);
     let found = rows(&fs::read(&table).expect("a table"), b',');
     let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
     assert_eq!(seen, ["Stdout", "a\n", "b\n"]);
@@ -137,20 +137,20 @@ fn delayed_row_is_written_once() {
 
 #[test]
 fn unwritable_table_is_one_line_of_error() {
-    let folder = folder();
+    let folder = temp_dir();
     let nowhere = folder.path().join("no/such/out.csv");
-    Live::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))
-        .finish()
-        .code(255)
-        .complains(&["cannot write results in `", path(&nowhere)]);
+    Run::start(&shell(&format!("--results {}", path(&nowhere)), "echo {}", &["a"]))
+        .wait()
+        .exit_code(255)
+        .error_line(&["cannot write results in `", path(&nowhere)]);
     // Windows has no device that is always full.
     #[cfg(unix)]
     if std::path::Path::new("/dev/full").exists() {
         let table = folder.path().join("full.csv");
         std::os::unix::fs::symlink("/dev/full", &table).expect("a link");
-        Live::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
-            .finish()
-            .code(255)
-            .complains(&["cannot write to the results in `"]);
+        Run::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
+            .wait()
+            .exit_code(255)
+            .error_line(&["cannot write to the results in `"]);
     }
 }

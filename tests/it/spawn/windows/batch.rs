@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use minder::{Command, ErrorKind, Stdio};
 
 use super::super::{listed, set_path};
-use crate::support::{TEST_CHILD, alone, said};
+use crate::support::{TEST_CHILD, alone, stdout_of};
 
 /// Shows what test_child gets of what the batch file gets, then the first two arguments, and ends with
 /// 7.
@@ -136,6 +136,10 @@ fn path_finds_batch_files_and_no_documents() {
         let mut command = Command::new("tool");
         command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");
         assert_eq!(output(&mut command).1, Some(7));
-        assert_eq!(said(Command::new("cmd").args(["echo-args", "x"])), "\"x\"\n", "PATH has another one");
+        assert_eq!(
+            stdout_of(Command::new("cmd").args(["echo-args", "x"])),
+            "\"x\"\n",
+            "PATH has another one"
+        );
     });
 }

@@ -2,7 +2,7 @@
 
 use minder::{Child, ChildSet, ChildSetConfig, Group, SpawnOptions, Stdio, Termination};
 
-use crate::support::{Ledger, end, kid, lives, nap, patience, read_all, said, silent};
+use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all, stdout_of, test_child};
 
 /// Reads so many numbers, one a line.
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
@@ -23,9 +23,9 @@ fn gone(processes: &[u32]) {
 
 #[test]
 fn trees_of_a_host_in_a_job_are_killed() {
-    assert_eq!(said(&kid("confined echo-args a")), "\"a\"\n");
+    assert_eq!(stdout_of(&test_child("confined echo-args a")), "\"a\"\n");
     // Ours, that of the child, and that of the library in the child.
-    let mut child = kid("confined tree 3").spawn().expect("a child");
+    let mut child = test_child("confined tree 3").spawn().expect("a child");
     let tree = numbers(&mut child, 3);
     assert!(tree.iter().all(|pid| lives(*pid)));
     child.kill(Termination::IMMEDIATE).expect("a child");
@@ -35,13 +35,13 @@ fn trees_of_a_host_in_a_job_are_killed() {
 
 #[test]
 fn child_cannot_break_away() {
-    assert_eq!(said(&kid("break-away")), "Some(5)\n");
+    assert_eq!(stdout_of(&test_child("break-away")), "Some(5)\n");
 }
 
 #[test]
 fn tree_is_killed_in_any_group() {
     for group in [Group::New, Group::Session, Group::Inherit] {
-        let mut command = kid("tree 3");
+        let mut command = test_child("tree 3");
         let mut child = command.group(group).spawn().expect("a child");
         let tree = numbers(&mut child, 3);
         child.kill(Termination::IMMEDIATE).expect("a child");
@@ -52,7 +52,7 @@ fn tree_is_killed_in_any_group() {
 
 #[test]
 fn killed_host_takes_its_children_along() {
-    let mut host = kid("herd 2 tree 2").spawn().expect("a host");
+    let mut host = test_child("herd 2 tree 2").spawn().expect("a host");
     let trees = numbers(&mut host, 4);
     assert!(trees.iter().all(|pid| lives(*pid)));
     // The host alone: the job that it is in stays open.
@@ -65,23 +65,23 @@ fn killed_host_takes_its_children_along() {
 fn survivor_of_a_child_lives_while_the_host_does() {
     for group in [Group::New, Group::Inherit] {
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-        let mut command = kid("leave-group 600000");
+        let mut command = test_child("leave-group 600000");
         let token = set.spawn(command.group(group), SpawnOptions::default()).expect("a child");
-        let mut ledger = Ledger::default();
-        ledger.finish(&mut set);
-        let left: u32 = ledger.text(token).trim().parse().expect("a number");
-        assert_eq!(ledger.outcome(token).left_running, group == Group::New);
+        let mut event_log = EventLog::default();
+        event_log.wait_all(&mut set);
+        let left: u32 = event_log.text(token).trim().parse().expect("a number");
+        assert_eq!(event_log.outcome(token).left_running, group == Group::New);
         drop(set);
-        said(&kid("cwd"));
+        stdout_of(&test_child("cwd"));
         assert!(lives(left), "{group:?}: it was killed");
         end(left);
     }
     // A child that is let go, too.
-    let mut child = silent("sleep-ms 600000").spawn().expect("a child");
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("a child");
     let id = child.id();
     drop(child.take_stdin());
     drop(child);
-    said(&kid("cwd"));
+    stdout_of(&test_child("cwd"));
     assert!(lives(id), "it was killed");
     end(id);
 }
@@ -94,9 +94,9 @@ fn children_of_many_threads_share_no_pipes() {
             scope.spawn(move || {
                 let mut sleepers = Vec::new();
                 for _ in 0..10 {
-                    let mut sleeper = kid("sleep-ms 600000");
+                    let mut sleeper = test_child("sleep-ms 600000");
                     sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("a child"));
-                    let mut child = kid("spew 10").spawn().expect("a child");
+                    let mut child = test_child("spew 10").spawn().expect("a child");
                     let text = read_all(child.take_stdout());
                     assert_eq!(text.len(), 10, "thread {number}");
                     child.wait().expect("its end");
