@@ -30,7 +30,7 @@ fn main() -> std::io::Result<()> {
     match words.as_slice() {
         ["sleep", marker, ..] => console::sleep(marker.as_ref()),
         ["press", key, jobs, marker, program, ..] => {
-            let jobs = jobs.parse().expect("a number");
+            let jobs = jobs.parse().expect("parse number");
             console::press(key, jobs, marker.as_ref(), program, &arguments[5..])
         }
         _ => panic!("no such verb: {words:?}"),

@@ -28,7 +28,7 @@ impl Host {
     }
 
     fn spawn(&self, command: &Command, options: SpawnOptions) -> Token {
-        self.set.spawn(command, options).expect("a child")
+        self.set.spawn(command, options).expect("spawn test child")
     }
 
     /// Whether there is news before `deadline`, as the system sees it.
@@ -76,8 +76,8 @@ impl Host {
 
 /// Lets time pass, while the pump works.
 fn meanwhile(time: Duration) {
-    let poller = Poller::new().expect("a poller");
-    poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("a wait");
+    let poller = Poller::new().expect("create poller");
+    poller.wait(&mut minder::Events::new(), Some(Instant::now() + time)).expect("wait for events");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
     let mut limits = ChildSetConfig::default();
     (limits.max_buffered_bytes, limits.max_child_bytes) = (512 << 10, 512 << 10);
     let set = BackgroundSet::start(limits).expect("a pump");
-    let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("a child");
+    let _loud = set.spawn(&test_child("spew 4000000"), SpawnOptions::default()).expect("spawn test child");
     let mut kept = Vec::new();
     let until = Instant::now() + Duration::from_millis(200);
     while Instant::now() < until {
@@ -163,7 +163,7 @@ fn drop_oldest_keeps_the_newest_bytes() {
             &test_child(&format!("spew {size}")),
             SpawnOptions::default().overflow(OverflowPolicy::DropOldest),
         );
-        let pid = host.set.id(token).expect("its number");
+        let pid = host.set.id(token).expect("get pid");
         let until = patience();
         while crate::support::lives(pid) && Instant::now() < until {
             assert!(host.set.queued_bytes() <= 700_000, "{} bytes wait", host.set.queued_bytes());
@@ -207,7 +207,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
         for gather in [Duration::ZERO, Duration::from_millis(1)] {
             let mut options = BackgroundSetConfig::default();
             (options.set, options.coalesce_delay) = (limits(backend), gather);
-            let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
+            let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
             assert!(!host.news(Instant::now()));
             let kids: Vec<Token> =
                 (0..20).map(|_| host.spawn(&test_child("lines 30 1"), SpawnOptions::default())).collect();
@@ -223,7 +223,7 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
 fn small_writes_are_coalesced() {
     let mut host = Host::new(ChildSetConfig::default());
     let token = host.spawn(&test_child("spew 20000 10"), SpawnOptions::default());
-    let pid = host.set.id(token).expect("its number");
+    let pid = host.set.id(token).expect("get pid");
     let until = patience();
     while crate::support::lives(pid) && Instant::now() < until {
         meanwhile(Duration::from_millis(1));
@@ -241,9 +241,10 @@ fn exit_follows_the_last_byte_unless_eager() {
             let mut options = BackgroundSetConfig::default();
             (options.set, options.eager_exit) = (limits(backend), at_once);
             options.set.leak_timeout = None;
-            let set = BackgroundSet::with_options(options).expect("a pump");
-            let token =
-                set.spawn(&test_child("leave-lines 30 10"), SpawnOptions::default()).expect("a child");
+            let set = BackgroundSet::with_options(options).expect("start set");
+            let token = set
+                .spawn(&test_child("leave-lines 30 10"), SpawnOptions::default())
+                .expect("spawn test child");
             let (mut events, until) = (Vec::new(), patience());
             while !matches!(events.last(), Some(Event::Done(..))) {
                 assert!(Host::of(set.clone()).news(until));
@@ -265,12 +266,12 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
     each_backend(|backend| {
         let mut options = BackgroundSetConfig::default();
         (options.set, options.max_input_bytes) = (limits(backend), 100_000);
-        let mut host = Host::of(BackgroundSet::with_options(options).expect("a pump"));
+        let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
         let mut command = test_child("cat");
         let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
         let (bytes, mut written, mut refused) = (patterned(3_000_000), 0, 0);
         while written < bytes.len() {
-            let count = host.set.write(token, &bytes[written..]).expect("room or none");
+            let count = host.set.write(token, &bytes[written..]).expect("write to stdin");
             assert!(count <= 100_000);
             written += count;
             if written < bytes.len() {
@@ -278,7 +279,7 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
                 host.wait_until(|event_log| event_log.child(token).writables >= refused);
             }
         }
-        host.set.close_stdin(token).expect("a child");
+        host.set.close_stdin(token).expect("close stdin");
         let error = host.set.write(token, b"x").expect_err("its input is closed");
         assert_eq!(error.kind(), ErrorKind::Unknown);
         host.wait_all();
@@ -302,7 +303,7 @@ fn write_fails_after_the_child_closes_stdin() {
         meanwhile(Duration::from_millis(1));
     };
     assert_eq!(error.io_error().kind(), io::ErrorKind::BrokenPipe);
-    host.set.stop(Duration::ZERO).expect("an end");
+    host.set.stop(Duration::ZERO).expect("stop set");
 }
 
 #[test]
@@ -311,11 +312,11 @@ fn kill_ends_a_child_and_rejects_an_unknown_token() {
         let mut host = Host::new(limits(backend));
         let token = host.spawn(&test_child("tree 3"), SpawnOptions::default());
         host.wait_until(|event_log| event_log.text(token).lines().count() == 3);
-        host.set.kill(token, Termination::IMMEDIATE).expect("a child");
+        host.set.kill(token, Termination::IMMEDIATE).expect("kill child");
         host.wait_all();
         assert!(host.event_log.child(token).exit.is_some_and(|status| crate::support::killed(status, 9)));
         for pid in host.event_log.text(token).lines() {
-            assert!(!crate::support::lives(pid.parse().expect("a number")), "{pid} lives");
+            assert!(!crate::support::lives(pid.parse().expect("parse number")), "{pid} lives");
         }
         assert_eq!(
             host.set.kill(token, Termination::IMMEDIATE).map_err(|error| error.kind()),
@@ -362,10 +363,10 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
         let stubborn = host.spawn(&test_child("ignore-term 600000"), SpawnOptions::default());
         let loud = host.spawn(&test_child("spew 1000000000"), SpawnOptions::default());
         host.wait_until(|event_log| !event_log.text(stubborn).is_empty());
-        let pids = [stubborn, loud].map(|token| host.set.id(token).expect("its number"));
+        let pids = [stubborn, loud].map(|token| host.set.id(token).expect("get pid"));
         let (other, grace) = (host.set.clone(), Duration::from_millis(60));
         let before = Instant::now();
-        host.set.stop(grace).expect("an end");
+        host.set.stop(grace).expect("stop set");
         assert!(before.elapsed() >= grace, "it was asked first");
         assert!(pids.iter().all(|pid| !crate::support::lives(*pid)));
         let error =
@@ -388,7 +389,7 @@ fn stop_ends_children_blocked_on_full_buffers() {
     while host.set.queued_bytes() == 0 {
         meanwhile(Duration::from_millis(1));
     }
-    host.set.stop(Duration::from_millis(10)).expect("an end");
+    host.set.stop(Duration::from_millis(10)).expect("stop set");
 }
 
 #[test]
@@ -396,7 +397,7 @@ fn stop_ends_children_blocked_on_full_buffers() {
 fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
     crate::support::alone("background::dropping_the_last_handle_ends_the_thread_and_kills_no_child", || {
         let threads = || {
-            let names = std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten();
+            let names = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
             let names =
                 names.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
             names.filter(|name| name.trim() == "minder-pump").count()
@@ -404,8 +405,9 @@ fn dropping_the_last_handle_ends_the_thread_and_kills_no_child() {
         let before = crate::support::open_descriptors();
         let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
         let second = set.clone();
-        let token = set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        let pid = set.id(token).expect("its number");
+        let token =
+            set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+        let pid = set.id(token).expect("get pid");
         drop(set);
         assert_eq!((threads(), second.children()), (1, 1));
         drop(second);
@@ -433,15 +435,15 @@ fn many_threads_share_one_set() {
                             let mut command = test_child(&format!("gate {bytes}"));
                             let token = set
                                 .spawn(command.stdin(Stdio::Piped), SpawnOptions::default())
-                                .expect("a child");
-                            set.close_stdin(token).expect("a child");
+                                .expect("spawn test child");
+                            set.close_stdin(token).expect("close stdin");
                             (token, bytes)
                         };
                         (0..if cfg!(windows) { 4 } else { 12 }).map(start).collect::<Vec<_>>()
                     })
                 })
                 .collect();
-            threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+            threads.into_iter().flat_map(|thread| thread.join().expect("join thread")).collect()
         });
         host.wait_all();
         for (token, bytes) in all {
@@ -455,14 +457,14 @@ fn many_threads_share_one_set() {
 #[cfg(target_os = "linux")]
 fn background_thread_blocks_signals_of_the_host() {
     let set = BackgroundSet::start(ChildSetConfig::default()).expect("a pump");
-    set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child");
+    set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
     let mut seen = 0;
-    for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
+    for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {
         let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
         let field =
             |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
         if field("Name:") == "minder-pump" {
-            let blocked = u64::from_str_radix(field("SigBlk:"), 16).expect("a mask");
+            let blocked = u64::from_str_radix(field("SigBlk:"), 16).expect("parse number");
             // All but the two that cannot be blocked and the two of the C library, 32 and 33.
             assert_eq!(blocked | 1 << 8 | 1 << 18 | 3 << 31, u64::MAX, "{blocked:x}");
             seen += 1;

@@ -179,17 +179,17 @@ impl Run {
         let mut limits = ChildSetConfig::default();
         // On a busy machine a child of another test holds copies of the pipes for a while before its exec.
         limits.leak_timeout = Some(Duration::from_secs(2));
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let begun = Instant::now();
         let token = set
             .spawn(command, SpawnOptions::default().output_mode(OutputMode::Stream))
-            .expect("the command starts");
+            .expect("start command");
         Self { set, token, event_log: EventLog::default(), begun }
     }
 
     /// The process that was started: where signals are sent.
     fn pid(&self) -> u32 {
-        self.set.id(self.token).expect("a run that goes on")
+        self.set.id(self.token).expect("get pid")
     }
 
     /// Ends the process that was started, as nothing else can: by SIGKILL, or by TerminateProcess.
@@ -202,14 +202,14 @@ impl Run {
 
     #[cfg(unix)]
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_raw(self.pid().cast_signed()).expect("a pid"), signal)
-            .expect("a process to signal");
+        kill_process(Pid::from_raw(self.pid().cast_signed()).expect("valid pid"), signal)
+            .expect("signal process");
     }
 
     fn write(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let written = self.set.write(self.token, rest).expect("an open input");
+            let written = self.set.write(self.token, rest).expect("write to stdin");
             rest = &rest[written..];
             if written == 0 {
                 let writables = self.record().writables;
@@ -219,7 +219,7 @@ impl Run {
     }
 
     fn close(&mut self) {
-        self.set.close_stdin(self.token).expect("an open input");
+        self.set.close_stdin(self.token).expect("close stdin");
     }
 
     fn record(&self) -> &ChildLog {
@@ -352,16 +352,16 @@ fn text(bytes: &[u8]) -> String {
 
 /// A folder of our own that everybody may use.
 fn temp_dir() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     #[cfg(unix)]
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     #[cfg(unix)]
-    std::fs::set_permissions(folder.path(), everybody).expect("its permissions");
+    std::fs::set_permissions(folder.path(), everybody).expect("set permissions");
     folder
 }
 
 fn path(path: &Path) -> &str {
-    path.to_str().expect("a path without surprises")
+    path.to_str().expect("path is UTF-8")
 }
 
 fn file(path: &Path) -> String {
@@ -419,7 +419,7 @@ fn is_root() -> bool {
 
 /// A pipe's ends, which no child inherits.
 fn pipe() -> (File, File) {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let (reader, writer) = std::io::pipe().expect("create pipe");
     (crate::support::file(reader), crate::support::file(writer))
 }
 
@@ -439,5 +439,6 @@ fn is_public(program: &str) -> bool {
 fn ignored_from_outside() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap_or("0");
-    u64::from_str_radix(line, 16).expect("a mask") & !(1 << (rustix::process::Signal::PIPE.as_raw() - 1))
+    u64::from_str_radix(line, 16).expect("parse number")
+        & !(1 << (rustix::process::Signal::PIPE.as_raw() - 1))
 }

@@ -14,7 +14,7 @@ const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 /// Runs two jobs that sleep, of three, and presses the key when both run. Gives the journal as
 /// well.
 fn press(key: &str) -> (Output, String) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let (marker, state) = (folder.path().join("marker"), folder.path().join("state"));
     let mut command = Command::new(CONSOLE_CHILD);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
@@ -22,7 +22,7 @@ fn press(key: &str) -> (Output, String) {
     // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
     let output = output_of(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
     let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
-    (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("a journal"))
+    (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("read file"))
 }
 
 /// The exit status is what the system ends programs with that do not know these keys.

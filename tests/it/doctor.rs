@@ -13,7 +13,7 @@ fn doctor(args: &[&str], locale: &str) -> Output {
 
 #[test]
 fn report_names_each_backend_and_the_chosen_one() {
-    let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("text");
+    let text = String::from_utf8(doctor(&[], "C.UTF-8").stdout).expect("decode UTF-8");
     let waiting = text.lines().next().expect("a line");
     assert!(waiting.starts_with("waiting      "), "{text}");
     for backend in crate::support::backends() {
@@ -30,7 +30,7 @@ fn report_is_ascii_without_utf8() {
 
 #[test]
 fn json_report_is_one_list() {
-    let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("text");
+    let text = String::from_utf8(doctor(&["--json"], "C").stdout).expect("decode UTF-8");
     assert!(text.starts_with("[\n") && text.ends_with("]\n"), "{text}");
     assert_eq!(text.matches("\"state\":").count(), minder::capabilities().len());
 }

@@ -18,7 +18,7 @@ const EXAMPLES: [(&str, &str); 8] = [
 
 /// Where cargo puts an example: beside the folder of this binary.
 fn built(name: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().expect("the path of this binary");
+    let own = std::env::current_exe().expect("find test binary");
     let profile = own.parent().and_then(std::path::Path::parent).expect("the folder of the profile");
     let path = profile.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     path.exists().then_some(path)
@@ -52,7 +52,7 @@ fn every_example_is_short_and_tested() {
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();
-        let lines = std::fs::read_to_string(entry.path()).expect("a source").lines().count();
+        let lines = std::fs::read_to_string(entry.path()).expect("read file").lines().count();
         let known = EXAMPLES.iter().any(|(known, _)| *known == name);
         assert!(known, "the example `{name}` is not run by this test");
         assert!(lines < 60 || name == "hundred", "{name}.rs has {lines} lines");

@@ -17,7 +17,7 @@ fn in_namespaces(folder: &Path, outer: &str, inner: &str) -> Option<Output> {
         eprintln!("skipped: a namespace needs unshare(1) and the right to use it");
         return None;
     }
-    std::fs::write(folder.join("inner"), inner).expect("a script");
+    std::fs::write(folder.join("inner"), inner).expect("write file");
     let script = format!("{outer}\nunshare --pid --fork sh ./inner");
     let output = namespace()
         .args(["sh", "-c", &script])
@@ -34,7 +34,7 @@ const STARTED: &str = "until [ -s started ]; do sleep 0.05; done\n";
 
 #[test]
 fn processes_of_another_namespace_are_not_descendants() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     // Outside, the processes from number 3 on are shells, and each has children of higher numbers.
     let outer = "mkfifo go; exec 3<>go
 i=0; while [ $i -lt 60 ]; do
@@ -64,7 +64,7 @@ started would go on running";
 
 #[test]
 fn jobs_end_with_the_runner_without_guardians() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     for (name, hide) in [("of another namespace", ""), ("not mounted", "mount -t tmpfs none /proc; ")] {
         let _ = std::fs::remove_file(folder.path().join("started"));
         let inner = format!(
@@ -83,7 +83,7 @@ cat said"
 
 #[test]
 fn doctor_reports_a_foreign_proc() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let Some(output) = in_namespaces(folder.path(), "", "\"$MINDER\" doctor") else { return };
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("/proc belongs to another PID namespace"), "{text}");

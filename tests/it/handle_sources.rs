@@ -49,14 +49,14 @@ impl Signal {
 }
 
 fn open(name: &str) -> Poller {
-    let poller = Poller::with_backend(name).expect("a backend of this system");
+    let poller = Poller::with_backend(name).expect("open backend");
     assert_eq!(poller.backend(), name);
     poller
 }
 
 fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
-    let count = poller.wait(&mut events, Some(deadline)).expect("a wait");
+    let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
     let mut ready: Vec<_> = events.iter().collect();
     assert_eq!(ready.len(), count, "the count of what is told");
     ready.sort_by_key(|ready| ready.token);
@@ -81,7 +81,7 @@ fn silent(poller: &Poller) {
 fn manual_event_is_reported_until_reset() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::manual());
-        poller.add(&event.0, Token(7), Interest::READABLE).expect("an event");
+        poller.add(&event.0, Token(7), Interest::READABLE).expect("add event");
         silent(&poller);
         event.set();
         for _ in 0..5 {
@@ -93,7 +93,7 @@ fn manual_event_is_reported_until_reset() {
         silent(&poller);
         event.set();
         assert_eq!(told(&poller), [7]);
-        poller.delete(&event.0).expect("a source");
+        poller.delete(&event.0).expect("delete source");
         silent(&poller);
     });
 }
@@ -103,7 +103,7 @@ fn event_set_before_add_is_reported_by_a_poll() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::manual());
         event.set();
-        poller.add(&event.0, Token(1), Interest::READABLE).expect("an event");
+        poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         assert_eq!(names(&wait_events(&poller, Instant::now())), [1]);
         assert_eq!(names(&wait_events(&poller, Instant::now())), [1]);
     });
@@ -113,7 +113,7 @@ fn event_set_before_add_is_reported_by_a_poll() {
 fn auto_reset_event_is_reported_once_per_signal() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::auto());
-        poller.add(&event.0, Token(1), Interest::READABLE).expect("an event");
+        poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         for _ in 0..20 {
             event.set();
             assert_eq!(told(&poller), [1]);
@@ -136,7 +136,7 @@ fn semaphore_is_reported_once_per_unit() {
         assert!(!raw.is_null());
         // SAFETY: new, and nobody else's.
         let semaphore = unsafe { OwnedHandle::from_raw_handle(raw) };
-        poller.add(&semaphore, Token(1), Interest::READABLE).expect("a semaphore");
+        poller.add(&semaphore, Token(1), Interest::READABLE).expect("add semaphore");
         silent(&poller);
         for _ in 0..3 {
             // SAFETY: it is open, and the previous count is not asked for.
@@ -153,14 +153,14 @@ fn semaphore_is_reported_once_per_unit() {
 fn oneshot_is_reported_once_until_modified() {
     each_backend(|name| {
         let (poller, event) = (open(name), Signal::manual());
-        poller.add(&event.0, Token(1), Interest::READABLE.oneshot()).expect("an event");
+        poller.add(&event.0, Token(1), Interest::READABLE.oneshot()).expect("add event");
         event.set();
         assert_eq!(told(&poller), [1]);
         silent(&poller);
-        poller.modify(&event.0, Token(2), Interest::READABLE.oneshot()).expect("a source");
+        poller.modify(&event.0, Token(2), Interest::READABLE.oneshot()).expect("modify source");
         assert_eq!(told(&poller), [2]);
         silent(&poller);
-        poller.modify(&event.0, Token(3), Interest::READABLE).expect("a source");
+        poller.modify(&event.0, Token(3), Interest::READABLE).expect("modify source");
         assert_eq!([told(&poller), told(&poller)], [[3], [3]]);
         event.reset();
         silent(&poller);
@@ -176,12 +176,12 @@ fn invalid_calls_return_errors() {
         assert_eq!(poller.delete(&event.0).expect_err("unknown").kind(), ErrorKind::NotFound);
         let unknown = poller.modify(&event.0, Token(1), Interest::READABLE).expect_err("unknown");
         assert_eq!(unknown.kind(), ErrorKind::NotFound);
-        poller.add(&event.0, Token(1), Interest::READABLE).expect("an event");
+        poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         let twice = poller.add(&event.0, Token(2), Interest::READABLE).expect_err("twice");
         assert_eq!(twice.kind(), ErrorKind::InvalidInput);
-        poller.delete(&event.0).expect("a source");
+        poller.delete(&event.0).expect("delete source");
         assert_eq!(poller.delete(&event.0).expect_err("gone").kind(), ErrorKind::NotFound);
-        let (reader, _writer) = std::io::pipe().expect("a pipe");
+        let (reader, _writer) = std::io::pipe().expect("create pipe");
         let pipe = poller.add(&reader, Token(1), Interest::READABLE).expect_err("a pipe");
         assert_eq!(pipe.kind(), ErrorKind::Unsupported);
         let nobody = poller.add(Source::process(0x7fff_fffc), Token(1), Interest::READABLE);
@@ -195,7 +195,7 @@ fn reused_handle_can_be_modified() {
         let poller = open(name);
         let first = Signal::manual();
         let number = first.0.as_raw_handle();
-        poller.add(&first.0, Token(1), Interest::READABLE).expect("an event");
+        poller.add(&first.0, Token(1), Interest::READABLE).expect("add event");
         drop(first);
         // The system gives the lowest free number; others may take it first.
         let mut kept = Vec::new();
@@ -207,7 +207,7 @@ fn reused_handle_can_be_modified() {
             None
         });
         let Some(second) = second else { return };
-        poller.modify(&second.0, Token(2), Interest::READABLE).expect("a source");
+        poller.modify(&second.0, Token(2), Interest::READABLE).expect("modify source");
         second.set();
         assert_eq!(told(&poller), [2]);
     });
@@ -217,12 +217,12 @@ fn reused_handle_can_be_modified() {
 fn exits_of_children_and_threads_are_reported() {
     each_backend(|name| {
         let poller = open(name);
-        let mut child = test_child("gate 0").stdin(minder::Stdio::Piped).spawn().expect("a child");
-        poller.add(&child, Token(1), Interest::READABLE).expect("a child");
-        poller.add(Source::process(child.id()), Token(2), Interest::READABLE.edge()).expect("a process");
+        let mut child = test_child("gate 0").stdin(minder::Stdio::Piped).spawn().expect("spawn test child");
+        poller.add(&child, Token(1), Interest::READABLE).expect("add child");
+        poller.add(Source::process(child.id()), Token(2), Interest::READABLE.edge()).expect("add process");
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || held.recv().is_err());
-        poller.add(&thread, Token(3), Interest::READABLE.oneshot()).expect("a thread");
+        poller.add(&thread, Token(3), Interest::READABLE.oneshot()).expect("add thread");
         silent(&poller);
         drop(hold);
         assert_eq!(told(&poller), [3]);
@@ -236,6 +236,6 @@ fn exits_of_children_and_threads_are_reported() {
         assert_eq!(seen, [1, 2]);
         // By its number, an end is told once where that was asked for.
         assert_eq!([told(&poller), told(&poller)], [[1], [1]]);
-        child.wait().expect("its end");
+        child.wait().expect("wait for child");
     });
 }

@@ -33,7 +33,7 @@ use self::unix::*;
 use self::windows::*;
 
 fn open(name: &str) -> Poller {
-    let poller = Poller::with_backend(name).expect("a backend of this system");
+    let poller = Poller::with_backend(name).expect("open backend");
     assert_eq!(poller.backend(), name);
     poller
 }
@@ -46,7 +46,7 @@ fn look(poller: &Poller) -> Vec<Readiness> {
 /// What one wait tells until then.
 fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
-    let count = poller.wait(&mut events, Some(deadline)).expect("a wait");
+    let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
     let mut ready: Vec<_> = events.iter().collect();
     assert_eq!(ready.len(), count, "the count of what is told");
     ready.sort_by_key(|ready| ready.token);

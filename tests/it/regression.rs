@@ -12,16 +12,17 @@ use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, p
 #[test]
 fn unlimited_grace_was_cut_to_five_seconds() {
     let (mut set, mut event_log) =
-        (ChildSet::new(ChildSetConfig::default()).expect("a set"), EventLog::default());
-    let token = set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("a child");
+        (ChildSet::new(ChildSetConfig::default()).expect("create set"), EventLog::default());
+    let token =
+        set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
     assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
-    set.kill(token, Termination::graceful(Duration::MAX)).expect("a child");
+    set.kill(token, Termination::graceful(Duration::MAX)).expect("kill child");
     let later = Instant::now() + Duration::from_millis(5300);
     assert!(
         !event_log.read_until(&mut set, later, |event_log| event_log.child(token).exit.is_some()),
         "it was killed"
     );
-    set.kill(token, Termination::IMMEDIATE).expect("a child");
+    set.kill(token, Termination::IMMEDIATE).expect("kill child");
     event_log.wait_all(&mut set);
 }
 
@@ -30,13 +31,14 @@ fn unlimited_grace_was_cut_to_five_seconds() {
 fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
-    let token = set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("a child");
+    let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+    let token =
+        set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("spawn test child");
     assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).exit.is_some()));
     assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
         event_log.child(token).done.is_some()
     }));
-    set.kill(token, Termination::IMMEDIATE).expect("a group");
+    set.kill(token, Termination::IMMEDIATE).expect("kill group");
     event_log.wait_all(&mut set);
     assert!(!event_log.outcome(token).left_running);
 }
@@ -46,11 +48,11 @@ fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
 fn deadline_was_dropped_when_the_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
+    let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
     // Under Wine, on a busy machine, a child needs long to start.
     let time = Duration::from_millis(if cfg!(windows) { 3000 } else { 300 });
     let options = SpawnOptions::default().deadline(Instant::now() + time, Termination::IMMEDIATE);
-    let token = set.spawn(&test_child("hold-stdout 600000"), options).expect("a child");
+    let token = set.spawn(&test_child("hold-stdout 600000"), options).expect("spawn test child");
     event_log.wait_all(&mut set);
     assert!(event_log.outcome(token).exit.status.success(), "the leader ended by itself");
 }
@@ -60,8 +62,8 @@ fn deadline_was_dropped_when_the_leader_exited() {
 fn zero_sized_buffer_ended_every_output() {
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_buffered_bytes, limits.max_child_bytes) = (0, 0, 0);
-    let mut set = ChildSet::new(limits).expect("a set");
-    let token = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("a child");
+    let mut set = ChildSet::new(limits).expect("create set");
+    let token = set.spawn(&test_child("both 3000"), SpawnOptions::default()).expect("spawn test child");
     let mut event_log = EventLog::default();
     event_log.wait_all(&mut set);
     assert_eq!(event_log.child(token).outs, [patterned(3000), patterned(3000)]);
@@ -77,11 +79,12 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         let hard = getrlimit(Resource::Fsize).maximum;
         let mut limits = ChildSetConfig::default();
         (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 16 << 10);
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&test_child("both 500000"), options).expect("a child");
+        let token = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
         // A file takes 100,000 bytes and half a piece, and then no more.
-        setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard }).expect("a limit");
+        setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard })
+            .expect("set resource limit");
         let (mut kept, mut errors) = (Vec::new(), 0);
         let end = Instant::now() + Duration::from_millis(500);
         while let Some(event) = set.next(Some(end)).map_err(|_| errors += 1).unwrap_or(Some(Event::Woken)) {
@@ -94,7 +97,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         }
         assert!(errors > 0, "nobody was told");
         assert!(set.buffered_bytes() <= 64 << 10, "{} bytes are held", set.buffered_bytes());
-        setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+        setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("set resource limit");
         let mut event_log = EventLog::default();
         kept.into_iter().for_each(|event| event_log.record(event));
         event_log.wait_all(&mut set);
@@ -106,30 +109,31 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
 /// A file from which everything was taken back went on growing.
 #[test]
 fn empty_spill_file_kept_growing() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
     limits.spill_dir = Some(folder.path().to_owned());
-    let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
+    let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
     let mut command = test_child("cat");
     command.stdin(minder::Stdio::Piped);
-    let token =
-        set.spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill)).expect("a child");
+    let token = set
+        .spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill))
+        .expect("spawn test child");
     let (piece, mut largest) = (patterned(50_000), 0);
     for round in 1..=40 {
         let (mut kept, mut heard, mut written) = (Vec::new(), 0, 0);
         while written < piece.len() {
-            written += set.write(token, &piece[written..]).expect("a reader");
+            written += set.write(token, &piece[written..]).expect("write to stdin");
             // What is told stays in our hands, so that the rest goes to the file.
             while let Some(event) =
-                set.next(Some(Instant::now() + Duration::from_millis(2))).expect("an event")
+                set.next(Some(Instant::now() + Duration::from_millis(2))).expect("wait for event")
             {
                 kept.push(event);
             }
         }
         kept.into_iter().for_each(|event| event_log.record(event));
         while heard < piece.len() * round {
-            let event = set.next(Some(patience())).expect("an event");
+            let event = set.next(Some(patience())).expect("wait for event");
             event_log
                 .record(event.unwrap_or_else(|| {
                     panic!("round {round}: {heard} bytes; {} held", set.buffered_bytes())
@@ -140,7 +144,7 @@ fn empty_spill_file_kept_growing() {
     }
     assert!(largest > 0, "nothing was spilled");
     assert!(largest <= 200_000, "the file of {} bytes a round grew to {largest}", piece.len());
-    set.close_stdin(token).expect("a child");
+    set.close_stdin(token).expect("close stdin");
     event_log.wait_all(&mut set);
     assert_eq!(event_log.child(token).outs[0], piece.repeat(40));
 }
@@ -151,23 +155,23 @@ fn empty_spill_file_kept_growing() {
 fn unread_output_was_treated_as_silent() {
     let mut limits = ChildSetConfig::default();
     limits.read_buffer_bytes = 4 << 10;
-    let mut set = ChildSet::new(limits).expect("a set");
+    let mut set = ChildSet::new(limits).expect("create set");
     let mut tokens = Vec::new();
     // Where a start is slow, there are fewer, so that the first grandchild is there when the last child
     // ends.
     for _ in 0..if cfg!(windows) { 100 } else { 300 } {
         let mut command = test_child("hold-stdout 120000 40000");
         command.stderr(minder::Stdio::Null);
-        tokens.push(set.spawn(&command, SpawnOptions::default()).expect("a child"));
+        tokens.push(set.spawn(&command, SpawnOptions::default()).expect("spawn test child"));
     }
-    let ids: Vec<u32> = tokens.iter().map(|token| set.id(*token).expect("a child")).collect();
+    let ids: Vec<u32> = tokens.iter().map(|token| set.id(*token).expect("get pid")).collect();
     while ids.iter().any(|id| lives(*id)) {
         std::thread::yield_now();
     }
     let mut event_log = EventLog::default();
     let (mut exits, until) = (0, patience());
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("an event").expect("news in time");
+        let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
         // We are slow once a look at the system.
         if matches!(event, Event::Exited(..)) && exits % 100 == 50 {
             std::thread::park_timeout(Duration::from_millis(150));

@@ -81,7 +81,7 @@ fn run_succeeds_without_any_of_these_calls() {
         assert!(output.status.success(), "without {calls}: {output:?}");
         let mut lines: Vec<u32> = String::from_utf8_lossy(&output.stdout)
             .lines()
-            .map(|line| line.parse().expect("a number"))
+            .map(|line| line.parse().expect("parse number"))
             .collect();
         lines.sort_unstable();
         assert_eq!(lines, (0..50).collect::<Vec<_>>(), "without {calls}");
@@ -92,15 +92,15 @@ fn run_succeeds_without_any_of_these_calls() {
 /// is its own affair.
 #[test]
 fn failed_write_is_not_an_end_of_input() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let (lines, joblog) = (folder.path().join("lines"), folder.path().join("joblog"));
-    std::fs::write(&lines, "line\n".repeat(100_000)).expect("a file");
+    std::fs::write(&lines, "line\n".repeat(100_000)).expect("write file");
     let minder = |calls: &str, command: &str| {
         Command::new(SECCOMP_RUN)
             .args([calls, MINDER, "run", "--no-record", "--joblog"])
             .arg(&joblog)
             .args(["--pipe", "--block", "1M", command])
-            .stdin(std::fs::File::open(&lines).expect("a file"))
+            .stdin(std::fs::File::open(&lines).expect("open file"))
             .output()
             .expect("seccomp_run runs")
     };

@@ -29,9 +29,9 @@ use crate::support::{open_descriptors, own_children};
 
 /// Children that all live at once: they wait for the end of an input that they share.
 fn crowd(backend: &'static str, count: usize) {
-    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(set.backend(), backend);
-    let (gate, opener) = std::io::pipe().expect("a pipe");
+    let (gate, opener) = std::io::pipe().expect("create pipe");
     let gate = Stdio::File(Arc::new(crate::support::file(gate)));
     let mut tokens = Vec::new();
     for number in 0..count {
@@ -73,7 +73,7 @@ fn set_reports_children_without_an_exit_watch() {
         for room in [0, 1, 4, 9] {
             let mut own = limits(backend);
             own.fault_capacity = Some(room);
-            let mut set = ChildSet::new(own).expect("a set");
+            let mut set = ChildSet::new(own).expect("create set");
             let mut tokens = Vec::new();
             for _ in 0..4 {
                 let token = set.spawn(&test_child(&format!("both {BYTES}")), SpawnOptions::default());
@@ -119,11 +119,11 @@ fn set_reports_4096_children() {
 #[test]
 fn both_streams_are_delivered_byte_for_byte() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let sizes = [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 300_000];
         let tokens = sizes.map(|size| {
             let command = test_child(&format!("both {size} {}", if size < 5000 { 7 } else { 4097 }));
-            set.spawn(&command, SpawnOptions::default()).expect("a child")
+            set.spawn(&command, SpawnOptions::default()).expect("spawn test child")
         });
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
@@ -139,11 +139,11 @@ fn both_streams_are_delivered_byte_for_byte() {
 #[test]
 fn exits_are_reported_with_their_status() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let code = set.spawn(&quiet_child("exit 200"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let code = set.spawn(&quiet_child("exit 200"), SpawnOptions::default()).expect("spawn test child");
         let number = if cfg!(windows) { 1 } else { 10 };
         let signal = quiet_child(&format!("kill-self {number}"));
-        let signal = set.spawn(&signal, SpawnOptions::default()).expect("a child");
+        let signal = set.spawn(&signal, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         assert_eq!(event_log.outcome(code).exit.status, ExitStatus::Exited(200));
@@ -155,15 +155,15 @@ fn exits_are_reported_with_their_status() {
 #[test]
 fn ten_megabytes_pass_through_cat() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = test_child("cat");
         command.stdin(Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let bytes = patterned(10 << 20);
         let (mut written, mut event_log, mut blocked) = (0, EventLog::default(), 0);
         let until = patience();
         while written < bytes.len() {
-            match set.write(token, &bytes[written..]).expect("a reader") {
+            match set.write(token, &bytes[written..]).expect("write to stdin") {
                 0 => {
                     // What was told as full is told when there is room again, even if nobody asks meanwhile.
                     let before = event_log.child(token).writables;
@@ -177,7 +177,7 @@ fn ten_megabytes_pass_through_cat() {
                 count => written += count,
             }
         }
-        set.close_stdin(token).expect("a child");
+        set.close_stdin(token).expect("close stdin");
         event_log.wait_all(&mut set);
         assert!(
             event_log.child(token).outs[0] == bytes,
@@ -195,10 +195,10 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
         #[cfg(unix)]
         crate::spawn::restore_sigpipe();
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut command = test_child("close-stdin 600000");
             command.stdin(Stdio::Piped);
-            let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+            let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
             let mut event_log = EventLog::default();
             assert!(
                 event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "closed\n")
@@ -208,7 +208,7 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
             let error = set.write(token, b"x").expect_err("the pipe is closed");
             assert_eq!(error.kind(), ErrorKind::Unknown);
             set.close_stdin(token).expect("closing twice is nothing");
-            set.kill(token, Termination::IMMEDIATE).expect("a child");
+            set.kill(token, Termination::IMMEDIATE).expect("kill child");
             event_log.wait_all(&mut set);
         });
     });
@@ -217,27 +217,27 @@ fn write_after_the_reader_closed_is_an_error_without_sigpipe() {
 #[test]
 fn full_pipe_becomes_writable_when_its_reader_closes() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = quiet_child("close-stdin 600000 200");
         command.stdin(Stdio::Piped);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        while set.write(token, &[b'x'; 65_536]).expect("an open pipe") > 0 {}
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        while set.write(token, &[b'x'; 65_536]).expect("write to stdin") > 0 {}
         let mut event_log = EventLog::default();
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).writables == 1)
         );
         assert!(set.write(token, b"x").is_err());
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
         event_log.wait_all(&mut set);
     });
 }
 
 #[test]
 fn token_names_one_child_forever() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut seen = std::collections::HashSet::new();
     for _ in 0..50 {
-        let token = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         assert!(seen.insert(token), "{token:?} again");
         assert_eq!(token.index(), 0, "a small number is used again");
         EventLog::default().wait_all(&mut set);
@@ -257,18 +257,19 @@ fn spawn_rejects_more_than_max_children() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.max_children = 2;
-        let mut set = ChildSet::new(limits).expect("a set");
-        let first = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
-        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let first =
+            set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         let error = set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect_err("too many");
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-        set.kill(first, Termination::IMMEDIATE).expect("a child");
+        set.kill(first, Termination::IMMEDIATE).expect("kill child");
         let mut event_log = EventLog::default();
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| event_log.child(first).done.is_some())
         );
         set.spawn(&quiet_child("exit 0"), SpawnOptions::default()).expect("there is room again");
-        set.kill_all(Termination::IMMEDIATE).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         event_log.wait_all(&mut set);
     });
 }
@@ -276,19 +277,20 @@ fn spawn_rejects_more_than_max_children() {
 #[test]
 fn set_moves_to_another_thread_with_its_children() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let tokens: Vec<_> = (0..8)
             .map(|_| {
-                set.spawn(&test_child("script 3000 3000 5 3"), SpawnOptions::default()).expect("a child")
+                set.spawn(&test_child("script 3000 3000 5 3"), SpawnOptions::default())
+                    .expect("spawn test child")
             })
             .collect();
         let thread = std::thread::spawn(move || {
-            let token = set.spawn(&test_child("spew 10"), SpawnOptions::default()).expect("a child");
+            let token = set.spawn(&test_child("spew 10"), SpawnOptions::default()).expect("spawn test child");
             let mut event_log = EventLog::default();
             event_log.wait_all(&mut set);
             (event_log, token, set)
         });
-        let (event_log, token, mut set) = thread.join().expect("the thread");
+        let (event_log, token, mut set) = thread.join().expect("join thread");
         assert_eq!(event_log.child(token).outs[0], patterned(10));
         assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status == ExitStatus::Exited(3)));
         set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child, here again");
@@ -299,15 +301,15 @@ fn set_moves_to_another_thread_with_its_children() {
 #[test]
 fn next_never_returns_early_and_returns_at_once_without_children() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        assert!(set.next(None).expect("no error").is_none(), "nobody is left");
-        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        assert!(set.next(None).expect("wait for event").is_none(), "nobody is left");
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
         for micros in (0..200).map(|number| 100 + number * 13) {
             let deadline = Instant::now() + Duration::from_micros(micros);
-            assert!(set.next(Some(deadline)).expect("no error").is_none());
+            assert!(set.next(Some(deadline)).expect("wait for event").is_none());
             assert!(Instant::now() >= deadline, "early, of {micros} us");
         }
-        set.kill_all(Termination::IMMEDIATE).expect("a child");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         EventLog::default().wait_all(&mut set);
     });
 }
@@ -319,16 +321,16 @@ fn stopped_children_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
-        let mut set = ChildSet::new(limits).expect("a set");
-        let token = set.spawn(&test_child("stop-self"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let token = set.spawn(&test_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| !event_log.child(token).stops.is_empty())
         );
         assert_eq!(event_log.child(token).stops, [19]);
         let id =
-            rustix::process::Pid::from_raw(set.id(token).expect("a child").cast_signed()).expect("a number");
-        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("our child");
+            rustix::process::Pid::from_raw(set.id(token).expect("get pid").cast_signed()).expect("valid pid");
+        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("signal process");
         event_log.wait_all(&mut set);
         assert!(event_log.outcome(token).exit.status.success());
         assert_eq!(event_log.child(token).stops.len(), 1);
@@ -340,10 +342,10 @@ fn stopped_children_are_reported() {
 #[test]
 fn terminal_is_one_merged_stream_that_ends() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = Command::new(TEST_CHILD);
         command.arg("terminal").group(minder::Group::Terminal(minder::Size { rows: 17, columns: 91 }));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         let expected = "[true, true, true] 17x91 own=true controlling=true\r\nand this is stderr\r\n";
@@ -358,11 +360,11 @@ fn terminal_is_one_merged_stream_that_ends() {
 #[test]
 fn terminal_accepts_input() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = Command::new(TEST_CHILD);
         command.arg("cat").group(minder::Group::Terminal(minder::Size::default()));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        assert_eq!(set.write(token, b"hello\n\x04").expect("a terminal"), 7);
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        assert_eq!(set.write(token, b"hello\n\x04").expect("write to terminal"), 7);
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         // Once as the echo, once from the child.
@@ -375,7 +377,7 @@ fn terminal_accepts_input() {
 fn two_thousand_children_leak_nothing() {
     alone("set::two_thousand_children_leak_nothing", || {
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut before = 0;
             // Where Wine stands for Windows, a start takes many times as long.
             let rounds = if cfg!(windows) { 4 } else { 21 };
@@ -386,7 +388,7 @@ fn two_thousand_children_leak_nothing() {
                     if number % 5 == 0 {
                         command.stdin(Stdio::Piped);
                     }
-                    set.spawn(&command, SpawnOptions::default()).expect("a child");
+                    set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
                 }
                 EventLog::default().wait_all(&mut set);
                 assert_eq!(own_children(), [0; 0], "a zombie after Done");
@@ -406,11 +408,12 @@ fn two_thousand_children_leak_nothing() {
 fn child_is_a_zombie_until_its_exit_is_reported() {
     alone("set::child_is_a_zombie_until_its_exit_is_reported", || {
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let token = set.spawn(&quiet_child("exit 4"), SpawnOptions::default()).expect("a child");
-            let id = set.id(token).expect("a child");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let token = set.spawn(&quiet_child("exit 4"), SpawnOptions::default()).expect("spawn test child");
+            let id = set.id(token).expect("get pid");
             loop {
-                match set.next(Some(patience())).expect("an event").expect("news in time") {
+                match set.next(Some(patience())).expect("wait for event").expect("event before the deadline")
+                {
                     Event::Exited(..) => assert_eq!(own_children(), [id], "its number is still its own"),
                     Event::Done(..) => break,
                     _ => (),
@@ -427,10 +430,10 @@ fn dropped_set_closes_its_descriptors() {
     alone("set::dropped_set_closes_its_descriptors", || {
         let before = open_descriptors();
         each_backend(|backend| {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             for _ in 0..20 {
                 let mut command = test_child("cat");
-                set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("a child");
+                set.spawn(command.stdin(Stdio::Piped), SpawnOptions::default()).expect("spawn test child");
             }
             drop(set);
             assert_eq!(open_descriptors(), before, "descriptors on {backend}");
@@ -446,17 +449,19 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
         each_backend(|backend| {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let hard = getrlimit(Resource::Nofile).maximum;
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             let waiting =
-                set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+                set.spawn(&test_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
             let open = open_descriptors();
             // Each of these leaves room for a different part of a start: pipes, the process, nothing.
             let mut refused = 0;
             for free in 0..9 {
                 let soft = Some((open + free) as u64);
-                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
+                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard })
+                    .expect("set resource limit");
                 let result = set.spawn(&test_child("exit 0"), SpawnOptions::default());
-                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
+                    .expect("set resource limit");
                 match result {
                     Ok(token) => {
                         let mut event_log = EventLog::default();
@@ -477,14 +482,14 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
             assert!(kept <= open + 1, "{open} descriptors became {kept}");
             // The same command works once a child has ended.
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64), maximum: hard })
-                .expect("a lower limit");
+                .expect("set resource limit");
             let error =
                 set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("no descriptor is free");
             assert_eq!(error.kind(), ErrorKind::Exhausted);
             setrlimit(Resource::Nofile, Rlimit { current: Some(kept as u64 + 2), maximum: hard })
-                .expect("a limit");
+                .expect("set resource limit");
             set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect_err("two are free");
-            set.kill(waiting, Termination::IMMEDIATE).expect("a child");
+            set.kill(waiting, Termination::IMMEDIATE).expect("kill child");
             let mut event_log = EventLog::default();
             event_log.wait_all(&mut set);
             set.spawn(&test_child("exit 0"), SpawnOptions::default())
@@ -496,7 +501,7 @@ fn spawn_without_a_free_descriptor_fails_cleanly() {
 
 #[test]
 fn contradicting_options_are_rejected() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let options = SpawnOptions::default().output_mode(minder::OutputMode::AtExit);
     let error = set.spawn(&test_child("exit 0"), options).expect_err("held until the end, which never comes");
     assert_eq!((error.kind(), set.len()), (ErrorKind::InvalidInput, 0));
@@ -508,13 +513,13 @@ fn contradicting_options_are_rejected() {
 #[test]
 fn failed_spawn_leaves_the_set_unchanged() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let error = set
             .spawn(&Command::new("/no/such/program"), SpawnOptions::default())
             .expect_err("no such program");
         assert_eq!((error.kind(), set.len()), (ErrorKind::NotFound, 0));
-        assert!(set.next(None).expect("no error").is_none());
-        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("a child");
+        assert!(set.next(None).expect("wait for event").is_none());
+        set.spawn(&test_child("exit 0"), SpawnOptions::default()).expect("spawn test child");
         EventLog::default().wait_all(&mut set);
     });
 }
@@ -522,10 +527,10 @@ fn failed_spawn_leaves_the_set_unchanged() {
 #[test]
 fn output_is_labeled_with_its_stream() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut command = test_child("script 5 9 0 0");
         command.stdout(Stdio::Null);
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         assert_eq!(event_log.child(token).outs[Stream::Stderr as usize], patterned(9));
@@ -535,15 +540,15 @@ fn output_is_labeled_with_its_stream() {
 
 #[test]
 fn output_may_go_to_an_open_file() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(b"before ").expect("a file");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut file = tempfile::tempfile().expect("create temporary file");
+    file.write_all(b"before ").expect("write bytes");
     let mut command = test_child("spew 20");
-    command.stdout(file.try_clone().expect("a descriptor"));
-    set.spawn(&command, SpawnOptions::default()).expect("a child");
+    command.stdout(file.try_clone().expect("duplicate handle"));
+    set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
     EventLog::default().wait_all(&mut set);
     let mut text = String::new();
-    std::io::Seek::rewind(&mut file).expect("a file");
-    std::io::Read::read_to_string(&mut file, &mut text).expect("a file");
+    std::io::Seek::rewind(&mut file).expect("rewind file");
+    std::io::Read::read_to_string(&mut file, &mut text).expect("read file");
     assert_eq!(text, format!("before {}", String::from_utf8_lossy(&patterned(20))));
 }

@@ -39,8 +39,8 @@ fn listed(folders: &[&Path]) -> OsString {
 
 #[test]
 fn child_runs_in_the_given_directory() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().canonicalize().expect("its path");
+    let folder = tempfile::tempdir().expect("create temporary directory");
+    let path = folder.path().canonicalize().expect("canonicalize path");
     let found = stdout_of(test_child("cwd").current_dir(&path));
     // Windows gives the form of paths with `\\?\`, which a child's own folder does not have.
     assert_eq!(found.trim(), path.to_string_lossy().trim_start_matches(r"\\?\"));
@@ -48,11 +48,11 @@ fn child_runs_in_the_given_directory() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     let file = path.join("file");
-    std::fs::write(&file, "").expect("a file");
+    std::fs::write(&file, "").expect("write file");
     let error = test_child("cwd").current_dir(&file).spawn().expect_err("a file is no folder");
     assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     // A relative path of a program is looked for there.
-    std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("a copy");
+    std::fs::copy(TEST_CHILD, path.join(program("here"))).expect("copy file");
     assert_eq!(stdout_of(Command::new("./here").arg("exit").current_dir(&path)), "");
 }
 
@@ -101,27 +101,29 @@ fn set_path(path: impl AsRef<OsStr>) {
 #[test]
 fn moved_program_is_found_again() {
     alone("spawn::moved_program_is_found_again", || {
-        let (first, second) =
-            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let (first, second) = (
+            tempfile::tempdir().expect("create temporary directory"),
+            tempfile::tempdir().expect("create temporary directory"),
+        );
         let mover = program("mover");
-        std::fs::copy(TEST_CHILD, first.path().join(&mover)).expect("a copy");
+        std::fs::copy(TEST_CHILD, first.path().join(&mover)).expect("copy file");
         set_path(listed(&[first.path(), second.path()]));
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         let mut command = Command::new("mover");
         command.args(["exit", "0"]).stdin(Stdio::Null).stdout(Stdio::Null).stderr(Stdio::Null);
         let start = |set: &mut minder::ChildSet| {
-            set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
+            set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
             crate::support::EventLog::default().wait_all(set);
         };
         start(&mut set);
-        std::fs::rename(first.path().join(&mover), second.path().join(&mover)).expect("a move");
+        std::fs::rename(first.path().join(&mover), second.path().join(&mover)).expect("rename");
         start(&mut set);
         // Another PATH is another search.
-        let third = tempfile::tempdir().expect("a folder");
+        let third = tempfile::tempdir().expect("create temporary directory");
         // Which is no program that ends well with these arguments.
-        std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("a copy");
+        std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("copy file");
         set_path(listed(&[third.path(), second.path()]));
-        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("the program");
+        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");
         let mut event_log = crate::support::EventLog::default();
         event_log.wait_all(&mut set);
         assert!(!event_log.outcome(token).exit.status.success(), "the old PATH was used");
@@ -146,30 +148,35 @@ fn children_are_spawned_from_many_threads() {
             std::thread::spawn(move || {
                 for round in 0..25 {
                     let bytes = number * 100 + round;
-                    let mut child = test_child(&format!("both {bytes}")).spawn().expect("a child");
+                    let mut child = test_child(&format!("both {bytes}")).spawn().expect("spawn test child");
                     let (out, err) = (read_all(child.take_stdout()), read_all(child.take_stderr()));
                     assert_eq!(
                         (out.len(), err.len()),
                         (bytes, bytes),
                         "another child holds a copy of the pipe"
                     );
-                    assert!(child.wait().expect("its end").status.success());
+                    assert!(child.wait().expect("wait for child").status.success());
                 }
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+    threads.into_iter().for_each(|thread| thread.join().expect("join thread"));
 }
 
 #[test]
 fn command_is_reusable_and_cloneable() {
     let command = quiet_child("exit 3");
     let copy = command.clone();
-    let other = std::thread::spawn(move || copy.spawn().expect("a child").wait().expect("its end").status);
+    let other = std::thread::spawn(move || {
+        copy.spawn().expect("spawn test child").wait().expect("wait for child").status
+    });
     for _ in 0..3 {
-        assert_eq!(command.spawn().expect("a child").wait().expect("its end").status, ExitStatus::Exited(3));
+        assert_eq!(
+            command.spawn().expect("spawn test child").wait().expect("wait for child").status,
+            ExitStatus::Exited(3)
+        );
     }
-    assert_eq!(other.join().expect("the thread"), ExitStatus::Exited(3));
+    assert_eq!(other.join().expect("join thread"), ExitStatus::Exited(3));
     assert_eq!((command.get_program(), command.get_args().len()), (OsStr::new(TEST_CHILD), 2));
 }
 

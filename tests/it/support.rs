@@ -28,8 +28,8 @@ pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'")
 /// The folder of the program, for `PATH`. Windows looks for programs in absolute folders only, and
 /// a drive is missing in its path.
 pub(crate) fn test_child_dir() -> PathBuf {
-    let path = std::path::absolute(TEST_CHILD).expect("a path");
-    path.parent().expect("a folder").to_owned()
+    let path = std::path::absolute(TEST_CHILD).expect("make path absolute");
+    path.parent().expect("path has a parent").to_owned()
 }
 
 /// The verb and its arguments, with an empty input and both outputs piped.
@@ -144,7 +144,7 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     if std::env::var_os(ALONE).is_some() {
         return test();
     }
-    let own = std::env::current_exe().expect("the path of this binary");
+    let own = std::env::current_exe().expect("find test binary");
     let mut command = std::process::Command::new(own);
     command.args([name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]).env(ALONE, "1");
     let output = output(&mut command);
@@ -168,7 +168,7 @@ pub(crate) fn skip(why: std::fmt::Arguments<'_>) {
     if let Some(path) = std::env::var_os("MINDER_SKIPPED") {
         let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
         // One write, so that lines of several processes stay whole.
-        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("a list");
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("lock list");
     }
 }
 
@@ -180,24 +180,24 @@ fn tell(line: &str) {
 /// All that comes from this pipe.
 pub(crate) fn read_all(pipe: Option<std::fs::File>) -> String {
     let mut bytes = Vec::new();
-    pipe.expect("a pipe").read_to_end(&mut bytes).expect("a readable pipe");
+    pipe.expect("a pipe").read_to_end(&mut bytes).expect("read to end");
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A file of its own that holds these bytes, to be read from the start.
 pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
-    let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(bytes).expect("room");
-    file.rewind().expect("a file that can be rewound");
+    let mut file = tempfile::tempfile().expect("create temporary file");
+    file.write_all(bytes).expect("write bytes");
+    file.rewind().expect("rewind file");
     file
 }
 
 /// What this command writes to its standard output, when all goes well.
 pub(crate) fn stdout_of(command: &Command) -> String {
     let mut command = command.clone();
-    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Inherit).spawn().expect("a child");
+    let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Inherit).spawn().expect("spawn test child");
     let text = read_all(child.take_stdout());
-    let exit = child.wait().expect("its end");
+    let exit = child.wait().expect("wait for child");
     assert!(exit.status.success(), "{command:?}: {}, said {text:?}", exit.status);
     text
 }
@@ -268,7 +268,7 @@ impl EventLog {
     pub(crate) fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
-            match set.next(Some(until)).expect("an event") {
+            match set.next(Some(until)).expect("wait for event") {
                 Some(event) => self.record(event),
                 None => panic!("{} children are not done: {:?}", set.len(), self.unfinished()),
             }
@@ -283,7 +283,7 @@ impl EventLog {
         enough: impl Fn(&Self) -> bool,
     ) -> bool {
         while !enough(self) {
-            match set.next(Some(deadline)).expect("an event") {
+            match set.next(Some(deadline)).expect("wait for event") {
                 Some(event) => self.record(event),
                 None => return false,
             }

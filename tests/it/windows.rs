@@ -46,7 +46,7 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
 /// Hears until all are done, for longer than most tests would.
 fn finish(set: &mut ChildSet, event_log: &mut EventLog, until: Instant) {
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("an event");
+        let event = set.next(Some(until)).expect("wait for event");
         event_log.record(event.unwrap_or_else(|| panic!("{} children are not done", set.len())));
     }
 }
@@ -59,7 +59,7 @@ fn words_for(number: usize) -> Vec<u8> {
 /// Children with three pipes each that all live at once: each writes on both outputs, then says
 /// what it reads, and ends with a code of its own. Returns how many threads there were then.
 fn crowd(backend: &'static str, count: usize) -> usize {
-    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
     let tokens = start(&mut set, count, |number| {
         let mut command = test_child(&format!("relay {OUT} {ERR} {number}"));
         command.stdin(Stdio::Piped);
@@ -68,7 +68,7 @@ fn crowd(backend: &'static str, count: usize) -> usize {
     let (mut event_log, until) = (EventLog::default(), long_patience());
     let mut waiting = tokens.len();
     while waiting > 0 {
-        let event = set.next(Some(until)).expect("an event");
+        let event = set.next(Some(until)).expect("wait for event");
         let event = event.unwrap_or_else(|| panic!("{waiting} of {count} have not written"));
         let Some(token) = event.token() else { continue };
         event_log.record(event);
@@ -76,13 +76,13 @@ fn crowd(backend: &'static str, count: usize) -> usize {
         waiting -= usize::from(outs[0].len() == OUT && outs[1].len() == ERR);
     }
     for token in &tokens {
-        assert!(lives(set.id(*token).expect("a child")), "they do not live at once");
+        assert!(lives(set.id(*token).expect("get pid")), "they do not live at once");
     }
     let threads = threads();
     for (number, token) in tokens.iter().enumerate() {
         let words = words_for(number);
-        assert_eq!(set.write(*token, &words).expect("a reader"), words.len());
-        set.close_stdin(*token).expect("a child");
+        assert_eq!(set.write(*token, &words).expect("write to stdin"), words.len());
+        set.close_stdin(*token).expect("close stdin");
     }
     finish(&mut set, &mut event_log, until);
     for (number, token) in tokens.iter().enumerate() {
@@ -120,14 +120,14 @@ fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) 
     while threads() > before && Instant::now() < until {
         nap(Duration::from_millis(20));
     }
-    let mut set = ChildSet::new(limits(backend)).expect("a set");
+    let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(start(&mut set, COUNT, command).len(), COUNT);
     // Whatever is started late is there by then.
     let mut event_log = EventLog::default();
     event_log.read_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
     let more = threads().saturating_sub(before);
     assert!(more <= 2 + COUNT.div_ceil(63), "{more} threads more for {COUNT} children, on {backend}");
-    set.kill_all(Termination::IMMEDIATE).expect("children");
+    set.kill_all(Termination::IMMEDIATE).expect("kill all children");
     finish(&mut set, &mut event_log, long_patience());
     more
 }
@@ -155,7 +155,7 @@ fn threads_do_not_grow_with_pipes_and_little_with_children() {
 fn one_writer_is_read_at_once_beside_300_silent_children() {
     alone("windows::one_writer_is_read_at_once_beside_300_silent_children", || {
         // Every backend hears outputs through the same port.
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
         let (mut event_log, mut best) = (EventLog::default(), Duration::MAX);
@@ -163,13 +163,13 @@ fn one_writer_is_read_at_once_beside_300_silent_children() {
         // machine.
         for round in 1..=5 {
             let begun = Instant::now();
-            assert_eq!(set.write(talker, b"word\n").expect("a reader"), 5);
+            assert_eq!(set.write(talker, b"word\n").expect("write to stdin"), 5);
             let heard = |event_log: &EventLog| event_log.child(talker).outs[0].len() == 5 * round;
             assert!(event_log.read_until(&mut set, patience(), heard));
             best = best.min(begun.elapsed());
         }
         assert!(best < Duration::from_millis(500), "heard after {best:?}");
-        set.kill_all(Termination::IMMEDIATE).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         finish(&mut set, &mut event_log, long_patience());
     });
 }
@@ -195,8 +195,8 @@ fn set_handles_3600_children() {
 /// Children that share one input, and end with it.
 fn many_that_end_at_once(count: usize, pipes: bool) {
     let begun = Instant::now();
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let (gate, opener) = std::io::pipe().expect("a pipe");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let (gate, opener) = std::io::pipe().expect("create pipe");
     let gate = Stdio::File(std::sync::Arc::new(crate::support::file(gate)));
     let tokens = start(&mut set, count, |number| {
         let mut command = quiet_child(&format!("relay {} 0 {number}", if pipes { OUT } else { 0 }));
@@ -212,7 +212,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     // end.
     let all = |event_log: &EventLog| tokens.iter().all(|token| event_log.child(*token).outs[0].len() == OUT);
     assert!(!pipes || read_rarely(&mut set, &mut event_log, all), "not all have written");
-    let living = tokens.iter().filter(|token| lives(set.id(**token).expect("a child"))).count();
+    let living = tokens.iter().filter(|token| lives(set.id(**token).expect("get pid"))).count();
     assert_eq!(living, tokens.len(), "they do not live at once");
     drop(opener);
     let opened = Instant::now();
@@ -232,7 +232,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
 fn read_rarely(set: &mut ChildSet, event_log: &mut EventLog, enough: impl Fn(&EventLog) -> bool) -> bool {
     let until = long_patience();
     while Instant::now() < until {
-        match set.next(Some(Instant::now() + Duration::from_millis(50))).expect("an event") {
+        match set.next(Some(Instant::now() + Duration::from_millis(50))).expect("wait for event") {
             Some(event) => event_log.record(event),
             None if enough(event_log) => return true,
             None => (),
@@ -245,10 +245,11 @@ fn read_rarely(set: &mut ChildSet, event_log: &mut EventLog, enough: impl Fn(&Ev
 fn exit_codes_keep_all_32_bits() {
     each_backend(|backend| {
         let codes: [u32; 7] = [0, 1, 255, 256, 0x7fff_ffff, 0xc000_013a, 0xffff_ffff];
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let tokens = codes.map(|code| {
             ["exit", "kill-self"].map(|verb| {
-                set.spawn(&quiet_child(&format!("{verb} {code}")), SpawnOptions::default()).expect("a child")
+                set.spawn(&quiet_child(&format!("{verb} {code}")), SpawnOptions::default())
+                    .expect("spawn test child")
             })
         });
         let mut event_log = EventLog::default();
@@ -268,9 +269,9 @@ fn exit_codes_keep_all_32_bits() {
 #[test]
 fn kill_ends_every_tree() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let tokens: Vec<_> = (0..8)
-            .map(|_| set.spawn(&test_child("tree 4"), SpawnOptions::default()).expect("a child"))
+            .map(|_| set.spawn(&test_child("tree 4"), SpawnOptions::default()).expect("spawn test child"))
             .collect();
         let mut event_log = EventLog::default();
         let all =
@@ -279,7 +280,7 @@ fn kill_ends_every_tree() {
         let of = |event_log: &EventLog, token| -> Vec<u32> {
             event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect()
         };
-        set.kill(tokens[0], Termination::IMMEDIATE).expect("a tree");
+        set.kill(tokens[0], Termination::IMMEDIATE).expect("kill tree");
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| event_log.child(tokens[0]).done.is_some())
         );
@@ -301,10 +302,11 @@ fn kill_ends_every_tree() {
 
 #[test]
 fn suspend_is_unsupported() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
-    let token = set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("a child");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let token =
+        set.spawn(&quiet_child("sleep-ms 600000"), SpawnOptions::default()).expect("spawn test child");
     assert_eq!(set.suspend(token).expect_err("no word for it").kind(), ErrorKind::Unsupported);
-    set.kill_all(Termination::IMMEDIATE).expect("a child");
+    set.kill_all(Termination::IMMEDIATE).expect("kill all children");
     EventLog::default().wait_all(&mut set);
 }
 
@@ -312,9 +314,10 @@ fn suspend_is_unsupported() {
 /// and sees whether all forty end with it.
 fn end_with_its_trees(command: &mut Command) {
     command.group(Group::Inherit).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
-    let mut runner = command.spawn().expect("a child");
-    let lines = BufReader::new(runner.take_stdout().expect("a pipe")).lines();
-    let all: Vec<u32> = lines.take(40).map(|line| line.expect("a line").parse().expect("a number")).collect();
+    let mut runner = command.spawn().expect("spawn test child");
+    let lines = BufReader::new(runner.take_stdout().expect("take stdout")).lines();
+    let all: Vec<u32> =
+        lines.take(40).map(|line| line.expect("a line").parse().expect("parse number")).collect();
     assert!(all.len() == 40 && all.iter().all(|pid| lives(*pid)), "they do not live at once");
     end(runner.id());
     let until = Instant::now() + Duration::from_secs(10);
@@ -322,7 +325,7 @@ fn end_with_its_trees(command: &mut Command) {
         assert!(Instant::now() < until, "{left} lives on");
         nap(Duration::from_millis(5));
     }
-    runner.wait().expect("its end");
+    runner.wait().expect("wait for child");
 }
 
 #[test]
@@ -332,7 +335,7 @@ fn killed_host_leaves_no_process() {
 
 #[test]
 fn killed_command_leaves_no_process() {
-    let state = tempfile::tempdir().expect("a folder");
+    let state = tempfile::tempdir().expect("create temporary directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_minder-dup"));
     command.args(["run", "-u", "-j20", TEST_CHILD, "tree", "2", "{}", ":::"]);
     command.args((0..20).map(|job| job.to_string())).env("MINDER_STATE_DIR", state.path());

@@ -18,7 +18,7 @@ struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
+        Self(tempfile::tempdir().expect("create temporary directory"))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -87,7 +87,7 @@ fn both_slashes_separate_path_components() {
 fn results_have_names_valid_on_windows() {
     let place = Place::new();
     let root = place.path("results");
-    let root = root.to_str().expect("text");
+    let root = root.to_str().expect("path is UTF-8");
     let output =
         place.run(&["run", "--results", root, TEST_CHILD, "raw", ":::", "a:b", "NUL", "x.", "one", "ONE"]);
     assert!(output.status.success(), "{output:?}");
@@ -119,10 +119,10 @@ fn record_path_may_be_long() {
 fn killed_run_is_resumed() {
     let place = Place::new();
     let (begun, go) = (place.path("begun"), place.path("go"));
-    let (begun, go) = (begun.to_str().expect("text"), go.to_str().expect("text"));
+    let (begun, go) = (begun.to_str().expect("path is UTF-8"), go.to_str().expect("path is UTF-8"));
     let words = ["run", "-k", "--quiet", TEST_CHILD];
     let jobs = [":::", "append", "await", ":::+", begun, go, ":::", "word"];
-    let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("the command");
+    let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("start command");
     let listed = || text(&place.run(&["log", "--json"]).stdout);
     while !Path::new(begun).exists() || listed().is_empty() {
         assert!(std::time::Instant::now() < patience(), "no job has ended");
@@ -134,12 +134,12 @@ fn killed_run_is_resumed() {
         .next()
         .expect("a run")
         .expect("a folder");
-    let id = run.file_name().into_string().expect("text");
+    let id = run.file_name().into_string().expect("decode text");
     let refused = place.run(&["run", "--resume", &id]);
     assert!(text(&refused.stderr).contains("is being run by another minder"), "{refused:?}");
     crate::support::end(child.id());
     child.wait().expect("a child");
-    fs::write(go, "").expect("a file");
+    fs::write(go, "").expect("write file");
     let output = place.run(&["run", "--quiet", "--resume", &id]);
     assert!(output.status.success() && text(&output.stdout).contains("word"), "{output:?}");
 }

@@ -10,9 +10,9 @@ use super::{MINDER, Run, RunOutput, STATE, file, temp_dir};
 fn bash(text: &str) -> (RunOutput, TempDir) {
     let folder = temp_dir();
     let programs = folder.path().join("programs");
-    std::fs::create_dir(&programs).expect("a folder");
+    std::fs::create_dir(&programs).expect("create directory");
     for name in ["parallel", "sem", "minder"] {
-        std::os::unix::fs::symlink(MINDER, programs.join(name)).expect("a link");
+        std::os::unix::fs::symlink(MINDER, programs.join(name)).expect("create symbolic link");
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&paths)));

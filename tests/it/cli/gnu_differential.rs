@@ -81,7 +81,7 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
             });
         }
     });
-    faults.into_inner().expect("no panic in here")
+    faults.into_inner().expect("lock is not poisoned")
 }
 
 /// One case in so many is run where nothing else is asked for: in well under a minute on two cores.

@@ -35,8 +35,10 @@ fn guide_shows_actual_output() {
 #[test]
 fn help_topics_show_actual_output() {
     let topics = root().join("crates/minder-cli/src/verbs/help");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(topics).expect("the topics").map(|item| item.expect("a name").path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(topics)
+        .expect("list directory")
+        .map(|item| item.expect("get name").path())
+        .collect();
     files.sort();
     assert!(files.len() >= 10, "{files:?}");
     for file in files {
@@ -82,7 +84,7 @@ fn check(file: &Path) {
         }
     }
     if std::env::var_os("MINDER_REWRITE").is_some() {
-        std::fs::write(file, lines.join("\n") + "\n").expect("the text is written");
+        std::fs::write(file, lines.join("\n") + "\n").expect("write file");
     } else {
         assert!(wrong.is_empty(), "{}:\n{wrong}", file.display());
     }
@@ -93,16 +95,16 @@ fn play(steps: &[Step<'_>], file: &Path) -> Vec<String> {
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     for name in ["bin", "work"] {
-        std::fs::create_dir(at(name)).expect("a folder");
+        std::fs::create_dir(at(name)).expect("create directory");
     }
-    std::os::unix::fs::symlink(MINDER, at("bin/minder")).expect("a link");
+    std::os::unix::fs::symlink(MINDER, at("bin/minder")).expect("create symbolic link");
     // The status of a command is that of the mark after it, for `echo $?`.
     let mark = format!("mark() {{ local status=$?; printf '{MARK}'; return $status; }}\n");
     let mut script = mark + "exec 2>&1\n";
     for step in steps {
         let _ = write!(script, "{}\nmark\n", step.command);
     }
-    std::fs::write(at("script"), script).expect("a file");
+    std::fs::write(at("script"), script).expect("write file");
     let mut bash = Command::new("bash");
     bash.arg(at("script"))
         .current_dir(at("work"))

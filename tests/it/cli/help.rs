@@ -329,7 +329,7 @@ fn help_works_with_a_broken_environment() {
     assert!(Run::start(&command).wait().exit_code(0).text().contains("Usage: minder run"));
     // Windows has no device that is always full.
     #[cfg(unix)]
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     #[cfg(unix)]
     Run::start(command.stdout(full))
         .wait()

@@ -26,7 +26,7 @@ fn reads(program: &str, words: &[&str], text: &str) -> Option<super::RunOutput> 
     let program = find(program)?;
     let folder = temp_dir();
     let text_file = folder.path().join("text");
-    std::fs::write(&text_file, text).expect("a file");
+    std::fs::write(&text_file, text).expect("write file");
     let mut command = Command::new(program);
     command
         .args(words)
@@ -141,10 +141,11 @@ fn bash_completes_flags() {
     }
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
-    std::fs::write(at("completions"), run_to_end("completions bash").exit_code(0).text()).expect("a file");
+    std::fs::write(at("completions"), run_to_end("completions bash").exit_code(0).text())
+        .expect("write file");
     let script = "source completions\nCOMP_WORDS=(minder run --keep) COMP_CWORD=2\n\
                   _minder minder --keep run\nprintf '%s\\n' \"${COMPREPLY[@]}\" > reply\n";
-    std::fs::write(at("script"), script).expect("a file");
+    std::fs::write(at("script"), script).expect("write file");
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-i", path(&at("script"))]).current_dir(folder.path()).env("HOME", folder.path());
     Run::start(bash.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Piped)).wait();

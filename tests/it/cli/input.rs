@@ -27,7 +27,7 @@ fn input_is_read_ahead_within_a_limit() {
     use std::time::{Duration, Instant};
 
     let (reader, mut writer) = pipe();
-    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+    rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
     let mut live = Run::start(minder("run -j1 KID await /no/such/file").stdin(reader));
     let line = format!("{}\n", "x".repeat(1023));
     let (mut written, mut quiet_since) = (0, Instant::now());
@@ -75,7 +75,7 @@ fn million_lines_take_constant_memory() {
         let runner = super::runner(live.pid()).expect("a runner");
         let status = file(std::path::Path::new(&format!("/proc/{runner}/status")));
         let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak").to_owned();
-        line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number")
+        line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).expect("parse number")
     };
     let outer = live.pid();
     live.wait_until_true("a runner", || super::runner(outer).is_some());
@@ -84,7 +84,7 @@ fn million_lines_take_constant_memory() {
     live.read_for(Duration::from_millis(1200));
     let late = peak(&live);
     drop(live);
-    assert!(producer.join().expect("a producer") < 1_000_000, "all lines were taken");
+    assert!(producer.join().expect("join producer") < 1_000_000, "all lines were taken");
     assert!(late < early + 8192, "from {early} KiB to {late} KiB");
     assert!(late < 32 << 10, "{late} KiB");
 }
@@ -180,11 +180,11 @@ fn nonblocking_stdin_is_waited_for() {
     use std::time::Duration;
 
     let (reader, writer) = pipe();
-    rustix::io::ioctl_fionbio(&reader, true).expect("a pipe that does not block");
+    rustix::io::ioctl_fionbio(&reader, true).expect("set nonblocking mode");
     let mut command = minder("run -j1 KID echo-args");
     let mut live = Run::start(command.stdin(reader));
     live.read_for(Duration::from_millis(100));
-    std::io::Write::write_all(&mut &writer, b"x\n").expect("a reader");
+    std::io::Write::write_all(&mut &writer, b"x\n").expect("write bytes");
     drop((writer, command));
     assert_eq!(live.wait().exit_code(0).stderr("").text(), "\"x\"\n");
 }
@@ -207,7 +207,7 @@ fn dry_run_stops_when_its_reader_is_gone() {
     drop(reader);
     let mut command = minder("run --pipe --recend \\0 --block 100 --dry-run cat");
     // The input does not end.
-    let endless = std::fs::File::open("/dev/zero").expect("the device");
+    let endless = std::fs::File::open("/dev/zero").expect("open device");
     Run::start(command.stdin(endless).stdout(writer)).wait().exit_code(141).stderr("");
 }
 
@@ -225,7 +225,7 @@ fn tee_fails_without_descriptors_for_all_jobs() {
 fn fifo_never_replaces_an_existing_file() {
     let folder = temp_dir();
     let precious = folder.path().join("precious");
-    std::fs::write(&precious, "kept").expect("a file");
+    std::fs::write(&precious, "kept").expect("write file");
     let line = format!("run --no-record --pipe --tee --fifo cat ::: {}", precious.display());
     assert_eq!(run_with_input(&line, b"1\n2\n").exit_code(0).text(), "1\n2\n");
     assert_eq!(file(&precious), "kept");

@@ -23,7 +23,7 @@ fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
 fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
     let folder = temp_dir();
     let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
-    std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("a makefile");
+    std::fs::write(folder.path().join("Makefile"), format!("all:\n\t{rule}\n")).expect("write file");
     let mut command = Command::new("make");
     command.args(flags.split_whitespace()).args(["--no-print-directory", "-s", "-C", path(folder.path())]);
     command.env("MINDER_STATE_DIR", STATE).env("LC_ALL", "C.UTF-8").env_remove("MINDER_BACKEND");
@@ -50,7 +50,7 @@ const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
 /// How many of [`TIMED`] ran at the same time.
 fn peak(ended: &RunOutput) -> usize {
     let text = ended.text();
-    let times: Vec<f64> = text.lines().map(|line| line.parse().expect("a time")).collect();
+    let times: Vec<f64> = text.lines().map(|line| line.parse().expect("parse time")).collect();
     let spans: Vec<Range<f64>> = times.chunks(2).map(|pair| pair[0]..pair[1]).collect();
     let at_once = |begin: f64| spans.iter().filter(|span| span.contains(&begin)).count();
     spans.iter().map(|span| at_once(span.start)).max().unwrap_or(0)
@@ -114,16 +114,16 @@ fn killed_run_returns_tokens() {
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();
         let is_kid = |pid: &u32| file(Path::new(&format!("/proc/{pid}/comm"))).starts_with("test_child");
         live.wait_until_true("three jobs", || jobs().iter().filter(|pid| is_kid(pid)).count() == 3);
-        let outer = outer().expect("a run");
+        let outer = outer().expect("find run");
         let killed = [outer, super::children(outer)[0], super::runner(outer).expect("a worker")][victim];
-        let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("a pid");
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a process");
+        let pid = rustix::process::Pid::from_raw(killed.cast_signed()).expect("valid pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("signal process");
         live.wait_until("an error", |record| {
             String::from_utf8_lossy(&record.outs[1]).contains("Error 137")
                 || String::from_utf8_lossy(&record.outs[1]).contains("Killed")
         });
         live.read_for(std::time::Duration::from_millis(500));
-        std::fs::write(go, "").expect("a file");
+        std::fs::write(go, "").expect("write file");
         let ended = live.wait().exit_code(2);
         assert!(!ended.err.contains(LOST), "{victim}: {}", ended.err);
     }

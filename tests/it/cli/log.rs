@@ -74,8 +74,8 @@ impl State {
         let fresh = |id: &String| !self.file(&format!("named-{id}")).exists();
         let fresh: Vec<String> = self.ids().into_iter().filter(fresh).collect();
         assert_eq!(fresh.len(), 1, "new runs: {fresh:?}");
-        fs::rename(self.folder(&fresh[0]), self.folder(id)).expect("a run to rename");
-        fs::write(self.file(&format!("named-{id}")), "").expect("room");
+        fs::rename(self.folder(&fresh[0]), self.folder(id)).expect("rename");
+        fs::write(self.file(&format!("named-{id}")), "").expect("write file");
     }
 
     fn journal(&self, id: &str) -> PathBuf {
@@ -89,10 +89,10 @@ impl State {
 
     /// Cuts so many lines, and so many bytes before them, from a journal.
     fn cut(&self, id: &str, lines: usize, bytes: usize) {
-        let text = fs::read(self.journal(id)).expect("a journal");
+        let text = fs::read(self.journal(id)).expect("read journal");
         let all: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
         let rest = all[..all.len() - lines].concat();
-        fs::write(self.journal(id), &rest[..rest.len() - bytes]).expect("room");
+        fs::write(self.journal(id), &rest[..rest.len() - bytes]).expect("write file");
     }
 
     /// A run of three jobs in this state, killed after the first.
@@ -136,9 +136,9 @@ fn table_shows_twenty_runs_and_data_shows_all() {
     state.run("aaaa0000", "KID exit :::", &["0"]).exit_code(0);
     for number in 1..25 {
         let copy = state.folder(&format!("aaaa{number:04}"));
-        fs::create_dir(&copy).expect("a folder");
+        fs::create_dir(&copy).expect("create directory");
         for name in ["manifest.json", "attempt-1.jsonl", "lock", "arguments"] {
-            fs::copy(state.folder("aaaa0000").join(name), copy.join(name)).expect("a copy");
+            fs::copy(state.folder("aaaa0000").join(name), copy.join(name)).expect("copy file");
         }
     }
     assert_eq!(state.log("").exit_code(0).text().lines().count(), 21);
@@ -185,7 +185,8 @@ fn run_is_found_by_id_prefix() {
     // A link leads nowhere, where everybody may make one.
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(state.folder("abcd0001"), state.folder("dddd0004")).expect("a link");
+        std::os::unix::fs::symlink(state.folder("abcd0001"), state.folder("dddd0004"))
+            .expect("create symbolic link");
         state.log("dddd").exit_code(255).error_line(&["left alone"]);
         assert!(!state.log("").exit_code(0).text().contains("dddd"));
     }
@@ -203,10 +204,10 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     let jobs = state.log("aaaa").exit_code(0).stderr(torn).text();
     assert!((2..5).contains(&jobs.lines().count()), "{jobs}");
     // A line in the middle.
-    let mut text = fs::read(state.journal("aaaa0001")).expect("a journal");
+    let mut text = fs::read(state.journal("aaaa0001")).expect("read journal");
     let second = text.iter().position(|byte| *byte == b'\n').expect("a line") + 20;
     text[second] ^= 1;
-    fs::write(state.journal("aaaa0001"), text).expect("room");
+    fs::write(state.journal("aaaa0001"), text).expect("write file");
     let both =
         "run aaaa0001 is damaged: attempt-1.jsonl: line 2 cannot be read, its last line is not whole\n";
     for line in ["", "aaaa", "--json", "aaaa --csv", "--follow", "--failed", "--sql select(1)"] {
@@ -217,10 +218,10 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
     }
     // Others are shown all the same.
     state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
-    fs::write(state.folder("bbbb0002").join("manifest.json"), "{").expect("room");
+    fs::write(state.folder("bbbb0002").join("manifest.json"), "{").expect("write file");
     state.run("cccc0003", "KID exit :::", &["0"]).exit_code(0);
-    fs::remove_file(state.journal("cccc0003")).expect("a journal");
-    fs::create_dir(state.journal("cccc0003")).expect("a folder");
+    fs::remove_file(state.journal("cccc0003")).expect("remove file");
+    fs::create_dir(state.journal("cccc0003")).expect("create directory");
     let ended = state.log("").exit_code(0);
     assert_eq!((ended.err.lines().count(), ended.text().lines().count()), (3, 4), "{ended:?}");
     assert!(ended.err.contains("run bbbb0002 is damaged: cannot read the manifest"), "{}", ended.err);
@@ -342,22 +343,22 @@ fn empty_state_lists_no_runs() {
         );
         state.log("--prune --dry-run").exit_code(0).error_line(&["0 runs would be removed"]);
         // It is there, and empty.
-        fs::create_dir_all(state.root().join("runs")).expect("a folder");
+        fs::create_dir_all(state.root().join("runs")).expect("create directory");
     }
-    assert_eq!(fs::read_dir(state.root()).expect("the folder").count(), 1, "to look changes nothing");
+    assert_eq!(fs::read_dir(state.root()).expect("list directory").count(), 1, "to look changes nothing");
 }
 
 #[test]
 fn unreadable_state_is_reported() {
     let state = State::new();
-    fs::create_dir(state.root()).expect("a folder");
-    fs::write(state.root().join("runs"), "").expect("room");
+    fs::create_dir(state.root()).expect("create directory");
+    fs::write(state.root().join("runs"), "").expect("write file");
     for line in ["", "last", "abcd", "--json", "--prune"] {
         let runs = if cfg!(windows) { r"state\runs`" } else { "state/runs`" };
         let why = if cfg!(windows) { "" } else { "not a directory" };
         state.log(line).exit_code(255).error_line(&["cannot read `", runs, why]);
     }
-    fs::remove_file(state.root().join("runs")).expect("a file");
+    fs::remove_file(state.root().join("runs")).expect("remove file");
     state.run("aaaa0001", "KID exit :::", &["0"]).exit_code(0);
 }
 
@@ -396,7 +397,7 @@ fn log_exits_quietly_when_its_reader_is_gone() {
 fn full_output_device_is_one_line_of_error() {
     let state = State::new();
     state.run("aaaa0001", "KID exit :::", &["0", "1"]).exit_code(1);
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     let mut command = state.command("log");
     Run::start(command.stdout(full)).wait().exit_code(255).error_line(&["cannot write", "no space left"]);
 }
@@ -439,7 +440,7 @@ fn large(state: &State, id: &str, jobs: usize) {
         );
         text += &format!("{line},\"crc\":\"{:08x}\"}}\n", crc32(line.as_bytes()));
     }
-    fs::write(state.journal(id), text).expect("room");
+    fs::write(state.journal(id), text).expect("write file");
 }
 
 #[cfg(unix)]

@@ -254,14 +254,15 @@ impl Scene {
         let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
         let path = self.dir.join(name);
         match what {
-            "file" => fs::write(path, self.filled(unescape(text))).expect("a file"),
-            "folder" => fs::create_dir_all(path).expect("a folder"),
+            "file" => fs::write(path, self.filled(unescape(text))).expect("write file"),
+            "folder" => fs::create_dir_all(path).expect("create directory"),
             #[cfg(unix)]
-            "link" => std::os::unix::fs::symlink(text, path).expect("a link"),
+            "link" => std::os::unix::fs::symlink(text, path).expect("create symbolic link"),
             "input" => self.input = self.filled(unescape(rest)),
             // So many lines as input.
             "lines" => {
-                self.input = (0..name.parse().expect("a number")).flat_map(|_: u32| *b"a line\n").collect()
+                self.input =
+                    (0..name.parse().expect("parse number")).flat_map(|_: u32| *b"a line\n").collect()
             }
             "set" => self.variables.push((name.to_owned(), Some(text.to_owned()))),
             "unset" => self.variables.push((name.to_owned(), None)),
@@ -282,36 +283,38 @@ impl Scene {
                 let before = fs::read_to_string(&file).expect("a file of the record");
                 let (old, new) = text.split_once(" => ").expect("what it was and what it becomes");
                 assert!(before.contains(old), "{line}: {before}");
-                fs::write(file, before.replace(old, new)).expect("a file of the record");
+                fs::write(file, before.replace(old, new)).expect("write file");
             }
-            "remove" => fs::remove_file(self.run().join(name)).expect("a file of the record"),
+            "remove" => fs::remove_file(self.run().join(name)).expect("remove file"),
             // A folder where a file was, of the record.
             "spoil" => {
                 let _ = fs::remove_file(self.run().join(name));
-                fs::create_dir(self.run().join(name)).expect("a folder in the record");
+                fs::create_dir(self.run().join(name)).expect("create directory");
             }
             // Nothing was written to the run for long.
             "age" => {
                 let manifest = self.run().join("manifest.json");
                 let text = fs::read_to_string(&manifest).expect("a manifest");
-                fs::write(manifest, text.replace("\"at\": 1", "\"at\": ")).expect("a manifest");
+                fs::write(manifest, text.replace("\"at\": 1", "\"at\": ")).expect("write file");
                 let then = SystemTime::now() - Duration::from_secs(60 * 86_400);
-                for entry in
-                    fs::read_dir(self.run()).expect("a run").flatten().filter(|it| it.path().is_file())
+                for entry in fs::read_dir(self.run())
+                    .expect("list directory")
+                    .flatten()
+                    .filter(|it| it.path().is_file())
                 {
                     let file =
                         fs::OpenOptions::new().append(true).open(entry.path()).expect("a file of the record");
-                    file.set_modified(then).expect("its time");
+                    file.set_modified(then).expect("set modification time");
                 }
             }
-            "delete" => fs::remove_file(path).expect("a file"),
+            "delete" => fs::remove_file(path).expect("remove file"),
             // Somebody else holds its lock.
             "lock" => {
                 let path = match name.strip_prefix("ID/") {
                     Some(rest) => self.run().join(rest),
                     None => path,
                 };
-                let file = fs::OpenOptions::new().create(true).append(true).open(path).expect("a file");
+                let file = fs::OpenOptions::new().create(true).append(true).open(path).expect("open file");
                 file.lock().expect("its lock");
                 self.locked.push(file);
             }
@@ -391,7 +394,7 @@ impl Scene {
         command.args(case.words.iter().map(|word| os(self.filled(word.clone()))));
         self.dressed(&mut command);
         if let Some(file) = &self.stdout {
-            command.stdout(file.try_clone().expect("an output"));
+            command.stdout(file.try_clone().expect("duplicate handle"));
         }
         let mut live = Run::start(&command);
         let (code, err) = match case.code {
@@ -462,19 +465,19 @@ fn matches(line: &str, pattern: &str) -> bool {
 }
 
 fn play(table: &str) {
-    let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("a table");
+    let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("read table");
     let cases = cases(text);
     let (next, wrong) = (Mutex::new(cases.iter().enumerate()), Mutex::new(Vec::new()));
-    let take = || next.lock().expect("a list").next();
+    let take = || next.lock().expect("lock list").next();
     let work = || {
         while let Some((at, case)) = take() {
             if let Err(said) = Scene::new(case).play(case) {
-                wrong.lock().expect("a list").push((at, said));
+                wrong.lock().expect("lock list").push((at, said));
             }
         }
     };
     thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
-    let mut wrong = wrong.into_inner().expect("a list");
+    let mut wrong = wrong.into_inner().expect("lock list");
     wrong.sort();
     let wrong: String = wrong.into_iter().map(|(_, said)| format!("{said}\n")).collect();
     assert!(wrong.is_empty(), "said otherwise:\n\n{wrong}");

@@ -37,7 +37,7 @@ fn large_outputs_are_grouped_and_complete() {
         ids.sort_unstable();
         assert_eq!(ids, (0..8).collect::<Vec<_>>());
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "spill files are left");
+    assert_eq!(fs::read_dir(folder.path()).expect("list directory").count(), 0, "spill files are left");
 }
 
 // Modes, and files without a name.
@@ -49,7 +49,7 @@ fn spill_files_are_private_and_removed() {
     let folder = temp_dir();
     let wait = folder.path().join("wait");
     let own = folder.path().join("tmp");
-    fs::create_dir(&own).expect("a folder");
+    fs::create_dir(&own).expect("create directory");
     let mut command = minder("run -j2 --no-record");
     command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::support::KID));
     let mut live = Run::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
@@ -66,15 +66,15 @@ fn spill_files_are_private_and_removed() {
         files.map(|file| if private(&file) { file.size() } else { panic!("a file for all: {file:?}") }).sum()
     };
     live.wait_until_true("a spill file", || spilled() > 4_000_000);
-    for item in fs::read_dir(&own).expect("a folder").flatten() {
+    for item in fs::read_dir(&own).expect("list directory").flatten() {
         assert_eq!(item.metadata().map_or(0, |it| it.mode() & 0o077), 0, "{item:?} is for all");
     }
     assert!(live.record().outs[0].is_empty());
-    fs::write(&wait, "").expect("a file");
+    fs::write(&wait, "").expect("write file");
     let ended = live.wait().exit_code(0);
     assert_eq!(ended.out.len(), 2 * 6_000_005);
     assert!(ended.out[..6_000_000] == patterned(6_000_000) && ended.out.ends_with(b"done\n"));
-    assert_eq!(fs::read_dir(&own).expect("a folder").count(), 0, "spill files are left");
+    assert_eq!(fs::read_dir(&own).expect("list directory").count(), 0, "spill files are left");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn stdout_precedes_stderr_on_a_shared_pipe() {
 #[test]
 fn full_device_is_one_line_of_error() {
     for line in ["run -j2 KID spew 10 ::: 1 2", "run -j2 KID spew 100000 ::: 1 2 3 4", "doctor"] {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
         let ended = Run::start(minder(line).stdout(full)).wait().exit_code(255);
         ended.error_line(&["standard output: no space left on device"]);
     }
@@ -128,7 +128,7 @@ fn closed_reader_ends_the_run() {
     let mut live = Run::start(command.stdin(input(&line.repeat(20_000))).stdout(writer));
     drop(command);
     let mut first = [0; 10];
-    reader.read_exact(&mut first).expect("output");
+    reader.read_exact(&mut first).expect("read bytes");
     drop(reader);
     live.wait_until("end", |record| record.done.is_some());
     let ended = live.wait().exit_code(141).stderr("");
@@ -144,7 +144,7 @@ fn jobs_are_terminated_when_the_reader_is_gone() {
     let live = Run::start(command.stdout(writer));
     drop(command);
     let mut first = [0; 1];
-    reader.read_exact(&mut first).expect("output");
+    reader.read_exact(&mut first).expect("read bytes");
     drop(reader);
     let ended = live.wait().exit_code(141).stderr("");
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
@@ -155,7 +155,7 @@ fn jobs_are_terminated_when_the_reader_is_gone() {
 #[test]
 fn nonblocking_stdout_is_waited_for() {
     let (mut reader, writer) = pipe();
-    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+    rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
     let jobs: String = (0..20).map(|id| format!("{id},100000,0,0\n")).collect();
     let mut command = minder("run -j4 KID job");
     let mut live = Run::start(command.stdin(input(jobs.as_bytes())).stdout(writer));
@@ -163,7 +163,7 @@ fn nonblocking_stdout_is_waited_for() {
     // Long enough that the pipe is full.
     live.read_for(Duration::from_millis(300));
     let mut all = Vec::new();
-    reader.read_to_end(&mut all).expect("the output");
+    reader.read_to_end(&mut all).expect("read to end");
     assert_eq!(jobs_in(&live.wait().exit_code(0).errors).len(), 20);
     assert_eq!(jobs_in(&all).len(), 20);
 }
@@ -247,7 +247,7 @@ fn closed_stdout_is_an_error_only_if_bytes_are_lost() {
     for line in ["--version", "--help", "run --help", "log", "doctor", "help"] {
         closed(1, line).exit_code(255).error_line(&["cannot write to standard output: it is closed"]);
     }
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     // Bytes that found no place are an error, on either stream.
     Run::start(minder("run -j1 KID both 5 ::: 1 2").stderr(full)).wait().exit_code(255);
 }
@@ -270,7 +270,7 @@ fn quick_job_is_shown_before_a_slow_one() {
     with_script(&mut command, &line);
     let mut live = Run::start(command.args([":::", "slow", "quick"]));
     live.wait_until("output of the quick job", |record| record.outs[0] == b"quick\n");
-    fs::write(&wait, "").expect("a file");
+    fs::write(&wait, "").expect("write file");
     assert_eq!(live.wait().exit_code(0).text(), "quick\nslow\n");
 }
 
@@ -304,7 +304,7 @@ fn unfinished_line_does_not_block_others_until_a_retry() {
         *) sleep 0.6;;
         esac";
     let script_path = folder.path().join("script");
-    std::fs::write(&script_path, script).expect("a script");
+    std::fs::write(&script_path, script).expect("write file");
     let line = "run --no-record --lb -j3 --buffer 1M --retries 2 --retry-delay 60 --halt soon,success=1";
     let ended = run_to_end(&format!("{line} sh {} {{}} ::: long many last", path(&script_path))).exit_code(0);
     let out = ended.text();

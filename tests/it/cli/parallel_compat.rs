@@ -55,13 +55,13 @@ fn arguments_form_one_shell_line() {
 fn link_named_parallel_or_sem_selects_the_mode() {
     let folder = temp_dir();
     let link = folder.path().join("parallel");
-    std::os::unix::fs::symlink(MINDER, &link).expect("a link");
+    std::os::unix::fs::symlink(MINDER, &link).expect("create symbolic link");
     let mut command = from(path(&link), "-kj2 --keep echo {1}-{2} ::: a b ::: 1 2");
     at_home(&mut command, folder.path());
     assert_eq!(Run::start(&command).wait().exit_code(0).text(), "a-1\na-2\nb-1\nb-2\n");
 
     let link = folder.path().join("sem");
-    std::os::unix::fs::symlink(MINDER, &link).expect("a link");
+    std::os::unix::fs::symlink(MINDER, &link).expect("create symbolic link");
     let mut command = from(path(&link), "--fg --id");
     at_home(&mut command, folder.path()).arg(name("link")).arg("exit 5");
     Run::start(&command).wait().exit_code(5);
@@ -71,8 +71,8 @@ fn link_named_parallel_or_sem_selects_the_mode() {
 #[test]
 fn options_come_from_profiles_and_the_environment() {
     let home = temp_dir();
-    std::fs::write(home.path().join("config"), "# tags\n--tag\n-k\n").expect("a profile");
-    std::fs::write(home.path().join("mine"), "-k --tagstring 'a b' echo").expect("a profile");
+    std::fs::write(home.path().join("config"), "# tags\n--tag\n-k\n").expect("write file");
+    std::fs::write(home.path().join("mine"), "-k --tagstring 'a b' echo").expect("write file");
     let said = |variable: &str, words: &[&str]| {
         let mut command = from(MINDER, "parallel");
         at_home(&mut command, home.path()).args(words);
@@ -178,7 +178,7 @@ fn sem_leaves_background_commands_running() {
     let log = folder.path().join("log");
     let behind = |line: &str| {
         let mut command = face("sem", &["--id", &name, "-j2", line]);
-        command.stdout(File::options().append(true).create(true).open(&log).expect("a log"));
+        command.stdout(File::options().append(true).create(true).open(&log).expect("open log"));
         // What runs on in the background holds it.
         Run::start(command.stderr(Stdio::Null)).wait().exit_code(0);
     };
@@ -243,14 +243,14 @@ fn missing_pipe_values_block_neither_jobs_nor_exit() {
     use rustix::fs::{CWD, Mode, OFlags, mkfifoat, openat};
     let folder = temp_dir();
     let values = folder.path().join("values");
-    mkfifoat(CWD, &values, Mode::RWXU).expect("a pipe");
-    let writer = openat(CWD, &values, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("a pipe");
-    rustix::io::write(&writer, b"one\n").expect("room");
+    mkfifoat(CWD, &values, Mode::RWXU).expect("create FIFO");
+    let writer = openat(CWD, &values, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("open FIFO");
+    rustix::io::write(&writer, b"one\n").expect("write to pipe");
     let words = ["--pipe", "-N1", "-j2", "--lb", "cat; echo {}", "::::", path(&values)];
     let mut live = Run::start(face("parallel", &words).stdin(Stdio::Piped));
     live.write(b"1\n2\n3\n");
     live.wait_until("the first job", |record| record.outs[0] == b"1\none\n");
-    rustix::io::write(&writer, b"two\n").expect("room");
+    rustix::io::write(&writer, b"two\n").expect("write to pipe");
     live.wait_until("the second job", |record| record.outs[0] == b"1\none\n2\ntwo\n");
     live.signal(Signal::TERM);
     let ended = live.wait().killed_by(Signal::TERM);

@@ -19,7 +19,7 @@ pub(super) struct Place(tempfile::TempDir);
 impl Place {
     pub(super) fn new() -> Self {
         let place = Self(temp_dir());
-        fs::create_dir(place.at("here")).expect("a folder");
+        fs::create_dir(place.at("here")).expect("create directory");
         place
     }
 
@@ -51,7 +51,7 @@ impl Place {
     }
 
     pub(super) fn id(&self) -> String {
-        self.run().file_name().expect("a name").to_string_lossy().into_owned()
+        self.run().file_name().expect("path has a file name").to_string_lossy().into_owned()
     }
 }
 
@@ -61,7 +61,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     let mut at = 0;
     while at < found.len() {
         if found[at].is_dir() && !found[at].is_symlink() {
-            let inner = fs::read_dir(&found[at]).expect("a folder").flatten().map(|entry| entry.path());
+            let inner = fs::read_dir(&found[at]).expect("list directory").flatten().map(|entry| entry.path());
             found.extend(inner);
         }
         at += 1;
@@ -86,8 +86,8 @@ fn resume_failed_runs_only_failed_jobs() {
         let place = Place::new();
         let mut command = place.command("run -k -j1");
         Run::start(with_script(&mut command, &fails_first(&place)).args(INPUT)).wait().exit_code(2);
-        fs::write(place.at("fixed"), "").expect("a file");
-        fs::remove_file(place.at("log")).expect("a log");
+        fs::write(place.at("fixed"), "").expect("write file");
+        fs::remove_file(place.at("log")).expect("remove file");
         let ended = place.ended(&format!("run {flag} {}", place.id())).exit_code(0);
         assert_eq!(file(&place.at("log")), again, "{flag}");
         assert_eq!(ended.text(), again.lines().map(|job| format!("out {job}\n")).collect::<String>());
@@ -113,7 +113,7 @@ fn resume_checks_values_again() {
     let line = format!("echo $(( {{}} + 1 )); [ -e {} ]", path(&place.at("fixed")));
     let ended = Run::start(with_script(&mut command, &line).args([":::", "1", "x", "3"])).wait();
     check(ended, 3, "2\n4\n", Some("[0-9]+"));
-    fs::write(place.at("fixed"), "").expect("a file");
+    fs::write(place.at("fixed"), "").expect("write file");
     let id = place.id();
     let again = |flags: &str| place.ended(&format!("run {flags} {id}"));
     // A value that was refused has ended: nothing is left to do.
@@ -152,9 +152,9 @@ fn linked_run_directory_is_not_followed() {
     place.ended("run KID echo-args ::: 1 2").exit_code(0);
     let id = place.id();
     let elsewhere = place.at("elsewhere");
-    fs::rename(place.run(), &elsewhere).expect("a folder to move");
+    fs::rename(place.run(), &elsewhere).expect("rename");
     let before = below(&elsewhere).len();
-    symlink(&elsewhere, place.at("state/runs").join(&id)).expect("a link");
+    symlink(&elsewhere, place.at("state/runs").join(&id)).expect("create symbolic link");
     for flag in ["--resume", "--resume-failed", "--retry-failed"] {
         place.ended(&format!("run {flag} {id}")).exit_code(255).error_line(&["not a folder"]);
     }
@@ -168,17 +168,17 @@ fn links_inside_a_run_are_not_followed() {
         let place = Place::new();
         place.ended("run KID append ../log ::: 1 2").exit_code(0);
         let (own, moved) = (place.run().join(name), place.at("moved"));
-        fs::rename(&own, &moved).expect("a file to move");
-        symlink(&moved, &own).expect("a link");
-        let before = fs::read(&moved).expect("a file");
+        fs::rename(&own, &moved).expect("rename");
+        symlink(&moved, &own).expect("create symbolic link");
+        let before = fs::read(&moved).expect("read file");
         place.ended(&format!("run --resume-failed {}", place.id())).exit_code(255).error_line(&[]);
-        assert!(fs::read(&moved).expect("a file") == before, "{name} was written to");
+        assert!(fs::read(&moved).expect("read file") == before, "{name} was written to");
         assert_eq!(file(&place.at("log")).lines().count(), 2, "{name}: jobs ran again");
     }
     // An attempt that is a link to nowhere: the next one gets another number.
     let place = Place::new();
     place.ended("run KID append ../log ::: 1 2").exit_code(0);
-    symlink(place.at("planted"), place.run().join("attempt-2.jsonl")).expect("a link");
+    symlink(place.at("planted"), place.run().join("attempt-2.jsonl")).expect("create symbolic link");
     let ended = place.ended(&format!("run --resume {}", place.id()));
     assert!(!place.at("planted").exists(), "a link was followed: {}", ended.err);
 }
@@ -191,7 +191,7 @@ fn record_is_private_to_its_owner() {
     let place = Place::new();
     place.ended("run KID echo-args ::: 1 2").exit_code(0);
     for entry in below(&place.at("state")) {
-        let about = fs::symlink_metadata(&entry).expect("an entry");
+        let about = fs::symlink_metadata(&entry).expect("read metadata");
         let wanted = if about.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(about.permissions().mode() & 0o777, wanted, "{}", entry.display());
     }
@@ -215,7 +215,7 @@ fn non_utf8_arguments_are_recorded_exactly() {
     command.arg(format!("[ -e {} ] || exit 1; exec {KID} raw {{}}", path(&place.at("go"))));
     command.arg(":::").args(words.iter().map(|word| std::ffi::OsString::from_vec(word.clone())));
     Run::start(&command).wait().exit_code(5);
-    fs::write(place.at("go"), "").expect("a file");
+    fs::write(place.at("go"), "").expect("write file");
     let ended = place.ended(&format!("run --retry-failed {}", place.id())).exit_code(0);
     assert_eq!(ended.out, words.concat(), "{:?}", ended.text());
 }
@@ -229,7 +229,7 @@ fn resume_requires_the_same_piped_input() {
     live.write(b"a1\nb2\na3\nb4\n");
     live.close();
     live.wait().exit_code(2);
-    fs::write(place.at("fixed"), "").expect("a file");
+    fs::write(place.at("fixed"), "").expect("write file");
     let again = |flag: &str, bytes: &[u8]| {
         let mut live = Run::start(place.command(&format!("run {flag} {}", place.id())).stdin(Stdio::Piped));
         live.write(bytes);
@@ -252,19 +252,19 @@ fn resume_requires_the_same_piped_input() {
 fn resume_rejects_a_changed_input_file() {
     let place = Place::new();
     let list = place.at("list");
-    fs::write(&list, "a1\nb2\n").expect("a file");
+    fs::write(&list, "a1\nb2\n").expect("write file");
     let mut command = place.command("run -k -j1");
-    with_script(&mut command, &fails_first(&place)).stdin(fs::File::open(&list).expect("a file"));
+    with_script(&mut command, &fails_first(&place)).stdin(fs::File::open(&list).expect("open file"));
     Run::start(&command).wait().exit_code(1);
-    fs::write(place.at("fixed"), "").expect("a file");
+    fs::write(place.at("fixed"), "").expect("write file");
     let again = format!("run --resume-failed {}", place.id());
-    let old = fs::metadata(&list).expect("a file").modified().expect("a time");
-    fs::write(&list, "a1\nb2\na3\n").expect("a file");
+    let old = fs::metadata(&list).expect("read metadata").modified().expect("read modification time");
+    fs::write(&list, "a1\nb2\na3\n").expect("write file");
     place.ended(&again).exit_code(255).error_line(&["list", "changed"]);
-    fs::remove_file(&list).expect("a file");
+    fs::remove_file(&list).expect("remove file");
     place.ended(&again).exit_code(255).error_line(&["list"]);
-    fs::write(&list, "a1\nb2\n").expect("a file");
-    fs::File::options().write(true).open(&list).and_then(|file| file.set_modified(old)).expect("a time");
+    fs::write(&list, "a1\nb2\n").expect("write file");
+    fs::File::options().write(true).open(&list).and_then(|file| file.set_modified(old)).expect("parse time");
     assert_eq!(place.ended(&again).exit_code(0).text(), "out b2\n");
 }
 
@@ -272,7 +272,7 @@ fn resume_rejects_a_changed_input_file() {
 fn resume_reports_a_missing_working_directory() {
     let place = Place::new();
     place.ended("run KID exit ::: 1").exit_code(1);
-    fs::remove_dir(place.at("here")).expect("a folder");
+    fs::remove_dir(place.at("here")).expect("remove directory");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
     command.current_dir("/");
     Run::start(&command).wait().exit_code(255).error_line(&["here"]);
@@ -283,7 +283,7 @@ fn resume_runs_in_the_original_directory() {
     let place = Place::new();
     let mut command = place.command("run -k -j1");
     Run::start(with_script(&mut command, &fails_first(&place)).args(INPUT)).wait().exit_code(2);
-    fs::write(place.at("fixed"), "").expect("a file");
+    fs::write(place.at("fixed"), "").expect("write file");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
     Run::start(command.current_dir("/")).wait().exit_code(0);
     assert_eq!(file(&place.at("log")).lines().count(), 7);
@@ -300,7 +300,7 @@ fn redacted_arguments_are_nowhere_in_the_record() {
     // Output may name it: once it was shown, nothing of that is kept either.
     Run::start(&command).wait().exit_code(2);
     for entry in below(&place.at("state")).iter().filter(|entry| entry.is_file()) {
-        let bytes = fs::read(entry).expect("a file");
+        let bytes = fs::read(entry).expect("read file");
         assert!(!super::text(&bytes).contains(secret), "{} has it", entry.display());
     }
     assert!(!file(&place.at("joblog")).contains(secret), "the joblog has it");
@@ -311,12 +311,12 @@ fn redacted_arguments_are_nowhere_in_the_record() {
     for entry in below(&place.at("state-2")).iter().filter(|entry| entry.is_file()) {
         assert!(!file(entry).contains(secret), "{} has it", entry.display());
     }
-    fs::write(place.at("go"), "").expect("a file");
+    fs::write(place.at("go"), "").expect("write file");
     let mut command = place.command(&format!("run --retry-failed {}", place.id()));
     let ended = Run::start(command.stdin(input(format!("{secret}\nother\n").as_bytes()))).wait().exit_code(0);
     assert_eq!(ended.text(), "xx");
     for entry in below(&place.at("state")).iter().filter(|entry| entry.is_file()) {
-        let bytes = fs::read(entry).expect("a file");
+        let bytes = fs::read(entry).expect("read file");
         assert!(!super::text(&bytes).contains(secret), "{} has it, taken up", entry.display());
     }
 }
@@ -325,7 +325,7 @@ fn redacted_arguments_are_nowhere_in_the_record() {
 fn no_record_leaves_no_files() {
     for flags in ["", "-k", "--lb", "--spool", "-k --buffer 64k", "--tag"] {
         let place = Place::new();
-        fs::create_dir(place.at("tmp")).expect("a folder");
+        fs::create_dir(place.at("tmp")).expect("create directory");
         // So many bytes at once, from 1 on, which takes long under Wine.
         let chunks = if cfg!(windows) { "4001 4002 4003 4004 4005 4006" } else { "1 2 3 4 5 6" };
         let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: {chunks}");
@@ -342,7 +342,7 @@ fn no_record_leaves_no_files() {
 fn killed_run_without_a_record_leaves_no_files() {
     for flags in ["-k", "--spool", "-k --buffer 64k"] {
         let place = Place::new();
-        fs::create_dir(place.at("tmp")).expect("a folder");
+        fs::create_dir(place.at("tmp")).expect("create directory");
         let wait = place.at("wait");
         let line =
             format!("case {{}} in 1) KID await {} 1;; *) KID spew 300000; echo >>../log;; esac", path(&wait));
@@ -368,9 +368,11 @@ fn record_files_belong_to_the_owner_of_the_state() {
 
     let place = Place::new();
     place.ended("run KID echo-args ::: 1").exit_code(0);
-    let own = fs::metadata(place.0.path()).expect("a folder").uid();
+    let own = fs::metadata(place.0.path()).expect("read metadata").uid();
     assert!(
-        below(&place.at("state")).iter().all(|entry| fs::metadata(entry).expect("an entry").uid() == own)
+        below(&place.at("state"))
+            .iter()
+            .all(|entry| fs::metadata(entry).expect("read metadata").uid() == own)
     );
 }
 
@@ -395,7 +397,7 @@ fn job_is_recorded_before_it_is_shown() {
         }
         seen.lines().count() == 30
     });
-    fs::write(place.at("wait"), "").expect("a file");
+    fs::write(place.at("wait"), "").expect("write file");
     live.wait().exit_code(0);
 }
 

@@ -35,7 +35,7 @@ fn goes_without(place: &Place, part: &str) {
     }
     assert_eq!(place.ended(&three("--quiet")).exit_code(0).stderr("").sorted(), ["1", "2", "3"]);
     assert_eq!(place.ended(&three("--no-record")).exit_code(0).stderr("").sorted(), ["1", "2", "3"]);
-    fs::remove_file(place.at("log")).expect("a log");
+    fs::remove_file(place.at("log")).expect("remove file");
     place.ended(&three("--sync")).exit_code(255).error_line(&["record", part]);
     assert!(!place.at("log").exists(), "jobs ran");
 }
@@ -43,7 +43,7 @@ fn goes_without(place: &Place, part: &str) {
 #[test]
 fn state_that_is_a_file_disables_only_the_record() {
     let place = Place::new();
-    fs::write(place.at("state"), "mine").expect("a file");
+    fs::write(place.at("state"), "mine").expect("write file");
     goes_without(&place, "state");
     assert_eq!(file(&place.at("state")), "mine");
 }
@@ -52,7 +52,7 @@ fn state_that_is_a_file_disables_only_the_record() {
 #[test]
 fn state_that_is_a_dangling_link_disables_only_the_record() {
     let place = Place::new();
-    symlink(place.at("nowhere"), place.at("state")).expect("a link");
+    symlink(place.at("nowhere"), place.at("state")).expect("create symbolic link");
     goes_without(&place, "state");
     assert!(!place.at("nowhere").exists(), "the link was followed");
 }
@@ -67,8 +67,8 @@ fn unwritable_state_disables_only_the_record() {
         full_disk::Disk::read_only(&place.at("state"));
         return goes_without(&place, "ead-only");
     }
-    fs::create_dir(place.at("state")).expect("a folder");
-    fs::set_permissions(place.at("state"), fs::Permissions::from_mode(0o500)).expect("its permissions");
+    fs::create_dir(place.at("state")).expect("create directory");
+    fs::set_permissions(place.at("state"), fs::Permissions::from_mode(0o500)).expect("set permissions");
     goes_without(&place, "ermission denied");
 }
 
@@ -79,7 +79,7 @@ fn run_is_resumed_by_one_process_only() {
     let mut command = place.command("run -j2");
     let line = format!("echo {{}} >>../log; [ -e ../go ] || exit 1; exec KID await {} {{}}", path(&wait));
     Run::start(with_script(&mut command, &line).args([":::", "1", "2"])).wait().exit_code(2);
-    fs::write(place.at("go"), "").expect("a file");
+    fs::write(place.at("go"), "").expect("write file");
     let id = place.id();
     let mut first = Run::start(&place.command(&format!("run --retry-failed {id}")));
     first.wait_until_true("its jobs", || file(&place.at("log")).lines().count() == 4);
@@ -87,7 +87,7 @@ fn run_is_resumed_by_one_process_only() {
         let second = place.ended(&format!("run {flag} {id}"));
         second.exit_code(255).error_line(&[&id, "being run by another minder"]);
     }
-    fs::write(&wait, "").expect("a file");
+    fs::write(&wait, "").expect("write file");
     assert_eq!(first.wait().exit_code(0).sorted(), ["1", "2"]);
     assert_eq!(file(&place.at("log")).lines().count(), 4, "something ran twice");
     place.ended(&format!("run --retry-failed {id}")).exit_code(0).stderr("");
@@ -101,7 +101,7 @@ fn concurrent_resumes_run_each_job_once() {
         let mut command = place.command("run");
         let line = "echo {} >>../log; [ -e ../go ]";
         Run::start(with_script(&mut command, line).args([":::", "1", "2", "3"])).wait().exit_code(3);
-        fs::write(place.at("go"), "").expect("a file");
+        fs::write(place.at("go"), "").expect("write file");
         let again = place.command(&format!("run --retry-failed {}", place.id()));
         let both = [Run::start(&again), Run::start(&again)].map(Run::wait);
         for ended in both {
@@ -137,10 +137,10 @@ fn concurrent_runs_have_separate_records() {
 /// Everything in a folder and below, with its content.
 fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+    for entry in fs::read_dir(folder).expect("list directory").flatten() {
         match entry.path().is_dir() {
             true => found.extend(all_below(&entry.path())),
-            false => found.push((entry.path(), fs::read(entry.path()).expect("a file"))),
+            false => found.push((entry.path(), fs::read(entry.path()).expect("read file"))),
         }
     }
     found.sort();
@@ -151,7 +151,7 @@ fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 fn rejected_resume_changes_nothing() {
     for flags in ["-j1", "-k", "--tmpdir DIR/tmp"] {
         let place = Place::new();
-        fs::create_dir(place.at("tmp")).expect("a folder");
+        fs::create_dir(place.at("tmp")).expect("create directory");
         let mut command = place.command(&format!("run {flags} KID echo-args"));
         Run::start(command.stdin(super::input(b"1\n2\n3\n"))).wait().exit_code(0);
         let id = place.id();
@@ -164,7 +164,7 @@ fn rejected_resume_changes_nothing() {
                 all_below(&place.run()) == before && all_below(&place.at("tmp")) == tmp,
                 "{flags} {wrong:?}"
             );
-            assert_eq!(fs::read_dir(place.at("tmp")).expect("a folder").count(), 0);
+            assert_eq!(fs::read_dir(place.at("tmp")).expect("list directory").count(), 0);
         }
         let listed = place.ended("log").exit_code(0).text();
         assert!(!listed.contains('('), "{listed}");
@@ -181,19 +181,19 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     let place = Place::new();
     place.ended("run KID exit ::: 0").exit_code(0).stderr("");
     let runs = place.at("state/runs");
-    let mode = || fs::metadata(&runs).expect("a folder").permissions().mode() & 0o7777;
+    let mode = || fs::metadata(&runs).expect("read metadata").permissions().mode() & 0o7777;
     for open in [0o777, 0o1777, 0o770] {
-        fs::set_permissions(&runs, fs::Permissions::from_mode(open)).expect("its mode");
+        fs::set_permissions(&runs, fs::Permissions::from_mode(open)).expect("set permissions");
         place.ended("run KID exit ::: 0").exit_code(0).error_line(&["other users could change", "0700 now"]);
         assert_eq!(mode(), 0o700);
     }
-    fs::set_permissions(&runs, fs::Permissions::from_mode(0o755)).expect("its mode");
+    fs::set_permissions(&runs, fs::Permissions::from_mode(0o755)).expect("set permissions");
     place.ended("run KID exit ::: 0").exit_code(0).stderr("");
     // A run of another user is that user's command.
     if is_root() {
         let run = &place.runs()[0];
         std::os::unix::fs::chown(run, Some(12_345), None).expect("another owner");
-        let id = run.file_name().expect("a name").to_string_lossy().into_owned();
+        let id = run.file_name().expect("path has a file name").to_string_lossy().into_owned();
         place.ended(&format!("run --resume {id}")).exit_code(255).error_line(&["belongs to another user"]);
         assert!(!place.ended("log").exit_code(0).text().contains(&id));
         std::os::unix::fs::chown(&runs, Some(12_345), None).expect("another owner");
@@ -202,12 +202,12 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
             .exit_code(0)
             .error_line(&["leaves no record", "belongs to another user"]);
         place.ended("log").exit_code(255).error_line(&["belongs to another user"]);
-        std::os::unix::fs::chown(&runs, Some(0), None).expect("its owner");
+        std::os::unix::fs::chown(&runs, Some(0), None).expect("change owner");
     } else {
         eprintln!("skipped: only root may give a folder away");
     }
-    fs::rename(&runs, place.at("elsewhere")).expect("a folder to move");
-    symlink(place.at("elsewhere"), &runs).expect("a link");
+    fs::rename(&runs, place.at("elsewhere")).expect("rename");
+    symlink(place.at("elsewhere"), &runs).expect("create symbolic link");
     place.ended("run KID exit ::: 0").exit_code(0).error_line(&["leaves no record", "it is a link"]);
     place.ended("run --sync KID exit ::: 0").exit_code(255).error_line(&["it is a link"]);
     place.ended("log").exit_code(255).error_line(&["it is a link"]);
@@ -222,7 +222,7 @@ fn record_removed_during_a_run_is_reported() {
     let line = format!("echo up; KID await {} x", path(&place.at("go")));
     let mut live = Run::start(with_script(&mut command, &line).args([":::", "1"]));
     live.wait_until("its word", |record| !record.outs[0].is_empty());
-    fs::remove_dir_all(place.run()).expect("a record");
-    fs::write(place.at("go"), "").expect("room");
+    fs::remove_dir_all(place.run()).expect("remove directory");
+    fs::write(place.at("go"), "").expect("write file");
     live.wait().exit_code(0).error_line(&["the record of this run is gone"]);
 }

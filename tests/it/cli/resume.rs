@@ -61,7 +61,8 @@ pub(super) struct Random(u64);
 impl Random {
     pub(super) fn new(salt: &str) -> Self {
         let seed = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
-        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+        let clock =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("clock is after 1970");
         let seed = seed.unwrap_or(clock.as_nanos() as u64 % 1_000_000);
         eprintln!("MINDER_SEED={seed}");
         Self(salt.bytes().fold(seed + 1, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(byte))))
@@ -88,7 +89,7 @@ struct Trial {
 impl Trial {
     fn new(flags: &str, seed: usize, jobs: usize) -> Self {
         let folder = super::temp_dir();
-        fs::create_dir(folder.path().join("here")).expect("a folder");
+        fs::create_dir(folder.path().join("here")).expect("create directory");
         let degree = flags.split(' ').find_map(|word| word.strip_prefix("-j")?.parse().ok()).unwrap_or(4);
         let flags = flags.replace("DIR", path(folder.path()));
         let flags = if flags.contains("-j") { flags } else { format!("-j4 {flags}") };
@@ -123,7 +124,10 @@ impl Trial {
     fn words(&self) -> Vec<String> {
         let own = |text: &str| super::arguments(text).map(str::to_owned).collect::<Vec<_>>();
         match self.run().filter(|run| run.join("manifest.json").exists()) {
-            Some(run) => own(&format!("run --resume {}", run.file_name().expect("a name").to_string_lossy())),
+            Some(run) => own(&format!(
+                "run --resume {}",
+                run.file_name().expect("path has a file name").to_string_lossy()
+            )),
             None => {
                 // It was killed before anything ran.
                 assert!(self.log().is_empty(), "jobs ran without a record");
@@ -191,8 +195,8 @@ impl Trial {
         );
         let last = self.shown.pop().expect("an attempt");
         assert!(last.out.is_empty() && last.err.is_empty(), "{:?} {}", super::text(&last.out), last.err);
-        let left: Vec<String> = fs::read_dir(self.run().expect("a run"))
-            .expect("the run")
+        let left: Vec<String> = fs::read_dir(self.run().expect("find run"))
+            .expect("list directory")
             .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
             .filter(|name| name.starts_with("out-") || name.starts_with("spill-"))
             .collect();
@@ -202,7 +206,7 @@ impl Trial {
         }
         for job in (1..=self.jobs).filter(|_| self.flags.contains("--results")) {
             let file = self.file(&format!("results/1/{job}/stdout"));
-            assert!(fs::read(file).expect("a result") == work(self.seed, job), "the result of job {job}");
+            assert!(fs::read(file).expect("read result") == work(self.seed, job), "the result of job {job}");
         }
         if self.flags.contains("--joblog") {
             self.check_joblog();
@@ -217,7 +221,7 @@ impl Trial {
         for row in text.lines().skip(1) {
             let columns: Vec<&str> = row.split('\t').collect();
             assert_eq!(columns.len(), 9, "{row}");
-            let job: usize = columns[0].parse().expect("a number");
+            let job: usize = columns[0].parse().expect("parse number");
             assert!(columns[8].ends_with(&format!(" {job}")), "{row}");
             jobs.insert(job);
         }
@@ -229,7 +233,7 @@ impl Trial {
 /// The jobs whose end is in the record of this run.
 fn recorded(run: &Path) -> BTreeSet<usize> {
     let mut jobs = BTreeSet::new();
-    for entry in fs::read_dir(run).expect("the run").flatten() {
+    for entry in fs::read_dir(run).expect("list directory").flatten() {
         if !entry.file_name().to_string_lossy().starts_with("attempt-") {
             continue;
         }
@@ -251,7 +255,7 @@ fn numbers(log: &str, mark: char) -> Vec<usize> {
 /// The folder in which all of a run works, as the system names it.
 fn home(trial: &Path) -> PathBuf {
     let here = trial.join("here");
-    if cfg!(windows) { here } else { fs::canonicalize(here).expect("a folder") }
+    if cfg!(windows) { here } else { fs::canonicalize(here).expect("canonicalize path") }
 }
 
 /// Where a run writes to.
@@ -265,21 +269,21 @@ impl Sink {
         let (mut reader, writer) = pipe();
         let read = move || {
             let mut bytes = Vec::new();
-            reader.read_to_end(&mut bytes).expect("a pipe");
+            reader.read_to_end(&mut bytes).expect("read to end");
             bytes
         };
         (writer.into(), Self::Pipe(std::thread::spawn(read)))
     }
 
     fn file(path: PathBuf) -> (Stdio, Self) {
-        (File::create(&path).expect("a file").into(), Self::File(path))
+        (File::create(&path).expect("create file").into(), Self::File(path))
     }
 
     /// All that came. Whoever could write is gone.
     fn take(self) -> Vec<u8> {
         match self {
-            Self::Pipe(reader) => reader.join().expect("a reader"),
-            Self::File(path) => fs::read(path).expect("a file"),
+            Self::Pipe(reader) => reader.join().expect("join reader"),
+            Self::File(path) => fs::read(path).expect("read file"),
         }
     }
 }
@@ -297,18 +301,18 @@ impl Running {
         command.args(words).env("MINDER_STATE_DIR", trial.join("state")).current_dir(trial.join("here"));
         let (out, shown) = if piped { Sink::pipe() } else { Sink::file(trial.join("out")) };
         let (err, said) = Sink::pipe();
-        let child = command.stdout(out).stderr(err).spawn().expect("the command starts");
+        let child = command.stdout(out).stderr(err).spawn().expect("start command");
         let here = home(trial);
         Self { child, sinks: Some((shown, said)), here }
     }
 
     #[cfg(unix)]
     fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id().cast_signed()).expect("a pid")
+        Pid::from_raw(self.child.id().cast_signed()).expect("valid pid")
     }
 
     fn is_over(&mut self) -> bool {
-        self.child.try_wait().expect("a child").is_some()
+        self.child.try_wait().expect("poll child").is_some()
     }
 
     /// Waits until something holds, or the run is over.
@@ -338,7 +342,9 @@ impl Running {
         let _ = match victim {
             Victim::Outer => kill_process(self.pid(), Signal::KILL),
             Victim::Group => kill_process_group(self.pid(), Signal::KILL),
-            Victim::Runner => kill_process(Pid::from_raw(runner.cast_signed()).expect("a pid"), Signal::KILL),
+            Victim::Runner => {
+                kill_process(Pid::from_raw(runner.cast_signed()).expect("valid pid"), Signal::KILL)
+            }
         };
     }
 
@@ -377,7 +383,7 @@ impl Running {
 
     /// Waits for its end, and for the end of all that it started.
     fn wait(mut self) -> (ExitStatus, Vec<u8>, String) {
-        let exit = self.child.wait_timeout(PATIENCE).expect("a child").expect("its end");
+        let exit = self.child.wait_timeout(PATIENCE).expect("wait for child").expect("wait for exit");
         self.settle();
         let (shown, said) = self.sinks.take().expect("outputs");
         (exit.status, shown.take(), super::text(&said.take()))
@@ -392,7 +398,7 @@ impl Drop for Running {
                 crate::support::end(pid);
             }
             #[cfg(unix)]
-            let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), Signal::KILL);
+            let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("valid pid"), Signal::KILL);
         }
     }
 }

@@ -69,9 +69,9 @@ fn shell_flag_selects_the_shell() {
     let folder = temp_dir();
     // Called as `SHELL -c LINE NAME VALUE…`, and known by its name.
     let shell = folder.path().join("dash");
-    std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("a file");
+    std::fs::write(&shell, "#!/bin/sh\necho \"$1|$4\"\n").expect("write file");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&shell, mode).expect("its permissions");
+    std::fs::set_permissions(&shell, mode).expect("set permissions");
     let mut command = minder("run -j1 --shell");
     let ended = Run::start(command.arg(&shell).arg("echo {};").args([":::", "a b"])).wait().exit_code(0);
     assert_eq!(ended.text(), "-c|a b\n");
@@ -92,7 +92,7 @@ fn jobs_and_slots_are_numbered() {
         .sorted()
         .iter()
         .filter_map(|line| line.trim_matches('"').split_once('/'))
-        .map(|(job, slot)| (job.parse().expect("a number"), slot.parse().expect("a number")))
+        .map(|(job, slot)| (job.parse().expect("parse number"), slot.parse().expect("parse number")))
         .collect();
     assert_eq!(pairs.iter().map(|pair| pair.0).collect::<Vec<_>>(), (1..=8).collect::<Vec<_>>());
     assert!(pairs.iter().all(|pair| (1..=3).contains(&pair.1)), "{pairs:?}");
@@ -108,7 +108,7 @@ fn job_limit_is_reached_and_never_exceeded() {
             .exit_code(0)
             .text()
             .lines()
-            .map(|l| l.parse().expect("a count"))
+            .map(|l| l.parse().expect("parse count"))
             .collect();
         assert_eq!(seen.len(), jobs);
         assert_eq!(seen.iter().max(), Some(&degree), "-j{degree}: {seen:?}");
@@ -192,9 +192,9 @@ fn unrunnable_program_is_reported_with_the_reason() {
     let folder = temp_dir();
     let [plain, empty, orphan] = ["plain", "empty", "orphan"].map(|name| folder.path().join(name));
     let write = |path: &std::path::Path, text: &str, mode: u32| {
-        std::fs::write(path, text).expect("a file");
+        std::fs::write(path, text).expect("write file");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        std::fs::set_permissions(path, mode).expect("its permissions");
+        std::fs::set_permissions(path, mode).expect("set permissions");
     };
     write(&plain, "#!/bin/sh\n", 0o644);
     write(&empty, "echo hello\n", 0o755);
@@ -316,7 +316,7 @@ fn nested_run_reads_a_pipe() {
 fn nested_run_reads_a_file() {
     let folder = temp_dir();
     let list = folder.path().join("list");
-    std::fs::write(&list, "a\nb\n").expect("a file");
+    std::fs::write(&list, "a\nb\n").expect("write file");
     let inner = format!("MINDER run -j1 -a {} KID echo-args {{}}", path(&list));
     let ended = run_to_end(&format!("run -j3 {inner} ::: 1 2 3")).exit_code(0);
     for own in ["1", "2", "3"] {
@@ -336,7 +336,7 @@ fn tag_escapes_control_characters() {
 #[test]
 fn unusable_directory_fails_only_its_job() {
     let folder = temp_dir();
-    std::fs::write(folder.path().join("file"), "").expect("a file");
+    std::fs::write(folder.path().join("file"), "").expect("write file");
     let mut command = minder("run -j2 -k --wd");
     command.current_dir(folder.path()).args(["{}", TEST_CHILD, "echo-args", ":::", "a", "file", "", "b"]);
     let ended = Run::start(&command).wait().exit_code(2);
@@ -353,10 +353,11 @@ fn unusable_directory_fails_only_its_job() {
 fn program_is_looked_up_in_each_directory() {
     let folder = temp_dir();
     for name in ["a", "b", "c"] {
-        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+        std::fs::create_dir(folder.path().join(name)).expect("create directory");
     }
     for name in ["a", "c"] {
-        std::os::unix::fs::symlink(TEST_CHILD, folder.path().join(name).join("kid")).expect("a link");
+        std::os::unix::fs::symlink(TEST_CHILD, folder.path().join(name).join("kid"))
+            .expect("create symbolic link");
     }
     let mut command = minder("run -j1 -k --wd {} ./kid echo-args ::: a b c");
     let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(1);
@@ -366,7 +367,7 @@ fn program_is_looked_up_in_each_directory() {
 #[test]
 fn template_file_is_never_overwritten() {
     let folder = temp_dir();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("write file");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
     let run = |flags: &str| {
         let mut command = minder("run -k");
@@ -393,6 +394,6 @@ fn unlimited_retries_pause_between_attempts() {
     live.wait_until_true("a first try", || tries.exists());
     // The first pause is a second, give or take a half.
     live.read_for(Duration::from_millis(300));
-    assert_eq!(std::fs::read(&tries).expect("a file"), b"x\n");
+    assert_eq!(std::fs::read(&tries).expect("read file"), b"x\n");
     live.wait_until_true("a second try", || std::fs::read(&tries).is_ok_and(|bytes| bytes.len() > 2));
 }

@@ -25,7 +25,7 @@ struct ShutdownRun {
 fn send(pids: &[u32], signal: Signal) {
     for pid in pids {
         // It may have ended by what was sent before.
-        let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("a pid"), signal);
+        let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("valid pid"), signal);
     }
 }
 
@@ -71,7 +71,7 @@ impl ShutdownRun {
         let ended = live.wait();
         assert!(matches!(ended.status, ExitStatus::Signaled { .. }), "{what}: {ended:?}");
         assert!(ends(folder.path()).is_empty());
-        std::fs::write(folder.path().join("go"), "").expect("a file");
+        std::fs::write(folder.path().join("go"), "").expect("write file");
         let mut command = minder("run --resume last");
         command.env("MINDER_STATE_DIR", folder.path().join("state"));
         let again = Run::start(&command).wait().exit_code(0);
@@ -218,7 +218,7 @@ fn held_output_of_killed_jobs_is_complete() {
                 .lines()
                 .map(|name| {
                     let text = file(Path::new(name));
-                    std::fs::remove_file(name).expect("an output");
+                    std::fs::remove_file(name).expect("remove file");
                     text
                 })
                 .collect(),

@@ -26,14 +26,15 @@ impl Job {
     fn start(command: &Command) -> Self {
         let mut limits = ChildSetConfig::default();
         limits.stop_poll_interval = Some(Duration::from_millis(1));
-        let mut set = ChildSet::new(limits).expect("a set");
-        let token = set.spawn(command, SpawnOptions::default()).expect("the command starts");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let token = set.spawn(command, SpawnOptions::default()).expect("start command");
         Self { set, event_log: EventLog::default(), token }
     }
 
     fn press(&self, signal: Signal) {
-        let group = Pid::from_raw(self.set.id(self.token).expect("a run").cast_signed()).expect("a pid");
-        kill_process_group(group, signal).expect("a group");
+        let group =
+            Pid::from_raw(self.set.id(self.token).expect("get pid").cast_signed()).expect("valid pid");
+        kill_process_group(group, signal).expect("signal process group");
     }
 
     fn read_for(&mut self, time: Duration) {
@@ -60,7 +61,7 @@ impl Job {
 
     /// The states of the run's processes and of the worker's threads.
     fn states(&self) -> String {
-        let outer = self.set.id(self.token).expect("a run");
+        let outer = self.set.id(self.token).expect("get pid");
         let inner = super::children(outer);
         let workers = inner.iter().flat_map(|pid| super::children(*pid));
         let all: Vec<u32> = [outer].into_iter().chain(inner.iter().copied()).chain(workers).collect();
@@ -112,7 +113,7 @@ fn rows(folder: &Path) -> Vec<(usize, String, String)> {
     let text = file(&folder.join("joblog"));
     let row = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
-        (fields[0].parse().expect("a number"), fields[6].to_owned(), fields[7].to_owned())
+        (fields[0].parse().expect("parse number"), fields[6].to_owned(), fields[7].to_owned())
     };
     text.lines().skip(1).map(row).collect()
 }
@@ -169,14 +170,14 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
         .args([TEST_CHILD, "await", path(&go), "{}", ":::", "a", "b"])
         .env("MINDER_STATE_DIR", folder.path());
     let mut job = Job::start(&command);
-    let pid = Pid::from_raw(job.set.id(job.token).expect("a run").cast_signed()).expect("a pid");
+    let pid = Pid::from_raw(job.set.id(job.token).expect("get pid").cast_signed()).expect("valid pid");
     for stop in 1..=3 {
         job.read_for(Duration::from_millis(100));
-        kill_process(pid, Signal::TSTP).expect("a run");
+        kill_process(pid, Signal::TSTP).expect("signal process");
         let (token, until) = (job.token, Instant::now() + PATIENCE);
         let stopped = job.event_log.read_until(&mut job.set, until, |l| l.child(token).stops.len() >= stop);
         assert!(stopped, "stop {stop}: {}", job.states());
-        kill_process(pid, Signal::CONT).expect("a run");
+        kill_process(pid, Signal::CONT).expect("signal process");
     }
     std::fs::write(go, "").expect("create a file");
     assert_eq!(job.end("a run that was continued by its pid"), ExitStatus::Exited(0));

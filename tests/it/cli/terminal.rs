@@ -46,7 +46,7 @@ fn bar_is_drawn_and_erased() {
     live.wait_until("a bar", |record| {
         super::text(&record.outs[0]).contains("0/3 done · 2 running · 0 failed")
     });
-    std::fs::write(&wait, "").expect("a file");
+    std::fs::write(&wait, "").expect("write file");
     let ended = live.wait().exit_code(0);
     let screen = screen(&ended.text());
     assert!(!screen.contains(" running"), "the bar is left on the screen:\n{screen}");
@@ -68,7 +68,7 @@ fn bar_fits_a_narrow_terminal_and_tears_no_line() {
     let line = format!("run -j2 --bar --lb KID await {} {{}} ::: one two three", path(&wait));
     let mut live = Run::start(&on_terminal_of(30, &line));
     live.wait_until("a bar", |record| super::text(&record.outs[0]).contains("0/3 done"));
-    std::fs::write(&wait, "").expect("a file");
+    std::fs::write(&wait, "").expect("write file");
     let ended = live.wait().exit_code(0);
     for drawn in ended.text().split('\r').filter(|drawn| drawn.contains("done")) {
         let drawn = drawn.split('\x1b').next().unwrap_or_default().trim_start();
@@ -84,7 +84,7 @@ fn bar_fits_a_narrow_terminal_and_tears_no_line() {
         let mut lines = screen.lines();
         lines.next() == Some("begun") && lines.next().is_some_and(|line| line.contains("0/1 done"))
     });
-    std::fs::write(&half, "").expect("a file");
+    std::fs::write(&half, "").expect("write file");
     let ended = live.wait().exit_code(0);
     assert!(screen(&ended.text()).starts_with("begun\n"), "{:?}", ended.text());
 }

@@ -46,14 +46,14 @@ impl Terminal {
         }
         let terminal = Self { folder: temp_dir() };
         for name in ["bin", "work"] {
-            std::fs::create_dir(terminal.at(name)).expect("a folder");
+            std::fs::create_dir(terminal.at(name)).expect("create directory");
         }
         for (program, name) in [(MINDER, "minder"), (TEST_CHILD, "kid")] {
-            std::os::unix::fs::symlink(program, terminal.at("bin").join(name)).expect("a link");
+            std::os::unix::fs::symlink(program, terminal.at("bin").join(name)).expect("create symbolic link");
         }
         let settings = "set -g status off\nset -g default-terminal screen-256color\n";
         for (name, text) in [("settings", settings), ("prompt", "PS1='$ '\n")] {
-            std::fs::write(terminal.at(name), text).expect("a file");
+            std::fs::write(terminal.at(name), text).expect("write file");
         }
         let bash = format!("exec bash --rcfile {} -i", path(&terminal.at("prompt")));
         let (work, size) = (terminal.at("work"), ["-x", "80", "-y", "24"]);
@@ -199,7 +199,7 @@ fn bar_follows_the_run_and_the_window() {
         terminal.wait_until("a bar for this width", |screen| screen.lines().any(|line| narrow(&line)));
     let bar = screen.lines().find(narrow).unwrap_or_default();
     insta::assert_snapshot!("bar-narrow", even(bar));
-    std::fs::write(terminal.work("go"), "").expect("a file");
+    std::fs::write(terminal.work("go"), "").expect("write file");
     // The terminal breaks what it shows anew, and tells nobody: a piece of the wider bar may be left
     // above.
     let screen = terminal.wait_for_prompt("3 jobs");
@@ -219,13 +219,13 @@ fn progress_shows_running_jobs() {
             && screen.contains("await g-two")
     });
     insta::assert_snapshot!("progress", even(&screen));
-    std::fs::write(terminal.work("g-one"), "").expect("a file");
+    std::fs::write(terminal.work("g-one"), "").expect("write file");
     let screen = terminal.wait_until("the next job", |screen| {
         screen.contains("1/3 done · 2 running") && screen.contains("await g-three")
     });
     insta::assert_snapshot!("progress-later", even(&screen));
     for name in ["g-two", "g-three"] {
-        std::fs::write(terminal.work(name), "").expect("a file");
+        std::fs::write(terminal.work(name), "").expect("write file");
     }
     terminal.wait_for_prompt("3 jobs");
     insta::assert_snapshot!("progress-over", even(&terminal.whole_lines()));
@@ -235,9 +235,9 @@ fn progress_shows_running_jobs() {
 fn first_ctrl_c_cancels_and_second_kills() {
     let Some(terminal) = Terminal::open() else { return };
     let stubborn = terminal.at("bin").join("stubborn");
-    std::fs::write(&stubborn, "#!/bin/sh\ntrap '' TERM\nexec kid touch $1 600000\n").expect("a file");
+    std::fs::write(&stubborn, "#!/bin/sh\ntrap '' TERM\nexec kid touch $1 600000\n").expect("write file");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&stubborn, executable).expect("its permissions");
+    std::fs::set_permissions(&stubborn, executable).expect("set permissions");
     terminal.line("minder run -j1 --grace 600 stubborn ::: began more");
     terminal.wait_until_true("a job", || terminal.work("began").exists());
     terminal.key("C-c");
@@ -269,7 +269,7 @@ fn suspended_run_continues() {
         nap(Duration::from_millis(100));
         assert!(pids.iter().all(|pid| state(pid) == "T"), "{:?}", pids.each_ref().map(|pid| state(pid)));
     }
-    std::fs::write(terminal.work("go"), "").expect("a file");
+    std::fs::write(terminal.work("go"), "").expect("write file");
     terminal.line("fg");
     let screen = terminal.wait_for_prompt("2 jobs");
     assert!(screen.contains("2 jobs · 0 failed"), "{screen}");
@@ -279,7 +279,7 @@ fn suspended_run_continues() {
 #[test]
 fn pty_jobs_show_their_colors() {
     let Some(terminal) = Terminal::open() else { return };
-    std::fs::create_dir(terminal.work("inner")).expect("a folder");
+    std::fs::create_dir(terminal.work("inner")).expect("create directory");
     terminal
         .line("LS_COLORS='di=32' minder run --quiet --pty -k 'ls --color=auto -d {}' ::: inner; echo over");
     terminal.wait_for_prompt("\nover\n");

@@ -121,7 +121,7 @@ fn is_known(flags: &str) -> bool {
 /// How many files are below a folder.
 fn files(folder: &std::path::Path) -> usize {
     fs::read_dir(folder)
-        .expect("a folder")
+        .expect("list directory")
         .flatten()
         .map(|item| if item.file_type().is_ok_and(|it| it.is_dir()) { files(&item.path()) } else { 1 })
         .sum()

@@ -18,7 +18,7 @@ fn unpaired() -> OsString {
 /// A folder whose path is longer than the 260 units that old programs have room for.
 fn deep(below: &tempfile::TempDir) -> PathBuf {
     let deep = (0..6).fold(below.path().to_owned(), |path, _| path.join("x".repeat(60)));
-    fs::create_dir_all(&deep).expect("a deep folder");
+    fs::create_dir_all(&deep).expect("create directory");
     deep
 }
 
@@ -35,7 +35,7 @@ fn unpaired_surrogates_are_recorded_exactly() {
     let (state, late) = (folder.path().join("state"), folder.path().join("late.exe"));
     let mut command = minder(&format!("run -j1 {} echo-args {{}} :::", path(&late)));
     Run::start(command.arg(unpaired()).env("MINDER_STATE_DIR", &state)).wait().exit_code(255);
-    fs::copy(TEST_CHILD, &late).expect("a program");
+    fs::copy(TEST_CHILD, &late).expect("copy program");
     let mut command = minder("run --resume last");
     let ended = Run::start(command.env("MINDER_STATE_DIR", &state)).wait().exit_code(0).stderr("");
     assert_eq!(ended.text(), "\"a\\u{d800}.b\"\n");
@@ -136,7 +136,7 @@ fn jobs_take_and_return_jobserver_tokens() {
             tokens.put();
         }
     }
-    fs::write(&go, "").expect("a file");
+    fs::write(&go, "").expect("write file");
     assert_eq!(live.wait().exit_code(0).stderr("").sorted(), ["1", "2", "3", "4", "5", "6"]);
     assert_eq!(tokens.take_all(), 3);
 }
@@ -191,7 +191,7 @@ fn long_paths_are_accepted() {
     let folder = temp_dir();
     let deep = deep(&folder);
     let (list, results) = (deep.join("list"), deep.join("results"));
-    fs::write(&list, "a\nb\n").expect("a list");
+    fs::write(&list, "a\nb\n").expect("write file");
     let line = format!("run -k -j1 -a {} --results {} KID echo-args", path(&list), path(&results));
     assert_eq!(run_to_end(&line).exit_code(0).stderr("").text(), "\"a\"\n\"b\"\n");
     assert_eq!(super::file(&results.join("1").join("b").join("stdout")), "\"b\"\n");
@@ -205,7 +205,7 @@ fn long_paths_are_accepted() {
 fn long_program_path_is_accepted() {
     let folder = temp_dir();
     let program = deep(&folder).join("kid.exe");
-    fs::copy(TEST_CHILD, &program).expect("a program");
+    fs::copy(TEST_CHILD, &program).expect("copy program");
     assert_eq!(
         run_to_end(&format!("run {} echo-args ::: a", path(&program))).exit_code(0).stderr("").text(),
         "\"a\"\n"
@@ -219,7 +219,7 @@ fn long_working_directory_is_entered_or_reported() {
     // The system takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
     // set up otherwise.
     let ended = run_to_end(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
-    let name = deep.file_name().and_then(OsStr::to_str).expect("a name");
+    let name = deep.file_name().and_then(OsStr::to_str).expect("get name");
     let known = if ended.status.success() { ended.text() } else { ended.err.clone() };
     assert!(known.contains(name), "{ended:?}");
     assert!(ended.status.success() || known.contains("longer than the 258 characters"), "{ended:?}");
@@ -229,7 +229,7 @@ fn long_working_directory_is_entered_or_reported() {
 fn unrunnable_program_is_reported_with_the_reason() {
     let folder = temp_dir();
     let text = folder.path().join("text.exe");
-    fs::write(&text, "no program\r\n").expect("a file");
+    fs::write(&text, "no program\r\n").expect("write file");
     run_to_end(&format!("run -j2 {} ::: a b", path(&text)))
         .exit_code(2)
         .stderr_contains("text.exe")
@@ -254,7 +254,7 @@ fn overlong_command_lines_fail_only_their_jobs() {
 fn xargs_fills_each_batch_file_call() {
     let folder = temp_dir();
     let batch = folder.path().join("all.bat");
-    fs::write(&batch, "@echo %*\r\n").expect("a file");
+    fs::write(&batch, "@echo %*\r\n").expect("write file");
     let input = (1..=5000).map(|number| format!("{number} ü\n")).collect::<String>();
     let ended =
         run_with_input(&format!("run -k --xargs {}", path(&batch)), input.as_bytes()).exit_code(0).stderr("");

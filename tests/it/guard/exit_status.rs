@@ -59,10 +59,10 @@ fn caller_is_charged_for_the_time_of_the_runner() {
 }
 
 fn children_us() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/stat").expect("readable");
-    let fields: Vec<&str> = text.rsplit_once(") ").expect("a name").1.split(' ').collect();
+    let text = std::fs::read_to_string("/proc/self/stat").expect("read file");
+    let fields: Vec<&str> = text.rsplit_once(") ").expect("get name").1.split(' ').collect();
     // minflt of waited-for children: the finest of what is counted for them.
-    fields[8].parse().expect("a number")
+    fields[8].parse().expect("parse number")
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn guardians_hold_no_outputs_and_have_other_names() {
     let run = setting.start();
     let pids = run.ready();
     for guardian in [pids.outer, pids.inner] {
-        let open = std::fs::read_dir(format!("/proc/{guardian}/fd")).expect("ours").flatten();
+        let open = std::fs::read_dir(format!("/proc/{guardian}/fd")).expect("list directory").flatten();
         let open: Vec<_> =
             open.filter_map(|fd| Some((fd.file_name(), std::fs::read_link(fd.path()).ok()?))).collect();
-        let pipe = std::fs::read_link(format!("/proc/{}/fd/1", pids.runner)).expect("ours");
+        let pipe = std::fs::read_link(format!("/proc/{}/fd/1", pids.runner)).expect("set permissions");
         assert!(open.iter().all(|fd| fd.1 != pipe), "{guardian} holds the output: {open:?}");
     }
     let [name, .., group, session] = stat(pids.inner).expect("it lives");
@@ -98,7 +98,7 @@ fn guard_works_as_pid_1_of_a_container() {
     for (victim, status) in [(3, 137), (2, 137), (1, 1)] {
         let mut run = Setting::new(&["session", "container"], &MIX).start();
         let started = wait_for(|| {
-            let ended = run.child.try_wait().expect("our child");
+            let ended = run.child.try_wait().expect("poll child");
             ended.map(|s| s.code()).or_else(|| run.lines().first().map(|_| None))
         });
         if started == Some(Some(77)) {

@@ -59,14 +59,14 @@ impl Setting<'_> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let word = format!("GUARD_CHILD_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let (key, value) = word.split_once('=').expect("it has one");
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         // The runner may be another user.
         let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
-        fs::set_permissions(folder.path(), mode(0o777)).expect("ours");
+        fs::set_permissions(folder.path(), mode(0o777)).expect("set permissions");
         let report = folder.path().join("report");
-        fs::write(&report, "").expect("writable");
-        fs::set_permissions(&report, mode(0o666)).expect("ours");
-        let path = report.to_str().expect("a plain path").to_owned();
+        fs::write(&report, "").expect("write file");
+        fs::set_permissions(&report, mode(0o666)).expect("set permissions");
+        let path = report.to_str().expect("path is UTF-8").to_owned();
         let words = self.words.into_iter().map(|w| if w == "REPORT" { path.clone() } else { w });
         let mut command = Command::new(self.program);
         command.args(words).env(key, value).stdin(self.stdin).stdout(self.stdout).stderr(self.stderr);
@@ -93,7 +93,7 @@ pub(crate) fn start(words: &[&str]) -> Run {
 impl Run {
     /// The report's lines so far.
     pub(crate) fn lines(&self) -> Vec<String> {
-        fs::read_to_string(&self.report).expect("readable").lines().map(str::to_owned).collect()
+        fs::read_to_string(&self.report).expect("read file").lines().map(str::to_owned).collect()
     }
 
     pub(crate) fn count(&self, line: &str) -> usize {
@@ -105,7 +105,7 @@ impl Run {
         let line =
             wait_for(|| self.lines().into_iter().find(|l| l.starts_with("ready "))).expect("the run starts");
         let mut pids =
-            line.split(' ').skip(1).map(|n| Pid::from_raw(n.parse().expect("a pid")).expect("not 0"));
+            line.split(' ').skip(1).map(|n| Pid::from_raw(n.parse().expect("parse pid")).expect("not 0"));
         let mut next = || pids.next().expect("three pids");
         Pids { outer: next(), inner: next(), runner: next() }
     }
@@ -152,14 +152,14 @@ impl Run {
 
     /// The end of the started process.
     pub(crate) fn status(&mut self) -> ExitStatus {
-        let status = wait_for(|| self.child.try_wait().expect("our child"));
+        let status = wait_for(|| self.child.try_wait().expect("poll child"));
         status.unwrap_or_else(|| panic!("it does not end: {:?}", self.lines()))
     }
 
     /// What a shell would see as `$?`.
     pub(crate) fn shell_status(&mut self) -> i32 {
         let status = self.status();
-        status.code().unwrap_or_else(|| 128 + status.signal().expect("an end"))
+        status.code().unwrap_or_else(|| 128 + status.signal().expect("find end"))
     }
 }
 
@@ -255,10 +255,10 @@ pub(crate) fn skip(why: &str) {
 /// A copy of the program under a name that nothing else on the machine has.
 pub(crate) fn private_copy(folder: &Path, name: &str, mode: u32) -> PathBuf {
     let path = folder.join(name);
-    fs::copy(env!("CARGO_BIN_EXE_guard_child"), &path).expect("copied");
+    fs::copy(env!("CARGO_BIN_EXE_guard_child"), &path).expect("copy program");
     let open = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode;
-    fs::set_permissions(folder, open(0o755)).expect("ours");
-    fs::set_permissions(&path, open(mode)).expect("ours");
+    fs::set_permissions(folder, open(0o755)).expect("set permissions");
+    fs::set_permissions(&path, open(mode)).expect("set permissions");
     path
 }
 

@@ -53,7 +53,7 @@ impl Victim {
 
     fn kill(self, pids: Pids, program: &Path) {
         self.pids(pids).into_iter().for_each(kill);
-        let program = program.to_str().expect("a plain path");
+        let program = program.to_str().expect("path is UTF-8");
         match self {
             Group => send_group(pids.outer, Signal::KILL),
             OuterThenGroup => {
@@ -84,7 +84,7 @@ impl Victim {
 /// One case: start, bring into the state, kill, and see.
 fn case(victim: Victim, state: State, before: &[&str], words: &[&str], alive: usize) -> Duration {
     let what = format!("{state:?}, kill {victim:?}, {before:?} {words:?}");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let name = format!("gk{}", std::process::id());
     let by_name = matches!(victim, Name | Victim::Path);
     let program = by_name.then(|| private_copy(folder.path(), &name, 0o755));
@@ -203,7 +203,7 @@ fn unprivileged_guard_kills_the_tree() {
     if !is_root() {
         return skip("only root can become nobody");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let program = private_copy(folder.path(), "guard_child", 0o755);
     for victim in [Outer, Inner, Runner, Group] {
         let mut setting = Setting::new(&["session", "nobody"], &MIX);
@@ -269,7 +269,7 @@ fn orphans_of_another_user_do_not_block_the_shell() {
     if !is_root() {
         return skip("only root can make a program setuid root");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let program = private_copy(folder.path(), "guard_child", 0o755);
     let setuid = private_copy(folder.path(), "setuid", 0o4755);
     let job = format!("litter:{}", setuid.display());
@@ -297,7 +297,7 @@ fn process_of_another_user_is_reported_and_left() {
     if !is_root() {
         return skip("only root can make a program setuid root");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let program = private_copy(folder.path(), "guard_child", 0o755);
     let setuid = private_copy(folder.path(), "setuid", 0o4755);
     let job = format!("root:{}", setuid.display());

@@ -22,14 +22,14 @@ impl Terminal {
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&ours).expect("granted");
         unlockpt(&ours).expect("unlocked");
-        let path = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+        let path = ptsname(&ours, Vec::new()).expect("get name").into_string().expect("decode text");
         let all: Vec<&str> = ["terminal", &path].into_iter().chain(before.iter().copied()).collect();
         let run = Setting::new(&all, words).start();
         Terminal { run, keys: File::from(ours) }
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        self.keys.write_all(keys.as_bytes()).expect("write bytes");
     }
 }
 
@@ -186,10 +186,10 @@ fn signal_to_the_group_counts_once() {
 
 /// A run whose errors are kept in a file.
 fn heard(words: &[&str]) -> (Run, std::path::PathBuf, tempfile::TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let path = folder.path().join("errors");
     let mut setting = Setting::new(&["session"], words);
-    setting.stderr = File::create(&path).expect("a file").into();
+    setting.stderr = File::create(&path).expect("create file").into();
     (setting.start(), path, folder)
 }
 
@@ -204,7 +204,7 @@ fn third_signal_ends_an_unresponsive_run() {
     let ended = wait_for(|| {
         send(pids.outer, Signal::INT);
         nap(Duration::from_millis(250));
-        run.child.try_wait().expect("our child")
+        run.child.try_wait().expect("poll child")
     });
     assert!(ended.is_some(), "it does not end: {:?}", run.lines());
     let ended_at = std::time::Instant::now();
@@ -237,7 +237,8 @@ fn signals_arrive_without_guardians() {
     let mut run = start(&["alone=1"]);
     // It reports pids 0 for guardians, so it is found otherwise.
     wait_for(|| run.lines().into_iter().find(|l| l.starts_with("ready 0 0 "))).expect("it starts");
-    let pid = rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("a pid")).expect("a pid");
+    let pid =
+        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("valid pid")).expect("valid pid");
     for (sent, heard) in [(Signal::USR1, "User1"), (Signal::INT, "Interrupt"), (Signal::WINCH, "Resize")] {
         send(pid, sent);
         run.expect_line(&format!("signal {heard}"), 1);
@@ -263,7 +264,7 @@ fn cancelled_run_without_guardians_sweeps_what_it_finds() {
     run.expect_line(&format!("ready 0 0 {}", run.child.id()), 1);
     let asked = std::time::Instant::now();
     send(
-        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("a pid")).expect("a pid"),
+        rustix::process::Pid::from_raw(i32::try_from(run.child.id()).expect("valid pid")).expect("valid pid"),
         Signal::TERM,
     );
     assert_eq!(run.shell_status(), 130);

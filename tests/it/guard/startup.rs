@@ -36,7 +36,7 @@ fn race(words: &[&str], count: u32) {
 }
 
 fn strike(run: &Run, by_group: bool) {
-    let pid = i32::try_from(run.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
+    let pid = i32::try_from(run.child.id()).ok().and_then(Pid::from_raw).expect("valid pid");
     // Before it made its session, its group is still ours.
     if by_group && group_of(pid) == Some(pid) {
         send_group(pid, Signal::KILL);

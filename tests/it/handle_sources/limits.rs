@@ -15,7 +15,7 @@ fn each_of_4096_handles_is_reported() {
         let poller = open(name);
         let events: Vec<Signal> = (0..4096).map(|_| Signal::auto()).collect();
         for (number, event) in events.iter().enumerate() {
-            poller.add(&event.0, Token(number as u64), Interest::READABLE).expect("an event");
+            poller.add(&event.0, Token(number as u64), Interest::READABLE).expect("add event");
         }
         assert_eq!(names(&wait_events(&poller, Instant::now())), [0; 0]);
         for number in [0, 1, 62, 63, 64, 65, 127, 1020, 1021, 2048, 4095] {
@@ -31,7 +31,7 @@ fn each_of_4096_handles_is_reported() {
         }
         silent(&poller);
         for event in &events {
-            poller.delete(&event.0).expect("a source");
+            poller.delete(&event.0).expect("delete source");
         }
     });
 }
@@ -43,7 +43,7 @@ fn no_handle_starves_while_all_stay_set() {
         let events: Vec<Signal> = (0..1000).map(|_| Signal::manual()).collect();
         for (number, event) in events.iter().enumerate() {
             event.set();
-            poller.add(&event.0, Token(number as u64), Interest::READABLE).expect("an event");
+            poller.add(&event.0, Token(number as u64), Interest::READABLE).expect("add event");
         }
         let mut counts = vec![0_u32; events.len()];
         while counts.contains(&0) {
@@ -65,16 +65,16 @@ fn changes_during_a_wait_end_it() {
             let theirs = Arc::clone(&poller);
             let waiter = std::thread::spawn(move || names(&wait_events(&theirs, patience())));
             crate::support::nap(Duration::from_millis(5));
-            poller.add(&early.0, Token(1), Interest::READABLE).expect("an event");
-            assert_eq!(waiter.join().expect("a waiter"), [1]);
-            poller.delete(&early.0).expect("a source");
-            poller.add(&late.0, Token(2), Interest::READABLE).expect("an event");
+            poller.add(&early.0, Token(1), Interest::READABLE).expect("add event");
+            assert_eq!(waiter.join().expect("join waiter"), [1]);
+            poller.delete(&early.0).expect("delete source");
+            poller.add(&late.0, Token(2), Interest::READABLE).expect("add event");
             let theirs = Arc::clone(&poller);
             let waiter = std::thread::spawn(move || names(&wait_events(&theirs, patience())));
             crate::support::nap(Duration::from_millis(5));
             late.set();
-            assert_eq!(waiter.join().expect("a waiter"), [2]);
-            poller.delete(&late.0).expect("a source");
+            assert_eq!(waiter.join().expect("join waiter"), [2]);
+            poller.delete(&late.0).expect("delete source");
         }
     });
 }
@@ -90,9 +90,9 @@ fn sources_are_added_and_deleted_during_waits() {
                 scope.spawn(move || {
                     while Instant::now() < until {
                         let event = Signal::auto();
-                        poller.add(&event.0, Token(number), Interest::READABLE).expect("an event");
+                        poller.add(&event.0, Token(number), Interest::READABLE).expect("add event");
                         event.set();
-                        poller.delete(&event.0).expect("a source");
+                        poller.delete(&event.0).expect("delete source");
                     }
                 });
             }
@@ -101,7 +101,7 @@ fn sources_are_added_and_deleted_during_waits() {
                 let mut events = Events::new();
                 while Instant::now() < until {
                     let deadline = Instant::now() + Duration::from_millis(2);
-                    Poller::wait(poller, &mut events, Some(deadline)).expect("a wait");
+                    Poller::wait(poller, &mut events, Some(deadline)).expect("wait for events");
                     assert!(events.iter().all(|ready| ready.token.0 < 3));
                 }
             });

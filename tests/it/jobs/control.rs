@@ -17,7 +17,7 @@ fn paused_pool_starts_no_job() {
         site.await_log("four more run", |log| log.running.len() == 4);
         site.crew.kill();
     });
-    assert_eq!(site.log.lock().expect("a log").peak, 4);
+    assert_eq!(site.log.lock().expect("lock log").peak, 4);
 }
 
 /// Whoever is not admitted stays first in line.
@@ -34,7 +34,7 @@ fn handlers_limit_admission() {
         site.end_running();
         site.await_log("five others run", |log| log.ends.len() >= 5 && log.running.len() == 5);
         site.never("a sixth", |log| log.running.len() > 5);
-        let log = site.log.lock().expect("a log");
+        let log = site.log.lock().expect("lock log");
         let jobs: Vec<u64> = log.starts.iter().map(|(start, _)| start.job).take(5).collect();
         assert_eq!(jobs.iter().collect::<HashSet<_>>(), (1..=5).collect::<Vec<u64>>().iter().collect());
         drop(log);
@@ -71,7 +71,7 @@ fn max_running_changes_while_jobs_run() {
         site.await_log("eight run", |log| log.running.len() == 8);
         site.crew.kill();
     });
-    assert_eq!(site.log.lock().expect("a log").peak, 8);
+    assert_eq!(site.log.lock().expect("lock log").peak, 8);
 }
 
 /// The second loop has no share, and sleeps without a child until all is over.
@@ -80,7 +80,7 @@ fn worker_without_a_share_ends_with_the_others() {
     let site = Site::new(degree(1), (0..20).map(|_| quiet_child("exit 0")));
     site.run(|_| ());
     assert_eq!(site.crew.counts().succeeded, 20);
-    assert_eq!(site.log.lock().expect("a log").peak, 1);
+    assert_eq!(site.log.lock().expect("lock log").peak, 1);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn last_attempt_is_flagged_when_it_finishes() {
     rules.retry.max_attempts = 3;
     let site = Site::new(rules, [quiet_child("exit 1"), quiet_child("exit 0")]);
     site.run(|_| ());
-    let log = site.log.lock().expect("a log");
+    let log = site.log.lock().expect("lock log");
     let of = |job| {
         log.ends.iter().zip(&log.last).filter(move |((start, _), _)| start.job == job).map(|(_, last)| *last)
     };
@@ -106,7 +106,7 @@ fn input_is_written_as_the_pipe_drains() {
     let input = patterned(600_000);
     site.note(|log| log.input = input.clone());
     site.run(|_| ());
-    let log = site.log.lock().expect("a log");
+    let log = site.log.lock().expect("lock log");
     assert_eq!(log.text.len(), 6);
     assert!(log.text.values().all(|text| *text == input));
 }
@@ -149,5 +149,5 @@ fn cancel_with_sends_the_configured_signal() {
         site.crew.cancel();
     });
     let by = |status| matches!(status, minder::ExitStatus::Signaled { signal: libc::SIGUSR1, .. });
-    assert!(site.log.lock().expect("a log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
+    assert!(site.log.lock().expect("lock log").ends.iter().all(|(_, outcome)| by(outcome.exit.status)));
 }

@@ -15,7 +15,7 @@ fn hog() -> Vec<File> {
 /// Few descriptors for this process.
 fn few() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: Some(96), maximum }).expect("a lower limit");
+    setrlimit(Resource::Nofile, Rlimit { current: Some(96), maximum }).expect("set resource limit");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn permanent_shortage_is_an_error() {
         few();
         let crew = JobPool::new(degree(1), Duration::from_secs(600));
         let site = Site::new(degree(1), (0..1).map(|_| test_child("exit 0")));
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         let mut hand = Hand { site: &site, place: 0, written: HashMap::new() };
         let hogged = hog();
         let begun = Instant::now();

@@ -35,7 +35,7 @@ fn suspended_jobs_can_be_ended() {
             assert!(site.crew.wait_suspended(patience()));
             if sharp { site.crew.kill() } else { site.crew.cancel() }
         });
-        let log = site.log.lock().expect("a log");
+        let log = site.log.lock().expect("lock log");
         assert_eq!((log.starts.len(), log.ends.len()), (4, 4));
     }
 }
@@ -64,7 +64,7 @@ fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
     let site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("both run", |log| log.running.len() == 2);
-        let (gate, until) = (site.gate.lock().expect("a gate"), patience());
+        let (gate, until) = (site.gate.lock().expect("lock gate"), patience());
         site.crew.wake();
         while site.at_gate.load(Ordering::SeqCst) < LOOPS {
             assert!(Instant::now() < until, "a loop does not become idle");

@@ -55,9 +55,9 @@ fn source_closed_without_delete_can_be_removed_later() {
         each_backend(|name| {
             let poller = open(name);
             let other = counter();
-            poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+            poller.add(&other, Token(2), Interest::READABLE).expect("add source");
             let source = counter();
-            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            poller.add(&source, Token(1), Interest::READABLE).expect("add source");
             raise(&source);
             assert_eq!(tokens(&poller), [1]);
             let closed = closed_number(source);
@@ -90,9 +90,9 @@ fn silent_closed_source_hides_no_other() {
         each_backend(|name| {
             let poller = open(name);
             let other = counter();
-            poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+            poller.add(&other, Token(2), Interest::READABLE).expect("add source");
             let source = counter();
-            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            poller.add(&source, Token(1), Interest::READABLE).expect("add source");
             assert_eq!(tokens(&poller), [0; 0]);
             let closed = closed_number(source);
             for _ in 0..3 {
@@ -118,15 +118,15 @@ fn reused_descriptor_reports_only_the_new_file() {
         each_backend(|name| {
             for watched in [false, true] {
                 let poller = open(name);
-                let (first, mut to_first) = pipe().expect("a pipe");
-                let (second, mut to_second) = pipe().expect("a pipe");
+                let (first, mut to_first) = pipe().expect("create pipe");
+                let (second, mut to_second) = pipe().expect("create pipe");
                 let mut place = OwnedFd::from(first);
-                poller.add(&place, Token(1), Interest::READABLE).expect("a source");
+                poller.add(&place, Token(1), Interest::READABLE).expect("add source");
                 if watched {
                     assert_eq!(tokens(&poller), [0; 0]);
                 }
                 // Closes the first, in the same moment.
-                rustix::io::dup2(&second, &mut place).expect("a copy");
+                rustix::io::dup2(&second, &mut place).expect("duplicate descriptor");
                 // io_uring holds a file that it watches; a reader that is gone is an error for all others.
                 let held = name == "io_uring" && watched;
                 let written = to_first.write(b"x");
@@ -135,9 +135,9 @@ fn reused_descriptor_reports_only_the_new_file() {
                 assert_eq!(tokens(&poller), [0; 0], "the new file is not ready");
                 let written = to_first.write(b"x").expect_err("nobody holds the old file any more");
                 assert_eq!(written.kind(), IoKind::BrokenPipe);
-                to_second.write_all(b"x").expect("a pipe");
+                to_second.write_all(b"x").expect("write bytes");
                 assert_eq!([tokens(&poller), tokens(&poller)], [[2], [2]]);
-                poller.delete(&place).expect("a source");
+                poller.delete(&place).expect("delete source");
                 assert_eq!(tokens(&poller), [0; 0]);
             }
         });
@@ -155,7 +155,7 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
                 let loud = round % 3 == 0;
                 // One copy only: epoll goes on with a file that is open elsewhere.
                 let next = counter();
-                rustix::io::dup2(&next, &mut place).expect("a copy");
+                rustix::io::dup2(&next, &mut place).expect("duplicate descriptor");
                 drop(next);
                 if loud {
                     raise(&place);
@@ -166,7 +166,7 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
                     assert_eq!(tokens(&poller), expected, "round {round}");
                 }
                 if round % 5 == 0 {
-                    poller.delete(&place).expect("a source");
+                    poller.delete(&place).expect("delete source");
                     assert_eq!(tokens(&poller), [0; 0], "round {round}");
                 }
             }
@@ -181,23 +181,23 @@ fn copy_in_a_child_is_not_reported_after_delete() {
     alone("poller::close::copy_in_a_child_is_not_reported_after_delete", || {
         each_backend(|name| {
             let poller = open(name);
-            let (ours, theirs) = pair().expect("a pair");
-            poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+            let (ours, theirs) = pair().expect("create socket pair");
+            poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
             assert_eq!(tokens(&poller), [0; 0]);
-            let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
-            let mut child = test_child("cat").stdin(Stdio::File(copy)).spawn().expect("a child");
-            poller.delete(&ours).expect("a source");
+            let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("duplicate handle")));
+            let mut child = test_child("cat").stdin(Stdio::File(copy)).spawn().expect("spawn test child");
+            poller.delete(&ours).expect("delete source");
             drop(ours);
-            (&theirs).write_all(b"for the child").expect("a pair");
+            (&theirs).write_all(b"for the child").expect("write bytes");
             let mut heard = [0; 13];
-            let mut output = child.take_stdout().expect("a pipe");
+            let mut output = child.take_stdout().expect("take stdout");
             output.read_exact(&mut heard).expect("what it copied");
             assert_eq!(&heard, b"for the child");
-            (&theirs).write_all(b"more").expect("a pair");
+            (&theirs).write_all(b"more").expect("write bytes");
             assert_eq!(tokens(&poller), [0; 0], "the child's copy is told here");
             assert!(!hung_up(&theirs), "the child has a copy");
-            theirs.shutdown(std::net::Shutdown::Write).expect("a pair");
-            child.wait().expect("its end");
+            theirs.shutdown(std::net::Shutdown::Write).expect("shut down socket");
+            child.wait().expect("wait for child");
             assert!(soon(|| hung_up(&theirs)), "nobody has a copy");
             assert_eq!(tokens(&poller), [0; 0]);
         });
@@ -210,15 +210,16 @@ fn copy_in_a_child_is_not_reported_after_delete() {
 fn epoll_reports_a_copy_in_a_child_without_delete() {
     alone("poller::close::epoll_reports_a_copy_in_a_child_without_delete", || {
         let poller = open("epoll");
-        let (ours, theirs) = pair().expect("a pair");
-        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
-        let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("a copy")));
-        let mut child = test_child("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("a child");
+        let (ours, theirs) = pair().expect("create socket pair");
+        poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
+        let copy = Arc::new(File::from(ours.as_fd().try_clone_to_owned().expect("duplicate handle")));
+        let mut child =
+            test_child("sleep-ms 600000").stdin(Stdio::File(copy)).spawn().expect("spawn test child");
         drop(ours);
-        (&theirs).write_all(b"x").expect("a pair");
+        (&theirs).write_all(b"x").expect("write bytes");
         assert_eq!(names(&wait_events(&poller, patience())), [1], "the child's copy");
-        child.kill(minder::Termination::IMMEDIATE).expect("a child");
-        child.wait().expect("its end");
+        child.kill(minder::Termination::IMMEDIATE).expect("kill child");
+        child.wait().expect("wait for child");
         assert!(soon(|| tokens(&poller).is_empty()), "the last copy is gone");
     });
 }
@@ -229,13 +230,13 @@ fn eof_is_reported_when_the_child_closes_its_copy() {
     alone("poller::close::eof_is_reported_when_the_child_closes_its_copy", || {
         each_backend(|name| {
             let poller = open(name);
-            let (reader, writer) = pipe().expect("a pipe");
-            poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
+            let (reader, writer) = pipe().expect("create pipe");
+            poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
             let copy = Stdio::from(File::from(OwnedFd::from(writer)));
-            let (held, hold) = pipe().expect("a pipe");
+            let (held, hold) = pipe().expect("create pipe");
             let held = Stdio::from(File::from(OwnedFd::from(held)));
             // It lives until its input ends.
-            let mut child = test_child("gate 0").stdin(held).stdout(copy).spawn().expect("a child");
+            let mut child = test_child("gate 0").stdin(held).stdout(copy).spawn().expect("spawn test child");
             assert_eq!(
                 wait_events(&poller, Instant::now() + Duration::from_millis(20)),
                 [],
@@ -244,7 +245,7 @@ fn eof_is_reported_when_the_child_closes_its_copy() {
             drop(hold);
             let ready = wait_events(&poller, patience());
             assert!(names(&ready) == [1] && ready[0].closed, "{ready:?}");
-            child.wait().expect("its end");
+            child.wait().expect("wait for child");
         });
     });
 }

@@ -17,15 +17,15 @@ fn wait_never_returns_early() {
         for number in 0..400u32 {
             let time = Duration::from_nanos(200_000 + u64::from(number) * 7_001);
             let deadline = Instant::now() + time;
-            let count = poller.wait(&mut events, Some(deadline)).expect("a wait");
+            let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
             let late = Instant::now();
             assert!(late >= deadline, "{:?} early of {time:?}", deadline - late);
             assert_eq!((count, events.woken()), (0, false), "nothing happened");
         }
         // A deadline that is past, or the same again, is a look.
         let past = Instant::now() - Duration::from_secs(1);
-        assert_eq!(poller.wait(&mut events, Some(past)).expect("a look"), 0);
-        assert_eq!(poller.wait(&mut events, Some(past)).expect("a look"), 0);
+        assert_eq!(poller.wait(&mut events, Some(past)).expect("wait for events"), 0);
+        assert_eq!(poller.wait(&mut events, Some(past)).expect("wait for events"), 0);
     });
 }
 
@@ -34,16 +34,16 @@ fn wait_never_returns_early() {
 fn abandoned_deadline_does_not_end_the_next_wait() {
     each_backend(|name| {
         let poller = open(name);
-        let (mut reader, mut writer) = pipe().expect("a pipe");
-        poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
+        let (mut reader, mut writer) = pipe().expect("create pipe");
+        poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
         for _ in 0..50 {
-            writer.write_all(b"x").expect("a pipe");
+            writer.write_all(b"x").expect("write bytes");
             let mut events = Events::new();
             let near = Instant::now() + Duration::from_millis(1);
-            assert_eq!(poller.wait(&mut events, Some(near)).expect("a wait"), 1);
-            reader.read_exact(&mut [0]).expect("a byte");
+            assert_eq!(poller.wait(&mut events, Some(near)).expect("wait for events"), 1);
+            reader.read_exact(&mut [0]).expect("read bytes");
             let far = near + Duration::from_millis(2);
-            assert_eq!(poller.wait(&mut events, Some(far)).expect("a wait"), 0);
+            assert_eq!(poller.wait(&mut events, Some(far)).expect("wait for events"), 0);
             assert!(Instant::now() >= far && !events.woken());
         }
     });
@@ -60,7 +60,7 @@ fn concurrent_waits_keep_their_own_deadlines() {
         std::thread::scope(|scope| {
             let long = scope.spawn(|| {
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(far)).expect("a wait");
+                poller.wait(&mut events, Some(far)).expect("wait for events");
                 (Instant::now(), events.woken())
             });
             // The far deadline is asked for first in one half, and last in the other.
@@ -68,36 +68,36 @@ fn concurrent_waits_keep_their_own_deadlines() {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let near = Instant::now() + Duration::from_millis(20);
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(near)).expect("a wait");
+                poller.wait(&mut events, Some(near)).expect("wait for events");
                 let now = Instant::now();
                 assert!(now >= near, "early");
                 assert!(now < far, "the near deadline was forgotten for the far one");
             }
             let short = scope.spawn(|| {
                 let near = Instant::now() + Duration::from_millis(300);
-                poller.wait(&mut Events::new(), Some(near)).expect("a wait");
+                poller.wait(&mut Events::new(), Some(near)).expect("wait for events");
                 assert!(Instant::now() >= near, "early");
                 assert!(Instant::now() < far, "the near deadline was forgotten for a later one");
             });
             std::thread::park_timeout(Duration::from_millis(30));
             let third = scope.spawn(|| {
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(far)).expect("a wait");
+                poller.wait(&mut events, Some(far)).expect("wait for events");
                 events.woken()
             });
-            short.join().expect("the short wait");
+            short.join().expect("join short wait");
             // One wake ends one wait.
-            waker.wake().expect("a wake");
+            waker.wake().expect("wake poller");
             while !long.is_finished() && !third.is_finished() {
                 std::thread::yield_now();
                 assert!(Instant::now() < far, "nobody took the wake");
             }
             while !(long.is_finished() && third.is_finished()) {
-                waker.wake().expect("a wake");
+                waker.wake().expect("wake poller");
                 std::thread::park_timeout(Duration::from_millis(1));
                 assert!(Instant::now() < far, "nobody took the wake");
             }
-            assert!(long.join().expect("the long wait").1 && third.join().expect("the third"));
+            assert!(long.join().expect("join long wait").1 && third.join().expect("the third"));
         });
     });
 }
@@ -107,7 +107,7 @@ fn past_deadline_polls_once() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         let past = Instant::now() - Duration::from_millis(1);
         for _ in 0..100 {
             assert_eq!(wait_events(&poller, past), []);
@@ -127,7 +127,7 @@ fn busy_source_ends_every_wait_and_hides_no_deadline() {
         let poller = open(name);
         let source = counter();
         raise(&source);
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         let (start, mut waits) = (Instant::now(), 0);
         // The first look at a socket under Wine takes its time.
         let deadline = start + Duration::from_millis(if cfg!(windows) { 500 } else { 30 });
@@ -140,7 +140,7 @@ fn busy_source_ends_every_wait_and_hides_no_deadline() {
         (0..100).for_each(|_| assert_eq!(names(&wait_events(&poller, far)), [1]));
         assert!(Instant::now() < far);
         // What a busy source hid must not end a quiet wait.
-        poller.delete(&source).expect("a source");
+        poller.delete(&source).expect("delete source");
         let later = Instant::now() + Duration::from_millis(3);
         assert_eq!(wait_events(&poller, later), []);
         assert!(Instant::now() >= later, "early");
@@ -164,13 +164,13 @@ fn wait_sleeps_until_the_latest_possible_deadline() {
                 let waiting = scope.spawn(|| {
                     let before = computed();
                     let mut events = Events::new();
-                    poller.wait(&mut events, Some(deadline)).expect("a wait");
+                    poller.wait(&mut events, Some(deadline)).expect("wait for events");
                     assert!(events.woken(), "the end of time has come");
                     computed() - before
                 });
                 crate::support::nap(Duration::from_millis(60));
-                waker.wake().expect("a wake");
-                let time = waiting.join().expect("the waiter");
+                waker.wake().expect("wake poller");
+                let time = waiting.join().expect("join waiter");
                 assert!(time < Duration::from_millis(25), "a wait for nothing computed for {time:?}");
             });
         }
@@ -187,8 +187,8 @@ fn deadlines_of_one_thread_may_come_in_any_order() {
         let mut events = Events::new();
         for round in 0..40u64 {
             // A far one that a wake gave up; then near ones.
-            waker.wake().expect("a wake");
-            poller.wait(&mut events, Some(patience())).expect("a wait");
+            waker.wake().expect("wake poller");
+            poller.wait(&mut events, Some(patience())).expect("wait for events");
             let near = Instant::now() + Duration::from_micros(100 + 50 * (round % 7));
             assert_eq!(wait_events(&poller, near), []);
             let now = Instant::now();

@@ -46,17 +46,17 @@ fn delete_releases_the_file() {
                 for looked in [false, true] {
                     for told in [false, true] {
                         let poller = open(name);
-                        let (ours, theirs) = pair().expect("a pair");
-                        poller.add(&ours, Token(1), interest).expect("a source");
+                        let (ours, theirs) = pair().expect("create socket pair");
+                        poller.add(&ours, Token(1), interest).expect("add source");
                         if looked {
                             expect(&poller, &[]);
                         }
                         if told {
-                            (&theirs).write_all(b"x").expect("a pair");
+                            (&theirs).write_all(b"x").expect("write bytes");
                             expect(&poller, &[1]);
-                            (&ours).read_exact(&mut [0]).expect("a byte");
+                            (&ours).read_exact(&mut [0]).expect("read bytes");
                         }
-                        poller.delete(&ours).expect("a source");
+                        poller.delete(&ours).expect("delete source");
                         drop(ours);
                         assert!(
                             hung_up(&theirs),
@@ -76,45 +76,45 @@ fn delete_releases_a_file_watched_by_another_thread() {
     alone("poller::fd_lifetime::delete_releases_a_file_watched_by_another_thread", || {
         each_backend(|name| {
             let poller = open(name);
-            let (ours, theirs) = pair().expect("a pair");
-            poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+            let (ours, theirs) = pair().expect("create socket pair");
+            poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
             std::thread::scope(|scope| {
                 let waiting = scope.spawn(|| wait_events(&poller, patience()));
                 super::settle();
-                poller.delete(&ours).expect("a source");
+                poller.delete(&ours).expect("delete source");
                 drop(ours);
                 assert!(soon(|| hung_up(&theirs)), "a waiting thread holds it");
-                poller.notify().expect("a wake");
-                assert_eq!(waiting.join().expect("the waiter"), []);
+                poller.notify().expect("wake poller");
+                assert_eq!(waiting.join().expect("join waiter"), []);
             });
-            let (ours, theirs) = pair().expect("a pair");
+            let (ours, theirs) = pair().expect("create socket pair");
             std::thread::scope(|scope| {
                 let add = || {
-                    poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
+                    poller.add(&ours, Token(2), Interest::READABLE).expect("add source");
                     tokens(&poller)
                 };
-                assert_eq!(scope.spawn(add).join().expect("a thread"), [0; 0]);
+                assert_eq!(scope.spawn(add).join().expect("join thread"), [0; 0]);
             });
-            poller.delete(&ours).expect("a source");
+            poller.delete(&ours).expect("delete source");
             drop(ours);
             assert!(soon(|| hung_up(&theirs)), "a thread that ended holds it");
-            let (ours, theirs) = pair().expect("a pair");
+            let (ours, theirs) = pair().expect("create socket pair");
             std::thread::scope(|scope| {
                 let (send, receive) = std::sync::mpsc::channel::<()>();
                 let (added, wait) = std::sync::mpsc::channel();
                 let ours = &ours;
                 let poller = &poller;
                 scope.spawn(move || {
-                    poller.add(ours, Token(3), Interest::READABLE).expect("a source");
+                    poller.add(ours, Token(3), Interest::READABLE).expect("add source");
                     assert_eq!(tokens(poller), [0; 0]);
-                    added.send(()).expect("a listener");
+                    added.send(()).expect("send to thread");
                     // It sleeps for something else.
                     receive.recv().expect("a word");
                 });
                 wait.recv().expect("a word");
-                poller.delete(ours).expect("a source");
-                theirs.shutdown(std::net::Shutdown::Write).expect("a pair");
-                send.send(()).expect("a listener");
+                poller.delete(ours).expect("delete source");
+                theirs.shutdown(std::net::Shutdown::Write).expect("shut down socket");
+                send.send(()).expect("send to thread");
             });
             drop(ours);
             assert!(soon(|| hung_up(&theirs)));
@@ -129,15 +129,15 @@ fn dropped_poller_releases_everything() {
         each_backend(|name| {
             let before = crate::support::open_descriptors();
             for news in [false, cfg!(unix)] {
-                let (ours, theirs) = pair().expect("a pair");
+                let (ours, theirs) = pair().expect("create socket pair");
                 let poller = open(name);
-                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+                poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
                 poller
                     .add_timer(Token(2), Instant::now() + Duration::from_secs(60), Duration::ZERO)
                     .expect("one");
                 expect(&poller, &[]);
                 if news {
-                    poller.poll_handle().expect("a descriptor");
+                    poller.poll_handle().expect("get poll handle");
                 }
                 drop(poller);
                 drop(ours);
@@ -156,9 +156,9 @@ fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
         each_backend(|name| {
             for round in 0..200 {
                 let (poller, other) = (open(name), counter());
-                let (ours, theirs) = pair().expect("a pair");
-                poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
-                poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+                let (ours, theirs) = pair().expect("create socket pair");
+                poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
+                poller.add(&other, Token(2), Interest::READABLE).expect("add source");
                 std::thread::scope(|scope| {
                     let waiting = scope.spawn(|| {
                         let told = names(&wait_events(&poller, patience()));
@@ -168,9 +168,9 @@ fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
                     });
                     crate::support::nap(Duration::from_micros(500));
                     raise(&other);
-                    poller.delete(&ours).expect("a source");
+                    poller.delete(&ours).expect("delete source");
                     drop(ours);
-                    assert_eq!(waiting.join().expect("the waiter"), [2]);
+                    assert_eq!(waiting.join().expect("join waiter"), [2]);
                 });
             }
         });

@@ -28,11 +28,11 @@ fn ready_source_is_announced_until_served() {
         for before in [false, true] {
             let poller = open(name);
             let source = counter();
-            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            poller.add(&source, Token(1), Interest::READABLE).expect("add source");
             if before {
                 raise(&source);
             }
-            let news = poller.poll_handle().expect("a descriptor");
+            let news = poller.poll_handle().expect("get poll handle");
             if !before {
                 assert_quiet(&poller, news, "nothing is ready");
                 raise(&source);
@@ -65,26 +65,26 @@ fn changes_of_sources_are_announced() {
         let poller = open(name);
         let (ready, other) = (counter(), counter());
         raise(&ready);
-        let news = poller.poll_handle().expect("a descriptor");
+        let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "there is no source");
-        poller.add(&ready, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&ready, Token(1), Interest::READABLE).expect("add source");
         assert!(readable(news, LONG), "a source that was ready when it was added");
         assert_eq!(tokens(&poller), [1]);
-        poller.delete(&ready).expect("a source");
+        poller.delete(&ready).expect("delete source");
         assert_quiet(&poller, news, "it was deleted");
-        poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+        poller.add(&other, Token(2), Interest::READABLE).expect("add source");
         assert_quiet(&poller, news, "another one that is not ready");
-        poller.modify(&other, Token(3), Interest::WRITABLE).expect("a source");
+        poller.modify(&other, Token(3), Interest::WRITABLE).expect("modify source");
         assert!(readable(news, LONG), "it has room");
         assert_eq!(tokens(&poller), [3]);
-        poller.modify(&other, Token(4), Interest::READABLE).expect("a source");
+        poller.modify(&other, Token(4), Interest::READABLE).expect("modify source");
         assert_quiet(&poller, news, "nobody asks for room any more");
         // One that was told once is no news until it is changed.
-        poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("a source");
+        poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("add source");
         assert!(readable(news, LONG));
         assert_eq!(tokens(&poller), [5]);
         assert_quiet(&poller, news, "told once");
-        poller.modify(&ready, Token(6), Interest::READABLE.oneshot()).expect("a source");
+        poller.modify(&ready, Token(6), Interest::READABLE.oneshot()).expect("modify source");
         assert!(readable(news, LONG), "still ready");
         assert_eq!(tokens(&poller), [6]);
     });
@@ -96,9 +96,9 @@ fn hundreds_of_unserved_sources_are_announced() {
         let poller = open(name);
         let sources: Vec<_> = (0..600).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
-            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
-        let news = poller.poll_handle().expect("a descriptor");
+        let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "nothing is ready");
         sources.iter().for_each(raise);
         let (mut left, until) = (600, patience());
@@ -120,11 +120,11 @@ fn timers_are_announced_whenever_added() {
             let poller = open(name);
             let add = |token: u64, time: u64| {
                 let deadline = Instant::now() + Duration::from_millis(time);
-                poller.add_timer(Token(token), deadline, Duration::ZERO).expect("a timer");
+                poller.add_timer(Token(token), deadline, Duration::ZERO).expect("add timer");
                 deadline
             };
             let early = before.then(|| add(1, 5));
-            let news = poller.poll_handle().expect("a descriptor");
+            let news = poller.poll_handle().expect("get poll handle");
             let deadline = early.unwrap_or_else(|| {
                 assert_quiet(&poller, news, "there is no timer");
                 add(1, 5)
@@ -142,7 +142,7 @@ fn timers_are_announced_whenever_added() {
             assert!(readable(news, LONG) && Instant::now() < far, "the earlier one was passed over");
             assert_eq!(names(&wait_events(&poller, near)), [3]);
             assert_quiet(&poller, news, "the far one is left");
-            poller.delete_timer(Token(2)).expect("a timer");
+            poller.delete_timer(Token(2)).expect("delete timer");
             assert_quiet(&poller, news, "no timer is left");
         }
     });
@@ -153,10 +153,10 @@ fn timers_are_announced_whenever_added() {
 fn own_wait_keeps_timers_for_the_foreign_loop() {
     each_backend(|name| {
         let poller = open(name);
-        let news = poller.poll_handle().expect("a descriptor");
+        let news = poller.poll_handle().expect("get poll handle");
         for round in 0..10 {
             let deadline = Instant::now() + Duration::from_millis(8);
-            poller.add_timer(Token(round), deadline, Duration::ZERO).expect("a timer");
+            poller.add_timer(Token(round), deadline, Duration::ZERO).expect("add timer");
             let mut told = wait_events(&poller, Instant::now() + Duration::from_millis(2));
             let until = patience();
             while told.is_empty() {
@@ -172,15 +172,15 @@ fn own_wait_keeps_timers_for_the_foreign_loop() {
 fn wake_is_announced() {
     each_backend(|name| {
         let poller = open(name);
-        let (waker, news) = (poller.waker(), poller.poll_handle().expect("a descriptor"));
+        let (waker, news) = (poller.waker(), poller.poll_handle().expect("get poll handle"));
         for round in 0..20 {
             if round == 1 {
                 assert_quiet(&poller, news, "nobody rang");
             }
-            waker.wake().expect("a wake");
+            waker.wake().expect("wake poller");
             assert!(readable(news, LONG), "round {round}");
             let mut events = Events::new();
-            poller.wait(&mut events, Some(Instant::now())).expect("a look");
+            poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
             assert!(events.woken(), "round {round}");
         }
         assert_quiet(&poller, news, "all wakes were heard");
@@ -188,7 +188,7 @@ fn wake_is_announced() {
         std::thread::scope(|scope| {
             let foreign = scope.spawn(move || readable(news, LONG));
             settle();
-            waker.wake().expect("a wake");
+            waker.wake().expect("wake poller");
             assert!(foreign.join().expect("the foreign loop"));
         });
     });
@@ -200,18 +200,18 @@ fn process_exit_is_announced() {
     use minder::Source;
     each_backend(|name| {
         let poller = open(name);
-        let news = poller.poll_handle().expect("a descriptor");
+        let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "there is no process");
-        let mut child = crate::support::quiet_child("sleep-ms 30").spawn().expect("a child");
-        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
+        let mut child = crate::support::quiet_child("sleep-ms 30").spawn().expect("spawn test child");
+        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add process");
         let until = patience();
         while look(&poller).is_empty() {
             assert!(readable(news, LONG) && Instant::now() < until, "its end is no news");
         }
-        child.wait().expect("its end");
+        child.wait().expect("wait for child");
         assert!(readable(news, LONG), "told until it is deleted");
         assert_eq!(tokens(&poller), [1]);
-        poller.delete(Source::process(child.id())).expect("a process");
+        poller.delete(Source::process(child.id())).expect("delete source");
         assert_quiet(&poller, news, "it was deleted");
     });
 }
@@ -223,10 +223,10 @@ fn poller_can_watch_another_poller() {
         each_backend(|inner| {
             let (outer, inner) = (open(outer), open(inner));
             let source = counter();
-            inner.add(&source, Token(7), Interest::READABLE).expect("a source");
+            inner.add(&source, Token(7), Interest::READABLE).expect("add source");
             outer
-                .add(&inner.poll_handle().expect("a descriptor"), Token(1), Interest::READABLE)
-                .expect("a source");
+                .add(&inner.poll_handle().expect("get poll handle"), Token(1), Interest::READABLE)
+                .expect("add source");
             for round in 0..20 {
                 raise(&source);
                 let until = patience();
@@ -245,12 +245,12 @@ fn poller_can_watch_another_poller() {
                     let waiting = scope.spawn(|| wait_events(&outer, patience()));
                     settle();
                     raise(&source);
-                    assert_eq!(names(&waiting.join().expect("the waiter")), [1]);
+                    assert_eq!(names(&waiting.join().expect("join waiter")), [1]);
                 });
                 assert_eq!(tokens(&inner), [7]);
                 lower(&source);
             }
-            outer.delete(&inner.poll_handle().expect("a descriptor")).expect("a source");
+            outer.delete(&inner.poll_handle().expect("get poll handle")).expect("delete source");
         });
     });
 }
@@ -263,13 +263,13 @@ fn readiness_is_announced_after_the_requesting_thread_exited() {
         let source = counter();
         std::thread::scope(|scope| {
             let asker = scope.spawn(|| {
-                poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-                poller.poll_handle().expect("a descriptor");
+                poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+                poller.poll_handle().expect("get poll handle");
                 tokens(&poller)
             });
-            assert_eq!(asker.join().expect("the asker"), [0; 0]);
+            assert_eq!(asker.join().expect("join asker"), [0; 0]);
         });
-        let news = poller.poll_handle().expect("a descriptor");
+        let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "nothing is ready");
         for _ in 0..5 {
             raise(&source);
@@ -284,7 +284,7 @@ fn readiness_is_announced_after_the_requesting_thread_exited() {
 /// How many threads of this process watch in the place of a foreign loop.
 #[cfg(target_os = "linux")]
 fn heralds() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten();
+    let tasks = std::fs::read_dir("/proc/self/task").expect("list directory").flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     names.filter(|name| name.trim_end() == "minder news").count()
 }
@@ -299,14 +299,14 @@ fn notifier_thread_exits_with_its_poller() {
                 for _ in 0..20 {
                     let poller = open(name);
                     let source = counter();
-                    poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+                    poller.add(&source, Token(1), Interest::READABLE).expect("add source");
                     assert_eq!(heralds(), 0, "a thread that nobody asked for");
                     if ready {
                         raise(&source);
-                        assert!(readable(poller.poll_handle().expect("a descriptor"), LONG));
+                        assert!(readable(poller.poll_handle().expect("get poll handle"), LONG));
                     } else {
-                        poller.poll_handle().expect("a descriptor");
-                        poller.poll_handle().expect("a descriptor");
+                        poller.poll_handle().expect("get poll handle");
+                        poller.poll_handle().expect("get poll handle");
                     }
                     let until = patience();
                     while heralds() != usize::from(name == "poll") {
@@ -334,10 +334,10 @@ fn many_threads_may_request_the_handle() {
             let source = counter();
             raise(&source);
             std::thread::scope(|scope| {
-                let ask = || readable(poller.poll_handle().expect("a descriptor").as_fd(), LONG);
+                let ask = || readable(poller.poll_handle().expect("get poll handle").as_fd(), LONG);
                 let asking: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
-                poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-                assert!(asking.into_iter().all(|thread| thread.join().expect("a thread")));
+                poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+                assert!(asking.into_iter().all(|thread| thread.join().expect("join thread")));
             });
             assert_eq!(tokens(&poller), [1]);
         }
@@ -352,19 +352,19 @@ fn poll_handle_is_retried_after_a_failure() {
         each_backend(|name| {
             let poller = open(name);
             let source = counter();
-            poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+            poller.add(&source, Token(1), Interest::READABLE).expect("add source");
             assert_eq!(tokens(&poller), [0; 0]);
             let before = getrlimit(Resource::Nofile);
-            setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).expect("one's own limit");
+            setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).expect("set resource limit");
             let refused = poller.poll_handle().map(drop);
-            setrlimit(Resource::Nofile, before).expect("one's own limit");
+            setrlimit(Resource::Nofile, before).expect("set resource limit");
             if let Err(error) = refused {
                 assert_eq!(error.kind(), minder::ErrorKind::Exhausted, "{error}");
             }
-            let news = poller.poll_handle().expect("a descriptor");
+            let news = poller.poll_handle().expect("get poll handle");
             // Another thread waits, too: the descriptor is the same ever after.
             std::thread::scope(|scope| {
-                assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("a thread"), [0; 0]);
+                assert_eq!(scope.spawn(|| tokens(&poller)).join().expect("join thread"), [0; 0]);
             });
             raise(&source);
             rustix::io::fcntl_getfd(news).expect("it is open");
@@ -380,14 +380,14 @@ fn poll_handle_delays_no_deadline() {
     each_backend(|name| {
         let poller = &open(name);
         let later = Instant::now() + Duration::from_secs(3600);
-        poller.add_timer(Token(1), later, Duration::ZERO).expect("a timer");
+        poller.add_timer(Token(1), later, Duration::ZERO).expect("add timer");
         for _ in 0..3 {
             std::thread::scope(|scope| {
                 let near = Instant::now() + Duration::from_millis(40);
                 let waiting = scope.spawn(move || wait_events(poller, near));
                 settle();
-                poller.poll_handle().expect("a descriptor");
-                assert_eq!(waiting.join().expect("the waiter"), []);
+                poller.poll_handle().expect("get poll handle");
+                assert_eq!(waiting.join().expect("join waiter"), []);
                 let late = Instant::now() - near;
                 assert!(late < LONG / 2, "the deadline was put off by {late:?}");
             });

@@ -15,15 +15,15 @@ use crate::support::{alone, each_backend, patience};
 fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
     each_backend(|name| {
         let poller = open(name);
-        let (reader, writer) = pipe().expect("a pipe");
-        poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
+        let (reader, writer) = pipe().expect("create pipe");
+        poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
         let error = poller.add(&reader, Token(2), Interest::READABLE).expect_err("twice");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         let error = poller.modify(&writer, Token(2), Interest::WRITABLE).expect_err("unknown");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         let error = poller.delete(&writer).expect_err("unknown");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        poller.delete(&reader).expect("a source");
+        poller.delete(&reader).expect("delete source");
         assert_eq!(poller.delete(&reader).expect_err("gone").kind(), ErrorKind::NotFound);
         poller.add(&reader, Token(3), Interest::READABLE).expect("free again");
         let error = poller
@@ -38,15 +38,15 @@ fn add_rejects_a_registered_source_and_modify_an_unknown_one() {
 fn delete_of_one_source_leaves_the_others() {
     each_source(|name| {
         let poller = open(name);
-        let pipes: Vec<_> = (0..20).map(|_| pipe().expect("a pipe")).collect();
+        let pipes: Vec<_> = (0..20).map(|_| pipe().expect("create pipe")).collect();
         for (number, (reader, writer)) in pipes.iter().enumerate() {
-            poller.add(reader, Token(number as u64), Interest::READABLE).expect("a source");
-            (&*writer).write_all(b"x").expect("a pipe");
+            poller.add(reader, Token(number as u64), Interest::READABLE).expect("add source");
+            (&*writer).write_all(b"x").expect("write bytes");
         }
         let mut left: Vec<u64> = (0..20).collect();
         // From the middle, the end and the start, in turns.
         for number in [10, 19, 0, 11, 18, 1, 5] {
-            poller.delete(&pipes[number].0).expect("a source");
+            poller.delete(&pipes[number].0).expect("delete source");
             left.retain(|token| *token != number as u64);
             expect_since(&poller, &left, &format!("after {number}"));
         }
@@ -71,7 +71,7 @@ fn crowd(name: &str, sources: &[Counter]) {
     let poller = open(name);
     let count = sources.len();
     for (token, source) in (0..).zip(sources) {
-        poller.add(source, Token(token), Interest::READABLE).expect("a source");
+        poller.add(source, Token(token), Interest::READABLE).expect("add source");
     }
     expect(&poller, &[]);
     for number in [0, 1, count / 2, count - 2, count - 1] {
@@ -98,7 +98,7 @@ fn crowd(name: &str, sources: &[Counter]) {
     raise(&sources[count / 2]);
     expect(&poller, &[count as u64 / 2]);
     lower(&sources[count / 2]);
-    sources.iter().for_each(|source| poller.delete(source).expect("a source"));
+    sources.iter().for_each(|source| poller.delete(source).expect("delete source"));
     sources.iter().for_each(raise);
     expect_since(&poller, &[], &format!("all of {count} were deleted"));
     sources.iter().for_each(lower);
@@ -145,7 +145,7 @@ fn watch(count: usize) {
 fn raise_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("one's own limit");
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("set resource limit");
 }
 
 /// There is no such limit.
@@ -159,8 +159,8 @@ fn busy_source_does_not_hide_a_quiet_one() {
         let poller = open(name);
         let (busy, quiet) = (counter(), counter());
         raise(&busy);
-        poller.add(&quiet, Token(1), Interest::READABLE).expect("a source");
-        poller.add(&busy, Token(2), Interest::READABLE).expect("a source");
+        poller.add(&quiet, Token(1), Interest::READABLE).expect("add source");
+        poller.add(&busy, Token(2), Interest::READABLE).expect("add source");
         for _ in 0..50 {
             (0..2).for_each(|_| expect(&poller, &[2]));
             raise(&quiet);
@@ -182,7 +182,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
         let poller = open(name);
         let Some(sources) = sources(601) else { return };
         for (token, source) in (0..).zip(&sources) {
-            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
         let (quiet, busy) = sources.split_last().expect("the last");
         busy.iter().for_each(raise);
@@ -190,11 +190,11 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
         for round in 0..20 {
             // Within so many waits each is told: the quiet one, too, and whoever rings.
             raise(quiet);
-            poller.notify().expect("a wake");
+            poller.notify().expect("wake poller");
             let (mut seen, mut woken) = ([0; 601], false);
             let mut events = minder::Events::new();
             for _ in 0..6 {
-                poller.wait(&mut events, Some(patience())).expect("a wait");
+                poller.wait(&mut events, Some(patience())).expect("wait for events");
                 woken |= events.woken();
                 events.iter().for_each(|ready| seen[ready.token.0 as usize] += 1);
             }
@@ -216,15 +216,15 @@ fn hundred_thousand_changes_without_a_wait_leave_nothing() {
         let poller = open(name);
         let (source, other) = (counter(), counter());
         raise(&source);
-        poller.add(&other, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&other, Token(1), Interest::READABLE).expect("add source");
         let before = Instant::now();
         for round in 0..CHANGES {
-            poller.add(&source, Token(round), Interest::READABLE).expect("a source");
-            poller.delete(&source).expect("a source");
+            poller.add(&source, Token(round), Interest::READABLE).expect("add source");
+            poller.delete(&source).expect("delete source");
         }
         expect(&poller, &[]);
         for round in 0..CHANGES {
-            poller.modify(&other, Token(round), Interest::READABLE).expect("a source");
+            poller.modify(&other, Token(round), Interest::READABLE).expect("modify source");
         }
         raise(&other);
         expect(&poller, &[CHANGES - 1]);
@@ -286,7 +286,7 @@ fn forbidden_backend_reports_why_and_the_default_works() {
     }
     let poller = Poller::new().expect("the default");
     let source = counter();
-    poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+    poller.add(&source, Token(1), Interest::READABLE).expect("add source");
     raise(&source);
     expect(&poller, &[1]);
     let mut limits = minder::ChildSetConfig::default();
@@ -300,13 +300,13 @@ fn forbidden_backend_reports_why_and_the_default_works() {
 fn wait_ready_works_without_a_free_descriptor() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     alone("poller::limits::wait_ready_works_without_a_free_descriptor", || {
-        let (reader, mut writer) = pipe().expect("a pipe");
+        let (reader, mut writer) = pipe().expect("create pipe");
         // One: poll(2) refuses more sources than there may be descriptors.
         let before = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..before }).expect("one's own limit");
+        setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..before }).expect("set resource limit");
         let wait = |deadline| minder::os::wait_ready(&reader, Interest::READABLE, Some(deadline));
         assert!(!wait(Instant::now()).expect("poll(2) alone"));
-        writer.write_all(b"x").expect("room");
+        writer.write_all(b"x").expect("write bytes");
         assert!(wait(patience()).expect("poll(2) alone"));
     });
 }

@@ -14,7 +14,7 @@ const QUIET: Duration = Duration::from_millis(80);
 
 /// A child that lives until it is killed.
 fn sleeper() -> Child {
-    quiet_child("sleep-ms 600000").spawn().expect("a child")
+    quiet_child("sleep-ms 600000").spawn().expect("spawn test child")
 }
 
 /// The one token that the next wait tells.
@@ -34,8 +34,8 @@ fn assert_silent(poller: &Poller, what: &str) {
 }
 
 fn end(child: &mut Child) {
-    child.kill(Termination::IMMEDIATE).expect("a child");
-    child.wait().expect("its end");
+    child.kill(Termination::IMMEDIATE).expect("kill child");
+    child.wait().expect("wait for child");
 }
 
 #[test]
@@ -43,14 +43,14 @@ fn child_exit_is_reported_until_deleted() {
     each_backend(|name| {
         let poller = open(name);
         let mut child = sleeper();
-        poller.add(&child, Token(1), Interest::READABLE).expect("a child");
+        poller.add(&child, Token(1), Interest::READABLE).expect("add child");
         assert_silent(&poller, "it lives");
-        child.kill(Termination::IMMEDIATE).expect("a child");
+        child.kill(Termination::IMMEDIATE).expect("kill child");
         assert_eq!([next(&poller), next(&poller)], [1, 1]);
-        let exit = child.try_wait().expect("a child");
+        let exit = child.try_wait().expect("poll child");
         assert!(exit.is_some(), "told before its end");
         assert_eq!(next(&poller), 1, "reaped, and not deleted");
-        poller.delete(&child).expect("a child");
+        poller.delete(&child).expect("delete source");
         assert_silent(&poller, "it was deleted");
         assert_eq!(poller.delete(&child).expect_err("gone").kind(), ErrorKind::NotFound);
     });
@@ -61,16 +61,16 @@ fn process_is_watched_by_pid() {
     each_backend(|name| {
         let poller = open(name);
         let (mut one, mut other) = (sleeper(), sleeper());
-        poller.add(Source::process(one.id()), Token(1), Interest::READABLE).expect("a process");
-        poller.add(Source::process(other.id()), Token(2), Interest::READABLE).expect("a process");
+        poller.add(Source::process(one.id()), Token(1), Interest::READABLE).expect("add process");
+        poller.add(Source::process(other.id()), Token(2), Interest::READABLE).expect("add process");
         assert_silent(&poller, "both live");
-        other.kill(Termination::IMMEDIATE).expect("a child");
+        other.kill(Termination::IMMEDIATE).expect("kill child");
         assert_eq!(next(&poller), 2);
-        poller.delete(Source::process(other.id())).expect("a process");
+        poller.delete(Source::process(other.id())).expect("delete source");
         assert_silent(&poller, "one lives, and the other was deleted");
         end(&mut one);
         assert_eq!(next(&poller), 1);
-        poller.delete(Source::process(one.id())).expect("a process that is gone");
+        poller.delete(Source::process(one.id())).expect("delete source");
         end(&mut other);
     });
 }
@@ -78,19 +78,19 @@ fn process_is_watched_by_pid() {
 #[test]
 fn unreaped_child_is_reported_at_once() {
     each_backend(|name| {
-        let mut child = quiet_child("exit 3").spawn().expect("a child");
+        let mut child = quiet_child("exit 3").spawn().expect("spawn test child");
         let first = open(name);
-        first.add(&child, Token(0), Interest::READABLE).expect("a child");
+        first.add(&child, Token(0), Interest::READABLE).expect("add child");
         assert_eq!(next(&first), 0);
         // A zombie from here on.
         let poller = open(name);
-        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a zombie");
+        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add exited child");
         assert_eq!(next(&poller), 1);
-        poller.delete(Source::process(child.id())).expect("a process");
-        poller.add(&child, Token(2), Interest::READABLE).expect("a zombie");
+        poller.delete(Source::process(child.id())).expect("delete source");
+        poller.add(&child, Token(2), Interest::READABLE).expect("add exited child");
         assert_eq!(next(&poller), 2);
         assert_eq!(
-            child.wait().expect("its end").status,
+            child.wait().expect("wait for child").status,
             minder::ExitStatus::Exited(3),
             "its status was left"
         );
@@ -101,9 +101,9 @@ fn unreaped_child_is_reported_at_once() {
 fn unused_pid_is_rejected() {
     each_backend(|name| {
         let poller = open(name);
-        let mut child = quiet_child("exit 0").spawn().expect("a child");
+        let mut child = quiet_child("exit 0").spawn().expect("spawn test child");
         let number = child.id();
-        child.wait().expect("its end");
+        child.wait().expect("wait for child");
         // Windows keeps the number for whoever has a handle.
         drop(child);
         let until = patience();
@@ -113,7 +113,7 @@ fn unused_pid_is_rejected() {
                 // Others may have a handle for a moment.
                 Ok(()) => assert!(cfg!(windows) && Instant::now() < until, "it is gone"),
             }
-            poller.delete(Source::process(number)).expect("a process");
+            poller.delete(Source::process(number)).expect("delete source");
         };
         assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
         assert_eq!(poller.delete(Source::process(number)).expect_err("no").kind(), ErrorKind::NotFound);
@@ -129,11 +129,11 @@ fn unused_pid_is_rejected() {
 
 /// Starts a child that leaves a child of its own, which nobody here waits for.
 fn stranger() -> u32 {
-    let mut child = test_child("leave-group 600000").stderr(Stdio::Null).spawn().expect("a child");
+    let mut child = test_child("leave-group 600000").stderr(Stdio::Null).spawn().expect("spawn test child");
     let mut line = String::new();
-    BufReader::new(child.take_stdout().expect("a pipe")).read_line(&mut line).expect("its number");
-    child.wait().expect("its end");
-    line.trim().parse().expect("a number")
+    BufReader::new(child.take_stdout().expect("take stdout")).read_line(&mut line).expect("read line");
+    child.wait().expect("wait for child");
+    line.trim().parse().expect("parse number")
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn exit_of_a_process_started_elsewhere_is_reported() {
     each_backend(|name| {
         let poller = open(name);
         let (one, other) = (stranger(), stranger());
-        poller.add(Source::process(one), Token(1), Interest::READABLE).expect("a process");
-        poller.add(Source::process(other), Token(2), ONCE).expect("a process");
+        poller.add(Source::process(one), Token(1), Interest::READABLE).expect("add process");
+        poller.add(Source::process(other), Token(2), ONCE).expect("add process");
         assert_silent(&poller, "both live");
         kill(one);
         assert_eq!(next(&poller), 1);
         assert!(!lives(one), "told before its end");
-        poller.delete(Source::process(one)).expect("a process");
+        poller.delete(Source::process(one)).expect("delete source");
         kill(other);
         assert_eq!(next(&poller), 2);
         assert_silent(&poller, "told once");
@@ -161,22 +161,22 @@ fn process_is_registered_once() {
         let mut child = sleeper();
         let number = child.id();
         let source = || Source::process(number);
-        poller.add(source(), Token(1), Interest::READABLE).expect("a process");
+        poller.add(source(), Token(1), Interest::READABLE).expect("add process");
         let error = poller.add(source(), Token(2), Interest::READABLE).expect_err("twice");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        poller.modify(source(), Token(3), Interest::READABLE).expect("a process");
+        poller.modify(source(), Token(3), Interest::READABLE).expect("modify source");
         assert_silent(&poller, "it lives");
-        poller.delete(source()).expect("a process");
+        poller.delete(source()).expect("delete source");
         let error = poller.modify(source(), Token(4), Interest::READABLE).expect_err("not there");
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         poller.add(source(), Token(5), Interest::READABLE).expect("free again");
-        child.kill(Termination::IMMEDIATE).expect("a child");
+        child.kill(Termination::IMMEDIATE).expect("kill child");
         assert_eq!(next(&poller), 5);
-        poller.modify(source(), Token(6), Interest::READABLE).expect("a process that ended");
+        poller.modify(source(), Token(6), Interest::READABLE).expect("modify source");
         assert_eq!([next(&poller), next(&poller)], [6, 6]);
-        poller.delete(source()).expect("a process");
+        poller.delete(source()).expect("delete source");
         assert_silent(&poller, "it was deleted");
-        child.wait().expect("its end");
+        child.wait().expect("wait for child");
     });
 }
 
@@ -189,15 +189,15 @@ fn oneshot_exit_is_reported_once() {
             let mut child = sleeper();
             let number = child.id();
             let source = || Source::process(number);
-            poller.add(source(), Token(1), interest).expect("a process");
-            child.kill(Termination::IMMEDIATE).expect("a child");
+            poller.add(source(), Token(1), interest).expect("add process");
+            child.kill(Termination::IMMEDIATE).expect("kill child");
             assert_eq!(next(&poller), 1);
             assert_silent(&poller, "told once");
-            poller.modify(source(), Token(2), interest).expect("a process that ended");
+            poller.modify(source(), Token(2), interest).expect("modify source");
             assert_eq!(next(&poller), 2);
             assert_silent(&poller, "told once");
             poller.delete(source()).expect("a silent one");
-            child.wait().expect("its end");
+            child.wait().expect("wait for child");
         }
     });
 }
@@ -213,15 +213,17 @@ fn exit_is_reported_to_a_wait_in_progress() {
                 if round % 2 == 0 {
                     settle();
                 }
-                poller.add(Source::process(child.id()), Token(round), Interest::READABLE).expect("a process");
+                poller
+                    .add(Source::process(child.id()), Token(round), Interest::READABLE)
+                    .expect("add process");
                 if round % 3 == 0 {
                     nap(Duration::from_millis(3));
                 }
-                child.kill(Termination::IMMEDIATE).expect("a child");
-                assert_eq!(waiting.join().expect("the waiter"), [round]);
+                child.kill(Termination::IMMEDIATE).expect("kill child");
+                assert_eq!(waiting.join().expect("join waiter"), [round]);
             });
-            poller.delete(Source::process(child.id())).expect("a process");
-            child.wait().expect("its end");
+            poller.delete(Source::process(child.id())).expect("delete source");
+            child.wait().expect("wait for child");
         }
     });
 }
@@ -232,14 +234,14 @@ fn processes_end_no_wait_early() {
     each_backend(|name| {
         let poller = open(name);
         let mut child = sleeper();
-        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("a process");
+        poller.add(Source::process(child.id()), Token(1), Interest::READABLE).expect("add process");
         for round in 0..60 {
             let deadline = Instant::now() + Duration::from_micros(200 + 37 * round);
             assert_eq!(wait_events(&poller, deadline), []);
             assert!(Instant::now() >= deadline, "early");
         }
         end(&mut child);
-        poller.delete(Source::process(child.id())).expect("a process");
+        poller.delete(Source::process(child.id())).expect("delete source");
     });
 }
 
@@ -248,10 +250,10 @@ fn many_exits_are_reported() {
     each_backend(|name| {
         let poller = open(name);
         let mut children: Vec<_> = (0..super::CROWD)
-            .map(|number| quiet_child(&format!("exit {}", number % 7)).spawn().expect("a child"))
+            .map(|number| quiet_child(&format!("exit {}", number % 7)).spawn().expect("spawn test child"))
             .collect();
         for (token, child) in (0..).zip(&children) {
-            poller.add(child, Token(token), ONCE).expect("a child");
+            poller.add(child, Token(token), ONCE).expect("add child");
         }
         let mut seen = vec![0; children.len()];
         while seen.contains(&0) {
@@ -265,8 +267,8 @@ fn many_exits_are_reported() {
         }
         assert!(seen.iter().all(|&times| times == 1), "some were told twice");
         for (number, child) in children.iter_mut().enumerate() {
-            poller.delete(&*child).expect("a child");
-            let exit = child.try_wait().expect("a child").expect("its end was told");
+            poller.delete(&*child).expect("delete source");
+            let exit = child.try_wait().expect("poll child").expect("its end was told");
             assert_eq!(exit.status, minder::ExitStatus::Exited(number as i32 % 7));
         }
     });

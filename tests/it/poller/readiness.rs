@@ -26,19 +26,19 @@ use crate::support::{each_backend, patience};
 fn readable_source_is_reported_until_served() {
     each_backend(|name| {
         let poller = open(name);
-        let (mut reader, mut writer) = pipe().expect("a pipe");
-        poller.add(&reader, Token(7), Interest::READABLE).expect("a source");
+        let (mut reader, mut writer) = pipe().expect("create pipe");
+        poller.add(&reader, Token(7), Interest::READABLE).expect("add source");
         expect_since(&poller, &[], "an empty pipe is ready");
-        writer.write_all(b"ab").expect("a pipe");
+        writer.write_all(b"ab").expect("write bytes");
         for _ in 0..3 {
             let ready = super::soon(&poller);
             assert_eq!(ready.len(), 1);
             assert_eq!(ready[0].token, Token(7));
             assert!(ready[0].readable && !ready[0].writable && !ready[0].closed, "{ready:?}");
         }
-        reader.read_exact(&mut [0]).expect("a byte");
+        reader.read_exact(&mut [0]).expect("read bytes");
         expect_since(&poller, &[7], "one byte is left");
-        reader.read_exact(&mut [0]).expect("a byte");
+        reader.read_exact(&mut [0]).expect("read bytes");
         expect(&poller, &[]);
         drop(writer);
         let ready = wait_events(&poller, patience());
@@ -46,7 +46,7 @@ fn readable_source_is_reported_until_served() {
             ready.len() == 1 && ready[0].readable && ready[0].closed,
             "the other side is gone: {ready:?}"
         );
-        poller.delete(&reader).expect("a source");
+        poller.delete(&reader).expect("delete source");
         expect_since(&poller, &[], "told after it was deleted");
     });
 }
@@ -55,8 +55,8 @@ fn readable_source_is_reported_until_served() {
 fn writable_source_and_closed_reader_are_reported() {
     each_backend(|name| {
         let poller = open(name);
-        let (mut reader, mut writer) = pipe().expect("a pipe");
-        poller.add(&writer, Token(1), Interest::WRITABLE).expect("a source");
+        let (mut reader, mut writer) = pipe().expect("create pipe");
+        poller.add(&writer, Token(1), Interest::WRITABLE).expect("add source");
         let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && !ready[0].closed, "{ready:?}");
         let written = full(&mut writer);
@@ -67,7 +67,7 @@ fn writable_source_and_closed_reader_are_reported() {
         drop(reader);
         let ready = wait_events(&poller, patience());
         assert!(ready.len() == 1 && ready[0].writable && ready[0].closed, "{ready:?}");
-        poller.delete(&writer).expect("a source");
+        poller.delete(&writer).expect("delete source");
     });
 }
 
@@ -75,14 +75,14 @@ fn writable_source_and_closed_reader_are_reported() {
 fn both_directions_of_a_source_are_reported() {
     each_backend(|name| {
         let poller = open(name);
-        let (ours, theirs) = pair().expect("a pair");
-        poller.add(&ours, Token(5), Interest::BOTH).expect("a source");
+        let (ours, theirs) = pair().expect("create socket pair");
+        poller.add(&ours, Token(5), Interest::BOTH).expect("add source");
         let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && !ready[0].readable, "{ready:?}");
-        (&theirs).write_all(b"x").expect("a pair");
+        (&theirs).write_all(b"x").expect("write bytes");
         let ready = super::soon(&poller);
         assert!(ready.len() == 1 && ready[0].writable && ready[0].readable, "{ready:?}");
-        poller.modify(&ours, Token(6), Interest::READABLE).expect("a source");
+        poller.modify(&ours, Token(6), Interest::READABLE).expect("modify source");
         let ready = super::soon(&poller);
         assert!(ready.len() == 1 && !ready[0].writable && ready[0].readable, "{ready:?}");
         assert_eq!(ready[0].token, Token(6), "the new token");
@@ -95,14 +95,14 @@ fn two_descriptors_of_one_object_are_two_sources() {
         let poller = open(name);
         let source = counter();
         let other = copy(&source);
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         poller.add(&other, Token(2), Interest::READABLE).expect("two names of one object are two sources");
         raise(&source);
         expect(&poller, &[1, 2]);
-        poller.delete(&source).expect("a source");
+        poller.delete(&source).expect("delete source");
         drop(source);
         expect(&poller, &[2]);
-        poller.delete(&other).expect("a source");
+        poller.delete(&other).expect("delete source");
         expect(&poller, &[]);
     });
 }
@@ -113,7 +113,7 @@ fn two_descriptors_of_one_object_are_two_sources() {
 fn plain_file_is_rejected_or_always_ready() {
     each_backend(|name| {
         let poller = open(name);
-        let file = tempfile::tempfile().expect("a file");
+        let file = tempfile::tempfile().expect("create temporary file");
         match poller.add(&file, Token(1), Interest::READABLE) {
             Ok(()) => assert_eq!(tokens(&poller), [1]),
             Err(error) => assert!(error.to_string().starts_with("failed to watch a source: "), "{error}"),
@@ -170,7 +170,7 @@ fn source_served_before_a_wait_is_not_reported() {
         let poller = open(name);
         let sources: Vec<_> = (0..40).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
-            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
         for round in 0..50 {
             // All are watched and silent; then they become ready, while nobody waits.
@@ -193,11 +193,11 @@ fn source_served_before_a_wait_is_not_reported() {
 fn only_requested_readiness_is_reported() {
     each_backend(|name| {
         let poller = open(name);
-        let (ours, theirs) = pair().expect("a pair");
-        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        let (ours, theirs) = pair().expect("create socket pair");
+        poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE, "a socket with room, of which nobody asked");
-        poller.modify(&ours, Token(1), Interest::WRITABLE).expect("a source");
-        (&theirs).write_all(b"x").expect("a pair");
+        poller.modify(&ours, Token(1), Interest::WRITABLE).expect("modify source");
+        (&theirs).write_all(b"x").expect("write bytes");
         assert_eq!(only(&poller), [false, true, false], "bytes of which nobody asked");
     });
 }
@@ -208,10 +208,10 @@ fn only_requested_readiness_is_reported() {
 fn half_closed_unix_socket_is_only_readable() {
     each_backend(|name| {
         let poller = open(name);
-        let (mut ours, theirs) = pair().expect("a pair");
-        poller.add(&ours, Token(1), Interest::READABLE).expect("a source");
+        let (mut ours, theirs) = pair().expect("create socket pair");
+        poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
-        theirs.shutdown(Shutdown::Write).expect("a pair");
+        theirs.shutdown(Shutdown::Write).expect("shut down socket");
         assert_eq!(only(&poller), READ, "the end of the stream");
         assert_eq!(ours.read(&mut [0]).expect("the end"), 0);
         assert_eq!(only(&poller), READ, "an end stays ready");
@@ -222,9 +222,9 @@ fn half_closed_unix_socket_is_only_readable() {
 
 /// A connection over the loopback device.
 fn connection() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let ours = TcpStream::connect(listener.local_addr().expect("its number")).expect("a connection");
-    (ours, listener.accept().expect("a connection").0)
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
+    let ours = TcpStream::connect(listener.local_addr().expect("get local address")).expect("connect");
+    (ours, listener.accept().expect("accept connection").0)
 }
 
 #[test]
@@ -232,17 +232,17 @@ fn tcp_connection_reports_bytes_half_close_and_close() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, mut theirs) = connection();
-        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("a source");
+        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
-        theirs.write_all(b"xy").expect("a connection");
+        theirs.write_all(b"xy").expect("write bytes");
         soon(&poller, READ, "bytes");
         ours.read_exact(&mut [0; 2]).expect("two bytes");
         assert_eq!(only(&poller), NONE);
-        theirs.shutdown(Shutdown::Write).expect("a connection");
+        theirs.shutdown(Shutdown::Write).expect("shut down socket");
         soon(&poller, READ, "their half is closed");
-        poller.modify(Source::socket(&ours), Token(1), Interest::BOTH).expect("a source");
+        poller.modify(Source::socket(&ours), Token(1), Interest::BOTH).expect("modify source");
         soon(&poller, [true, true, false], "ours is open");
-        ours.shutdown(Shutdown::Write).expect("a connection");
+        ours.shutdown(Shutdown::Write).expect("shut down socket");
         // The driver does not say whether our own half is closed.
         if cfg!(unix) {
             soon(&poller, ALL, "both are closed");
@@ -255,12 +255,12 @@ fn reset_connection_is_an_error() {
     each_backend(|name| {
         let poller = open(name);
         let (mut ours, theirs) = connection();
-        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("a source");
+        poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
         // Whoever closes with unread bytes resets.
-        ours.write_all(b"x").expect("a connection");
+        ours.write_all(b"x").expect("write bytes");
         // By other means than a poller: the byte is there.
-        theirs.peek(&mut [0]).expect("a byte");
+        theirs.peek(&mut [0]).expect("peek at socket");
         drop(theirs);
         let until = patience();
         while !look(&poller).iter().any(|ready| ready.readable && ready.closed) {
@@ -280,18 +280,18 @@ fn reset_connection_is_an_error() {
 fn listener_is_readable_while_connections_are_pending() {
     each_backend(|name| {
         let poller = open(name);
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let to = listener.local_addr().expect("its number");
-        poller.add(Source::socket(&listener), Token(1), Interest::READABLE).expect("a source");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
+        let to = listener.local_addr().expect("get local address");
+        poller.add(Source::socket(&listener), Token(1), Interest::READABLE).expect("add source");
         for _ in 0..5 {
             assert_eq!(only(&poller), NONE, "nobody waits");
-            let guests = [(); 2].map(|()| TcpStream::connect(to).expect("a connection"));
+            let guests = [(); 2].map(|()| TcpStream::connect(to).expect("connect"));
             for _ in &guests {
                 soon(&poller, READ, "somebody waits");
-                listener.accept().expect("a connection");
+                listener.accept().expect("accept connection");
             }
         }
-        poller.delete(Source::socket(&listener)).expect("a source");
+        poller.delete(Source::socket(&listener)).expect("delete source");
     });
 }
 
@@ -311,8 +311,8 @@ fn begin(to: SocketAddr) -> OwnedFd {
 #[cfg(unix)]
 #[test]
 fn connecting_socket_is_writable_when_connected() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let to = listener.local_addr().expect("its number");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
+    let to = listener.local_addr().expect("get local address");
     // The system takes so many without us; the next hangs until one was taken, and its request is
     // repeated after a second.
     rustix::net::listen(&listener, 0).expect("a listener");
@@ -320,10 +320,10 @@ fn connecting_socket_is_writable_when_connected() {
     let mut waiting = Vec::new();
     let last = loop {
         let next = begin(to);
-        pollers[0].add(&next, Token(1), Interest::WRITABLE).expect("a source");
+        pollers[0].add(&next, Token(1), Interest::WRITABLE).expect("add source");
         let until = Instant::now() + Duration::from_millis(100);
         let told = wait_events(&pollers[0], until);
-        pollers[0].delete(&next).expect("a source");
+        pollers[0].delete(&next).expect("delete source");
         if told.is_empty() {
             break next;
         }
@@ -331,10 +331,10 @@ fn connecting_socket_is_writable_when_connected() {
         assert!(waiting.len() < 10, "the listener takes whoever comes");
     };
     for poller in &pollers {
-        poller.add(&last, Token(2), Interest::WRITABLE).expect("a source");
+        poller.add(&last, Token(2), Interest::WRITABLE).expect("add source");
         assert_eq!(tokens(poller), [0; 0], "a connection in progress has room");
     }
-    (0..waiting.len()).for_each(|_| drop(listener.accept().expect("a connection")));
+    (0..waiting.len()).for_each(|_| drop(listener.accept().expect("accept connection")));
     for poller in &pollers {
         let told = wait_events(poller, patience());
         assert_eq!(flags(&told), [false, true, false], "on {}", poller.backend());
@@ -345,9 +345,10 @@ fn connecting_socket_is_writable_when_connected() {
 fn refused_connection_is_reported_as_closed() {
     each_backend(|name| {
         let poller = open(name);
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number");
+        let free =
+            TcpListener::bind("127.0.0.1:0").expect("bind listener").local_addr().expect("get local address");
         let socket = begin(free);
-        poller.add(&socket, Token(1), Interest::WRITABLE).expect("a source");
+        poller.add(&socket, Token(1), Interest::WRITABLE).expect("add source");
         // Readable, too, where the system tells of what nobody asked for.
         let told = soon_closed(&poller);
         assert!(told[1], "nobody listens: {told:?}");
@@ -377,24 +378,24 @@ fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
     each_backend(|name| {
         let poller = open(name);
         let (ours, theirs) = terminal();
-        poller.add(&theirs, Token(1), Interest::READABLE).expect("a source");
-        poller.add(&ours, Token(2), Interest::READABLE).expect("a source");
+        poller.add(&theirs, Token(1), Interest::READABLE).expect("add source");
+        poller.add(&ours, Token(2), Interest::READABLE).expect("add source");
         expect(&poller, &[]);
-        rustix::io::write(&ours, b"half a").expect("a terminal");
+        rustix::io::write(&ours, b"half a").expect("write to terminal");
         // It echoes; the echo is served, and the line is not there yet.
         soon_tokens(&poller, &[2], "the echo");
         rustix::io::read(&ours, &mut [0; 64]).expect("a terminal");
         soon_tokens(&poller, &[], "a line that is not over");
-        rustix::io::write(&ours, b" line\n").expect("a terminal");
+        rustix::io::write(&ours, b" line\n").expect("write to terminal");
         soon_tokens(&poller, &[1, 2], "the line and its echo");
         assert_eq!(rustix::io::read(&theirs, &mut [0; 64]).expect("a line"), "half a line\n".len());
         soon_tokens(&poller, &[2], "the line was read");
-        poller.delete(&theirs).expect("a source");
+        poller.delete(&theirs).expect("delete source");
         rustix::io::read(&ours, &mut [0; 64]).expect("a terminal");
         drop(theirs);
         assert!(soon_closed(&poller)[0]);
         let (ours, theirs) = terminal();
-        poller.add(&theirs, Token(3), Interest::READABLE).expect("a source");
+        poller.add(&theirs, Token(3), Interest::READABLE).expect("add source");
         expect_since(&poller, &[2], "the first is still gone");
         drop(ours);
         let until = patience();
@@ -423,7 +424,7 @@ fn eventfd_is_writable_until_full() {
     each_backend(|name| {
         let poller = open(name);
         let source = counter();
-        poller.add(&source, Token(1), Interest::BOTH).expect("a source");
+        poller.add(&source, Token(1), Interest::BOTH).expect("add source");
         assert_eq!(only(&poller), [false, true, false], "at zero");
         raise(&source);
         assert_eq!(only(&poller), [true, true, false], "at one");
@@ -440,13 +441,13 @@ fn hangup_is_reported_for_any_interest() {
     each_backend(|name| {
         for interest in [Interest::READABLE, Interest::WRITABLE, Interest::BOTH] {
             let poller = open(name);
-            let (ours, theirs) = pair().expect("a pair");
-            poller.add(&ours, Token(1), interest).expect("a source");
+            let (ours, theirs) = pair().expect("create socket pair");
+            poller.add(&ours, Token(1), interest).expect("add source");
             drop(theirs);
             let [readable, writable, _] = soon_closed(&poller);
             assert!(readable || !interest.is_readable(), "{interest:?}");
             assert!(writable || !interest.is_writable(), "{interest:?}");
-            poller.delete(&ours).expect("a source");
+            poller.delete(&ours).expect("delete source");
             expect(&poller, &[]);
         }
     });
@@ -458,12 +459,12 @@ fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
     each_exact(|name| {
         let poller = open(name);
         let (served, sources) = (counter(), (0..600).map(|_| counter()).collect::<Vec<_>>());
-        poller.add(&served, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&served, Token(1), Interest::READABLE).expect("add source");
         expect(&poller, &[]);
         raise(&served);
         lower(&served);
         for (token, source) in (2..).zip(&sources) {
-            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
         expect_since(&poller, &[], "it was served");
     });

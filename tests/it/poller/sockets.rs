@@ -34,10 +34,10 @@ fn closed_socket_is_reported_as_closed_until_deleted() {
             for interest in [Interest::READABLE, Interest::BOTH, Interest::READABLE.oneshot()] {
                 for looked in [false, true] {
                     let poller = open(name);
-                    let (other, theirs) = pair().expect("a pair");
-                    let (ours, _hold) = pair().expect("a pair");
-                    poller.add(&ours, Token(1), interest).expect("a source");
-                    poller.add(&other, Token(2), Interest::READABLE).expect("a source");
+                    let (other, theirs) = pair().expect("create socket pair");
+                    let (ours, _hold) = pair().expect("create socket pair");
+                    poller.add(&ours, Token(1), interest).expect("add source");
+                    poller.add(&other, Token(2), Interest::READABLE).expect("add source");
                     if looked && !interest.is_writable() {
                         expect(&poller, &[]);
                     }
@@ -45,12 +45,12 @@ fn closed_socket_is_reported_as_closed_until_deleted() {
                     let ready = soon(&poller);
                     assert!(names(&ready) == [1] && ready[0].closed, "{interest:?}, {looked}: {ready:?}");
                     expect(&poller, if interest.is_oneshot() { &[] } else { &[1] });
-                    (&theirs).write_all(b"x").expect("a pair");
+                    (&theirs).write_all(b"x").expect("write bytes");
                     let until = patience();
                     while !names(&wait_events(&poller, until)).contains(&2) {
                         assert!(Instant::now() < until, "its neighbour is hidden");
                     }
-                    poller.delete(Source::socket(&closed)).expect("a source");
+                    poller.delete(Source::socket(&closed)).expect("delete source");
                     expect_since(&poller, &[2], "it was deleted");
                 }
             }
@@ -65,15 +65,15 @@ fn reused_handle_reports_only_the_new_socket() {
         each_backend(|name| {
             for looked in [false, true] {
                 let poller = open(name);
-                let (first, _hold) = pair().expect("a pair");
+                let (first, _hold) = pair().expect("create socket pair");
                 let number = first.0.as_raw_socket();
-                poller.add(&first, Token(1), Interest::READABLE).expect("a source");
+                poller.add(&first, Token(1), Interest::READABLE).expect("add source");
                 if looked {
                     expect(&poller, &[]);
                 }
                 drop(first);
                 // The system gives the lowest free number, or one that is free for longer.
-                let pairs: Vec<_> = (0..64).map(|_| pair().expect("a pair")).collect();
+                let pairs: Vec<_> = (0..64).map(|_| pair().expect("create socket pair")).collect();
                 let mut sides = pairs.iter().flat_map(|(one, other)| [(one, other), (other, one)]);
                 let Some((ours, mut theirs)) = sides.find(|(ours, _)| ours.0.as_raw_socket() == number)
                 else {
@@ -82,12 +82,12 @@ fn reused_handle_reports_only_the_new_socket() {
                     ));
                     continue;
                 };
-                poller.modify(ours, Token(2), Interest::READABLE).expect("a source");
+                poller.modify(ours, Token(2), Interest::READABLE).expect("modify source");
                 expect_since(&poller, &[], "the new socket is not ready");
-                theirs.write_all(b"x").expect("a pair");
+                theirs.write_all(b"x").expect("write bytes");
                 expect(&poller, &[2]);
                 expect(&poller, &[2]);
-                poller.delete(ours).expect("a source");
+                poller.delete(ours).expect("delete source");
                 expect(&poller, &[]);
             }
         });
@@ -102,7 +102,7 @@ fn poll_finds_ready_source_behind_many_served_ones() {
         let poller = open(name);
         let sources: Vec<_> = (0..300).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&sources) {
-            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
         for _ in 0..3 {
             expect(&poller, &[]);

@@ -18,37 +18,37 @@ use crate::support::{each_backend, on_drop, patience, race_continues, race_time}
 fn change_takes_effect_in_a_wait_in_progress() {
     each_backend(|name| {
         let poller = open(name);
-        let (reader, mut writer) = pipe().expect("a pipe");
-        let (second, mut its_writer) = pipe().expect("a pipe");
-        writer.write_all(b"x").expect("a pipe");
+        let (reader, mut writer) = pipe().expect("create pipe");
+        let (second, mut its_writer) = pipe().expect("create pipe");
+        writer.write_all(b"x").expect("write bytes");
         for round in 0..100u64 {
             std::thread::scope(|scope| {
                 let waiting = scope.spawn(|| {
                     let mut events = Events::new();
-                    poller.wait(&mut events, Some(patience())).expect("a wait");
+                    poller.wait(&mut events, Some(patience())).expect("wait for events");
                     events.iter().map(|ready| ready.token).collect::<Vec<_>>()
                 });
                 // Some rounds begin before the other thread waits, some after.
                 if round % 2 == 1 {
                     std::thread::park_timeout(Duration::from_millis(2));
                 }
-                poller.add(&reader, Token(round), Interest::READABLE).expect("a source");
-                assert_eq!(waiting.join().expect("the waiter"), [Token(round)]);
+                poller.add(&reader, Token(round), Interest::READABLE).expect("add source");
+                assert_eq!(waiting.join().expect("join waiter"), [Token(round)]);
             });
-            poller.delete(&reader).expect("a source");
+            poller.delete(&reader).expect("delete source");
         }
         // A change of interest, too.
-        poller.add(&its_writer, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&its_writer, Token(1), Interest::READABLE).expect("add source");
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut events = Events::new();
-                poller.wait(&mut events, Some(patience())).expect("a wait")
+                poller.wait(&mut events, Some(patience())).expect("wait for events")
             });
             std::thread::park_timeout(Duration::from_millis(20));
-            poller.modify(&its_writer, Token(1), Interest::WRITABLE).expect("a source");
-            assert_eq!(waiting.join().expect("the waiter"), 1);
+            poller.modify(&its_writer, Token(1), Interest::WRITABLE).expect("modify source");
+            assert_eq!(waiting.join().expect("join waiter"), 1);
         });
-        its_writer.write_all(b"x").expect("a pipe");
+        its_writer.write_all(b"x").expect("write bytes");
         drop(second);
     });
 }
@@ -61,27 +61,27 @@ fn deleted_source_is_never_reported() {
         let poller = open(name);
         let end = Instant::now() + race_time() / 4;
         let stop = AtomicBool::new(false);
-        let (reader, mut writer) = pipe().expect("a pipe");
-        let (other, mut noise) = pipe().expect("a pipe");
-        writer.write_all(b"x").expect("a pipe");
-        noise.write_all(b"x").expect("a pipe");
+        let (reader, mut writer) = pipe().expect("create pipe");
+        let (other, mut noise) = pipe().expect("create pipe");
+        writer.write_all(b"x").expect("write bytes");
+        noise.write_all(b"x").expect("write bytes");
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::SeqCst) {
-                    poller.add(&other, Token(2), Interest::READABLE).expect("a source");
-                    poller.delete(&other).expect("a source");
+                    poller.add(&other, Token(2), Interest::READABLE).expect("add source");
+                    poller.delete(&other).expect("delete source");
                 }
             });
             let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let mut round = 10;
             while Instant::now() < end {
-                poller.add(&reader, Token(round), Interest::READABLE).expect("a source");
+                poller.add(&reader, Token(round), Interest::READABLE).expect("add source");
                 let ready = tokens(&poller);
                 assert!(
                     ready.contains(&round) && ready.iter().all(|token| [2, round].contains(token)),
                     "{ready:?}"
                 );
-                poller.delete(&reader).expect("a source");
+                poller.delete(&reader).expect("delete source");
                 assert!(!tokens(&poller).contains(&round), "told after it was deleted");
                 round += 1;
             }
@@ -94,26 +94,26 @@ fn deleted_source_is_never_reported() {
 fn change_reaches_every_wait_in_progress() {
     each_backend(|name| {
         let poller = open(name);
-        let (reader, mut writer) = pipe().expect("a pipe");
-        writer.write_all(b"x").expect("a pipe");
+        let (reader, mut writer) = pipe().expect("create pipe");
+        writer.write_all(b"x").expect("write bytes");
         for round in 0..50 {
             std::thread::scope(|scope| {
                 let wait = || {
                     let mut events = Events::new();
-                    poller.wait(&mut events, Some(patience())).expect("a wait")
+                    poller.wait(&mut events, Some(patience())).expect("wait for events")
                 };
                 let waiting: Vec<_> = (0..3).map(|_| scope.spawn(wait)).collect();
                 std::thread::park_timeout(Duration::from_millis(round % 4));
-                poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
+                poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
                 for waiter in waiting {
                     assert_eq!(
-                        waiter.join().expect("the waiter"),
+                        waiter.join().expect("join waiter"),
                         1,
                         "a wait missed the change, in round {round}"
                     );
                 }
             });
-            poller.delete(&reader).expect("a source");
+            poller.delete(&reader).expect("delete source");
         }
     });
 }
@@ -126,7 +126,7 @@ fn modified_token_is_used_from_then_on() {
         let (source, other) = (counter(), counter());
         raise(&source);
         raise(&other);
-        poller.add(&source, Token(0), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(0), Interest::READABLE).expect("add source");
         let stop = AtomicBool::new(false);
         let end = Instant::now() + race_time() / 4;
         std::thread::scope(|scope| {
@@ -137,17 +137,17 @@ fn modified_token_is_used_from_then_on() {
                 }
             });
             scope.spawn(|| {
-                poller.add(&other, Token(u64::MAX / 2), Interest::READABLE).expect("a source");
+                poller.add(&other, Token(u64::MAX / 2), Interest::READABLE).expect("add source");
                 while !stop.load(Ordering::SeqCst) {
-                    poller.modify(&other, Token(u64::MAX / 2), Interest::WRITABLE).expect("a source");
-                    poller.modify(&other, Token(u64::MAX / 2), Interest::READABLE).expect("a source");
+                    poller.modify(&other, Token(u64::MAX / 2), Interest::WRITABLE).expect("modify source");
+                    poller.modify(&other, Token(u64::MAX / 2), Interest::READABLE).expect("modify source");
                 }
             });
             let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let mut round = 0;
             while Instant::now() < end {
                 round += 1;
-                poller.modify(&source, Token(round), Interest::READABLE).expect("a source");
+                poller.modify(&source, Token(round), Interest::READABLE).expect("modify source");
                 let told = tokens(&poller);
                 let own: Vec<_> = told.iter().filter(|&&token| token != u64::MAX / 2).collect();
                 assert_eq!(own, [&round], "told {told:?} in round {round}");
@@ -165,10 +165,10 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
     each_backend(|name| {
         let poller = open(name);
         let mut place = counter();
-        poller.add(&place, Token(0), Interest::READABLE).expect("a source");
+        poller.add(&place, Token(0), Interest::READABLE).expect("add source");
         // A long list behind it: whoever goes through all of it needs some time.
         let crowd: Vec<_> = (0..500).map(|_| counter()).collect();
-        crowd.iter().for_each(|one| poller.add(one, Token(0), Interest::READABLE).expect("a source"));
+        crowd.iter().for_each(|one| poller.add(one, Token(0), Interest::READABLE).expect("add source"));
         let (stop, heard) = (AtomicBool::new(false), AtomicU64::new(0));
         let end = Instant::now() + race_time() / 3;
         let wait = || {
@@ -197,13 +197,17 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
                     std::thread::yield_now();
                 }
                 let next = counter();
-                rustix::io::dup2(&next, &mut place).expect("a copy");
+                rustix::io::dup2(&next, &mut place).expect("duplicate descriptor");
                 drop(next);
                 modify_or_add(&poller, &place, round + 1);
             }
             stop.store(true, Ordering::SeqCst);
             for waiter in waiters {
-                assert_eq!(waiter.join().expect("a waiter"), Ok(()), "a file that is never ready was told");
+                assert_eq!(
+                    waiter.join().expect("join waiter"),
+                    Ok(()),
+                    "a file that is never ready was told"
+                );
             }
         });
         assert!(heard.load(Ordering::SeqCst) > 0, "the race was never run");
@@ -224,7 +228,7 @@ fn new_source_does_not_report_the_one_it_replaced() {
                 scope.spawn(move || {
                     let mut round = 0;
                     while !stop.load(Ordering::SeqCst) {
-                        poller.add(loud, Token(2 * number), Interest::READABLE).expect("a source");
+                        poller.add(loud, Token(2 * number), Interest::READABLE).expect("add source");
                         std::thread::yield_now();
                         let before = heard.load(Ordering::SeqCst);
                         raise(loud);
@@ -236,7 +240,7 @@ fn new_source_does_not_report_the_one_it_replaced() {
                         {
                             std::thread::yield_now();
                         }
-                        poller.delete(loud).expect("a source");
+                        poller.delete(loud).expect("delete source");
                         lower(loud);
                     }
                 });
@@ -245,9 +249,9 @@ fn new_source_does_not_report_the_one_it_replaced() {
                 let (poller, stop) = (&poller, &stop);
                 scope.spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
-                        poller.add(quiet, Token(2 * number + 1), Interest::READABLE).expect("a source");
+                        poller.add(quiet, Token(2 * number + 1), Interest::READABLE).expect("add source");
                         std::thread::yield_now();
-                        poller.delete(quiet).expect("a source");
+                        poller.delete(quiet).expect("delete source");
                     }
                 });
             }
@@ -269,7 +273,7 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         for round in 0..20 {
             std::thread::scope(|scope| {
                 let first = scope.spawn(|| names(&wait_events(&poller, patience())));
@@ -285,7 +289,7 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
                 lower(&source);
                 // Nobody comes back to wait.
                 raise(&source);
-                let told = [first, second].map(|waiter| waiter.join().expect("a waiter"));
+                let told = [first, second].map(|waiter| waiter.join().expect("join waiter"));
                 assert_eq!(told, [[1], [1]], "round {round}");
             });
             lower(&source);
@@ -313,11 +317,13 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
                     let mut number = 0;
                     let token = |number: u64| Token(thread << 32 | number);
                     while !stop.load(Ordering::SeqCst) {
-                        poller.add(&source, token(number), Interest::READABLE).expect("a source");
+                        poller.add(&source, token(number), Interest::READABLE).expect("add source");
                         number += 1;
-                        poller.modify(&source, token(number), Interest::BOTH.oneshot()).expect("a source");
+                        poller
+                            .modify(&source, token(number), Interest::BOTH.oneshot())
+                            .expect("modify source");
                         lowest.store(number, Ordering::SeqCst);
-                        poller.delete(&source).expect("a source");
+                        poller.delete(&source).expect("delete source");
                         number += 1;
                         lowest.store(number, Ordering::SeqCst);
                     }
@@ -352,14 +358,14 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         let sources: Vec<_> = (0..20).map(|_| counter()).collect();
         let add = |from: usize, to: usize| {
             for (token, source) in (0..).zip(&sources).take(to).skip(from) {
-                poller.add(source, Token(token), Interest::READABLE).expect("a source");
+                poller.add(source, Token(token), Interest::READABLE).expect("add source");
             }
         };
         std::thread::scope(|scope| {
             // One only registers; one registers and looks; one looks at what others registered.
-            scope.spawn(|| add(0, 5)).join().expect("a thread");
-            scope.spawn(|| (add(5, 10), tokens(&poller)).1).join().expect("a thread");
-            scope.spawn(|| tokens(&poller)).join().expect("a thread");
+            scope.spawn(|| add(0, 5)).join().expect("join thread");
+            scope.spawn(|| (add(5, 10), tokens(&poller)).1).join().expect("join thread");
+            scope.spawn(|| tokens(&poller)).join().expect("join thread");
         });
         expect(&poller, &[]);
         sources[..10].iter().for_each(raise);
@@ -387,10 +393,10 @@ fn sources_are_reported_after_the_registering_thread_exited() {
                     tokens(&poller)
                 })
                 .join()
-                .expect("a thread");
+                .expect("join thread");
             settle();
             raise(&sources[15]);
-            assert_eq!(waiting.join().expect("the waiter"), [15]);
+            assert_eq!(waiting.join().expect("join waiter"), [15]);
         });
         lower(&sources[15]);
         served(&poller, "it was served");
@@ -398,14 +404,18 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         std::thread::scope(|scope| {
             scope
                 .spawn(|| {
-                    poller.modify(&sources[3], Token(103), Interest::READABLE.oneshot()).expect("a source");
+                    poller
+                        .modify(&sources[3], Token(103), Interest::READABLE.oneshot())
+                        .expect("modify source");
                     if has_edge(name) {
-                        poller.modify(&sources[4], Token(104), Interest::READABLE.edge()).expect("a source");
+                        poller
+                            .modify(&sources[4], Token(104), Interest::READABLE.edge())
+                            .expect("modify source");
                     }
                     expect(&poller, &[]);
                 })
                 .join()
-                .expect("a thread");
+                .expect("join thread");
         });
         raise(&sources[3]);
         raise(&sources[4]);
@@ -431,14 +441,14 @@ fn exiting_thread_takes_no_wake_along() {
                 scope
                     .spawn(|| {
                         let mut events = Events::new();
-                        poller.wait(&mut events, Some(past)).expect("a look");
+                        poller.wait(&mut events, Some(past)).expect("wait for events");
                     })
                     .join()
-                    .expect("a thread");
+                    .expect("join thread");
             });
-            poller.notify().expect("a wake");
+            poller.notify().expect("wake poller");
             let mut events = Events::new();
-            poller.wait(&mut events, Some(patience())).expect("a wait");
+            poller.wait(&mut events, Some(patience())).expect("wait for events");
             assert!(events.woken());
         }
     });
@@ -451,7 +461,7 @@ fn concurrent_polls_all_find_a_ready_source() {
         let poller = open(name);
         let source = counter();
         raise(&source);
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         let end = Instant::now() + race_time() / 3;
         std::thread::scope(|scope| {
             let look = || {
@@ -476,18 +486,18 @@ fn new_thread_may_add_hundreds_of_sources_after_another_exited() {
         let sources: Vec<_> = (0..600).map(|_| counter()).collect();
         raise(&sources[0]);
         let run = |work: &(dyn Fn() -> Vec<u64> + Sync)| {
-            std::thread::scope(|scope| scope.spawn(work).join().expect("a thread"))
+            std::thread::scope(|scope| scope.spawn(work).join().expect("join thread"))
         };
         for _ in 0..4 {
             assert_eq!(run(&|| tokens(&poller)), [0; 0]);
             let told = run(&|| {
                 for (token, source) in (0..).zip(&sources) {
-                    poller.add(source, Token(token), Interest::READABLE).expect("a source");
+                    poller.add(source, Token(token), Interest::READABLE).expect("add source");
                 }
                 tokens(&poller)
             });
             assert_eq!(told, [0]);
-            sources.iter().for_each(|source| poller.delete(source).expect("a source"));
+            sources.iter().for_each(|source| poller.delete(source).expect("delete source"));
         }
     });
 }
@@ -499,7 +509,7 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
     each_exact(|name| {
         let poller = open(name);
         let source = counter();
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
         let (end, begun) = (Instant::now() + race_time(), AtomicU64::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -14,8 +14,8 @@ fn millis(count: u64) -> Duration {
 }
 
 fn timer(token: u64) -> Readiness {
-    let poller = Poller::new().expect("a poller");
-    poller.add_timer(Token(token), Instant::now(), NONE).expect("a timer");
+    let poller = Poller::new().expect("create poller");
+    poller.add_timer(Token(token), Instant::now(), NONE).expect("add timer");
     look(&poller)[0]
 }
 
@@ -24,7 +24,7 @@ fn timer_is_reported_once_with_its_token() {
     each_backend(|name| {
         let poller = open(name);
         let deadline = Instant::now() + millis(2);
-        poller.add_timer(Token(3), deadline, NONE).expect("a timer");
+        poller.add_timer(Token(3), deadline, NONE).expect("add timer");
         let told = wait_events(&poller, patience());
         assert!(Instant::now() >= deadline, "early");
         assert_eq!(names(&told), [3]);
@@ -43,13 +43,13 @@ fn timer_is_never_early() {
         for round in 0..300u64 {
             let deadline = Instant::now() + Duration::from_nanos(100_000 + round * 2_801);
             // Some waits have a deadline of their own before that, or behind it.
-            poller.add_timer(Token(round), deadline, NONE).expect("a timer");
+            poller.add_timer(Token(round), deadline, NONE).expect("add timer");
             let own = match round % 3 {
                 0 => None,
                 1 => Some(deadline - Duration::from_micros(50)),
                 _ => Some(patience()),
             };
-            while poller.wait(&mut events, own).expect("a wait") == 0 {
+            while poller.wait(&mut events, own).expect("wait for events") == 0 {
                 let own = own.expect("a wait without a deadline ends with something to tell");
                 assert!(Instant::now() >= own, "the wait ended early");
             }
@@ -65,12 +65,12 @@ fn timers_with_tolerance_share_wakeups() {
         let poller = open(name);
         let start = Instant::now() + millis(5);
         for number in 0..100 {
-            poller.add_timer(Token(number), start + millis(number), millis(20)).expect("a timer");
+            poller.add_timer(Token(number), start + millis(number), millis(20)).expect("add timer");
         }
         let (mut waits, mut told) = (0, Vec::new());
         let mut events = Events::new();
         while told.len() < 100 {
-            poller.wait(&mut events, Some(patience())).expect("a wait");
+            poller.wait(&mut events, Some(patience())).expect("wait for events");
             let now = Instant::now();
             waits += 1;
             for ready in events.iter() {
@@ -90,9 +90,9 @@ fn wait_ended_by_a_source_also_reports_due_timers() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-        poller.add_timer(Token(2), Instant::now(), Duration::from_secs(3600)).expect("a timer");
-        poller.add_timer(Token(3), Instant::now() + Duration::from_secs(60), NONE).expect("a timer");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+        poller.add_timer(Token(2), Instant::now(), Duration::from_secs(3600)).expect("add timer");
+        poller.add_timer(Token(3), Instant::now() + Duration::from_secs(60), NONE).expect("add timer");
         raise(&source);
         assert_eq!(names(&soon(&poller)), [1, 2]);
     });
@@ -104,13 +104,13 @@ fn timers_follow_sources_in_deadline_order() {
         let poller = open(name);
         let source = counter();
         raise(&source);
-        poller.add(&source, Token(50), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(50), Interest::READABLE).expect("add source");
         let now = Instant::now();
         for (token, back) in [(4, 1), (1, 4), (3, 2), (2, 3)] {
-            poller.add_timer(Token(token), now - millis(back), NONE).expect("a timer");
+            poller.add_timer(Token(token), now - millis(back), NONE).expect("add timer");
         }
         let mut events = Events::new();
-        assert_eq!(poller.wait(&mut events, Some(now)).expect("a look"), 5);
+        assert_eq!(poller.wait(&mut events, Some(now)).expect("wait for events"), 5);
         let told: Vec<_> = events.iter().map(|ready| ready.token.0).collect();
         assert_eq!(told, [50, 1, 2, 3, 4]);
     });
@@ -121,14 +121,14 @@ fn timer_and_source_may_share_a_token() {
     each_source(|name| {
         let poller = open(name);
         let source = counter();
-        poller.add(&source, Token(1), Interest::READABLE).expect("a source");
-        poller.add_timer(Token(1), Instant::now(), NONE).expect("a timer");
+        poller.add(&source, Token(1), Interest::READABLE).expect("add source");
+        poller.add_timer(Token(1), Instant::now(), NONE).expect("add timer");
         raise(&source);
         let told = look(&poller);
         assert_eq!(names(&told), [1, 1]);
         assert!(told.iter().any(|one| one.expired && !one.readable), "{told:?}");
         assert!(told.iter().any(|one| one.readable && !one.expired), "{told:?}");
-        poller.delete(&source).expect("a source");
+        poller.delete(&source).expect("delete source");
         poller.add_timer(Token(1), Instant::now(), NONE).expect("free again");
         assert!(matches!(look(&poller)[..], [one] if one.expired && !one.readable));
     });
@@ -139,10 +139,10 @@ fn timer_is_deleted_once_and_not_added_twice() {
     each_backend(|name| {
         let poller = open(name);
         let soon = Instant::now() + millis(5);
-        poller.add_timer(Token(1), soon, NONE).expect("a timer");
+        poller.add_timer(Token(1), soon, NONE).expect("add timer");
         let error = poller.add_timer(Token(1), soon, NONE).expect_err("twice");
         assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains('1'), "{error}");
-        poller.delete_timer(Token(1)).expect("a timer");
+        poller.delete_timer(Token(1)).expect("delete timer");
         assert_eq!(poller.delete_timer(Token(1)).expect_err("gone").kind(), ErrorKind::Unknown);
         assert_eq!(wait_events(&poller, soon + millis(3)), [], "told though it was deleted");
         // One that was told is gone, too.
@@ -150,8 +150,8 @@ fn timer_is_deleted_once_and_not_added_twice() {
         expect(&poller, &[1]);
         assert_eq!(poller.delete_timer(Token(1)).expect_err("told").kind(), ErrorKind::Unknown);
         // What is due and was not told can be deleted.
-        poller.add_timer(Token(2), soon, NONE).expect("a timer");
-        poller.delete_timer(Token(2)).expect("a timer");
+        poller.add_timer(Token(2), soon, NONE).expect("add timer");
+        poller.delete_timer(Token(2)).expect("delete timer");
         expect(&poller, &[]);
     });
 }
@@ -166,15 +166,15 @@ fn timer_added_during_a_wait_ends_it_in_time() {
             std::thread::scope(|scope| {
                 // Without a deadline, with one, and with a later timer.
                 if round % 3 == 2 {
-                    poller.add_timer(Token(9), start + 2 * limit, NONE).expect("a timer");
+                    poller.add_timer(Token(9), start + 2 * limit, NONE).expect("add timer");
                 }
                 let waiting = scope.spawn(|| wait_events(&poller, start + 2 * limit));
                 if round % 4 == 0 {
                     settle();
                 }
                 let deadline = Instant::now() + millis(2);
-                poller.add_timer(Token(round), deadline, NONE).expect("a timer");
-                assert_eq!(names(&waiting.join().expect("the waiter")), [round]);
+                poller.add_timer(Token(round), deadline, NONE).expect("add timer");
+                assert_eq!(names(&waiting.join().expect("join waiter")), [round]);
                 let now = Instant::now();
                 assert!(now >= deadline && now < start + limit, "{:?} after {deadline:?}", now - start);
             });
@@ -199,13 +199,13 @@ fn exiting_waiter_takes_no_timer_along() {
                     std::thread::park_timeout(millis(round % 4));
                 }
                 // Whoever is nudged may be the one that leaves before that.
-                poller.add_timer(Token(round), Instant::now() + millis(6), NONE).expect("a timer");
-                let mut told = short.join().expect("the short wait");
+                poller.add_timer(Token(round), Instant::now() + millis(6), NONE).expect("add timer");
+                let mut told = short.join().expect("join short wait");
                 if told.is_empty() {
-                    told = long.join().expect("the long wait");
+                    told = long.join().expect("join long wait");
                 } else {
-                    poller.notify().expect("a wake");
-                    assert_eq!(long.join().expect("the long wait"), []);
+                    poller.notify().expect("wake poller");
+                    assert_eq!(long.join().expect("join long wait"), []);
                 }
                 assert_eq!(names(&told), [round]);
                 assert!(start.elapsed() < limit, "the timer came with the deadline of the wait");
@@ -221,14 +221,14 @@ fn ten_thousand_timers_expire_in_order() {
         let start = Instant::now() + millis(10);
         let at = |number: u64| start + Duration::from_micros(number * 7_919 % 10_000 * 5);
         for number in 0..10_000 {
-            poller.add_timer(Token(number), at(number), millis(1)).expect("a timer");
+            poller.add_timer(Token(number), at(number), millis(1)).expect("add timer");
         }
         // One in ten goes again.
-        (0..10_000).step_by(10).for_each(|number| poller.delete_timer(Token(number)).expect("a timer"));
+        (0..10_000).step_by(10).for_each(|number| poller.delete_timer(Token(number)).expect("delete timer"));
         let (mut events, mut told) = (Events::new(), Vec::new());
         let mut waits = 0;
         while told.len() < 9_000 {
-            poller.wait(&mut events, Some(patience())).expect("a wait");
+            poller.wait(&mut events, Some(patience())).expect("wait for events");
             let now = Instant::now();
             waits += 1;
             for ready in events.iter() {
@@ -255,15 +255,15 @@ fn timer_at_the_latest_instant_is_kept() {
         let latest = (0..63).rev().fold(Instant::now(), |latest, bit| {
             latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest)
         });
-        poller.add_timer(Token(1), latest, Duration::MAX).expect("a timer");
-        poller.add_timer(Token(2), latest, NONE).expect("a timer");
+        poller.add_timer(Token(1), latest, Duration::MAX).expect("add timer");
+        poller.add_timer(Token(2), latest, NONE).expect("add timer");
         let until = Instant::now() + millis(5);
         assert_eq!(wait_events(&poller, until), []);
         assert!(Instant::now() >= until);
-        poller.add_timer(Token(3), until, Duration::MAX).expect("a timer");
+        poller.add_timer(Token(3), until, Duration::MAX).expect("add timer");
         assert_eq!(names(&look(&poller)), [3], "a look takes what is due");
-        poller.delete_timer(Token(1)).expect("a timer");
-        poller.delete_timer(Token(2)).expect("a timer");
+        poller.delete_timer(Token(1)).expect("delete timer");
+        poller.delete_timer(Token(2)).expect("delete timer");
     });
 }
 
@@ -274,10 +274,10 @@ fn timers_expire_beside_a_busy_source() {
         let poller = open(name);
         let source = counter();
         raise(&source);
-        poller.add(&source, Token(1000), Interest::READABLE).expect("a source");
+        poller.add(&source, Token(1000), Interest::READABLE).expect("add source");
         let start = Instant::now();
         (0..10).for_each(|number| {
-            poller.add_timer(Token(number), start + millis(number), NONE).expect("a timer");
+            poller.add_timer(Token(number), start + millis(number), NONE).expect("add timer");
         });
         let mut left = 10;
         while left > 0 {

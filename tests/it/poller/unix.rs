@@ -45,7 +45,7 @@ pub(super) fn lower(counter: &Counter) {
 
 /// Another name of the same.
 pub(super) fn copy(counter: &Counter) -> Counter {
-    counter.try_clone().expect("a copy")
+    counter.try_clone().expect("duplicate handle")
 }
 
 /// One side of a stream.
@@ -63,7 +63,7 @@ pub(super) fn await_hang_up(ours: &Stream) {
 
 /// Fills it, and says with how much.
 pub(super) fn full(writer: &mut (impl Write + AsFd)) -> usize {
-    rustix::io::ioctl_fionbio(&*writer, true).expect("a pipe");
+    rustix::io::ioctl_fionbio(&*writer, true).expect("set nonblocking mode");
     let mut written = 0;
     while let Ok(count) = writer.write(&[b'x'; 4096]) {
         written += count;
@@ -112,7 +112,7 @@ pub(super) fn modify_or_add(poller: &Poller, source: impl AsFd, token: u64) {
     let source = source.as_fd();
     match poller.modify(&source, Token(token), Interest::READABLE) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            poller.add(&source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(&source, Token(token), Interest::READABLE).expect("add source");
         }
         result => result.expect("a source"),
     }

@@ -23,11 +23,13 @@ fn wakes_are_merged_and_the_next_wait_is_quiet() {
         let waker = poller.waker();
         let mut events = Events::new();
         for _ in 0..20 {
-            (0..10).for_each(|_| waker.wake().expect("a wake"));
-            poller.notify().expect("a wake");
-            assert_eq!(poller.wait(&mut events, Some(patience())).expect("a wait"), 0);
+            (0..10).for_each(|_| waker.wake().expect("wake poller"));
+            poller.notify().expect("wake poller");
+            assert_eq!(poller.wait(&mut events, Some(patience())).expect("wait for events"), 0);
             assert!(events.woken(), "a wake was lost");
-            poller.wait(&mut events, Some(Instant::now() + Duration::from_millis(1))).expect("a wait");
+            poller
+                .wait(&mut events, Some(Instant::now() + Duration::from_millis(1)))
+                .expect("wait for events");
             assert!(!events.woken(), "eleven wakes were two");
         }
     });
@@ -37,14 +39,14 @@ fn wakes_are_merged_and_the_next_wait_is_quiet() {
 fn wake_is_reported_beside_ready_sources() {
     each_backend(|name| {
         let poller = open(name);
-        let (reader, mut writer) = pipe().expect("a pipe");
-        poller.add(&reader, Token(1), Interest::READABLE).expect("a source");
-        writer.write_all(b"x").expect("a pipe");
-        poller.notify().expect("a wake");
+        let (reader, mut writer) = pipe().expect("create pipe");
+        poller.add(&reader, Token(1), Interest::READABLE).expect("add source");
+        writer.write_all(b"x").expect("write bytes");
+        poller.notify().expect("wake poller");
         let mut events = Events::new();
         let (mut woken, mut seen) = (false, false);
         for _ in 0..2 {
-            seen |= poller.wait(&mut events, Some(patience())).expect("a wait") == 1;
+            seen |= poller.wait(&mut events, Some(patience())).expect("wait for events") == 1;
             woken |= events.woken();
         }
         assert!(woken && seen);
@@ -67,18 +69,18 @@ fn wake_is_never_lost() {
                 scope.spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
                         stored.fetch_add(1, Ordering::SeqCst);
-                        waker.wake().expect("a wake");
+                        waker.wake().expect("wake poller");
                         std::hint::spin_loop();
                     }
                     // The very last one counts: nobody rings after it.
                     stored.fetch_add(1, Ordering::SeqCst);
-                    waker.wake().expect("a wake");
+                    waker.wake().expect("wake poller");
                 });
             }
             let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
             let (end, mut events) = (Instant::now() + time, Events::new());
             while Instant::now() < end {
-                poller.wait(&mut events, Some(until)).expect("a wait");
+                poller.wait(&mut events, Some(until)).expect("wait for events");
                 assert!(events.woken(), "the wait ended without a wake");
                 seen.store(stored.load(Ordering::SeqCst), Ordering::SeqCst);
             }
@@ -86,7 +88,7 @@ fn wake_is_never_lost() {
             stop.store(true, Ordering::SeqCst);
             // Each of the three stores once more at least.
             while seen.load(Ordering::SeqCst) < before_stop + 3 {
-                poller.wait(&mut events, Some(until)).expect("a wait");
+                poller.wait(&mut events, Some(until)).expect("wait for events");
                 assert!(events.woken(), "the last wake was lost");
                 seen.store(stored.load(Ordering::SeqCst), Ordering::SeqCst);
             }
@@ -106,20 +108,20 @@ fn wake_is_answered_by_a_wake() {
         let thread = std::thread::spawn(move || {
             let mut events = Events::new();
             while theirs.load(Ordering::SeqCst) != u64::MAX {
-                there.wait(&mut events, Some(patience())).expect("a wait");
+                there.wait(&mut events, Some(patience())).expect("wait for events");
                 assert!(events.woken(), "a wake was lost on the way there");
-                to_here.wake().expect("a wake");
+                to_here.wake().expect("wake poller");
             }
         });
         let mut events = Events::new();
         while Instant::now() < end {
             turns.fetch_add(1, Ordering::SeqCst);
-            to_there.wake().expect("a wake");
-            here.wait(&mut events, Some(patience())).expect("a wait");
+            to_there.wake().expect("wake poller");
+            here.wait(&mut events, Some(patience())).expect("wait for events");
             assert!(events.woken(), "a wake was lost on the way back");
         }
         turns.store(u64::MAX, Ordering::SeqCst);
-        to_there.wake().expect("a wake");
+        to_there.wake().expect("wake poller");
         thread.join().expect("the other thread");
     });
 }
@@ -138,14 +140,14 @@ fn wakes_of_eight_threads_all_arrive() {
                 scope.spawn(move || {
                     for _ in 0..RINGS {
                         cell.fetch_add(1, Ordering::Relaxed);
-                        waker.wake().expect("a wake");
+                        waker.wake().expect("wake poller");
                     }
                 });
             }
             let (mut events, until) = (Events::new(), patience());
             let mut waits = 0;
             while cells.iter().any(|cell| cell.load(Ordering::Relaxed) < RINGS) {
-                assert_eq!(poller.wait(&mut events, Some(until)).expect("a wait"), 0);
+                assert_eq!(poller.wait(&mut events, Some(until)).expect("wait for events"), 0);
                 assert!(events.woken(), "the last wake of some thread was lost");
                 waits += 1;
             }
@@ -153,8 +155,8 @@ fn wakes_of_eight_threads_all_arrive() {
         });
         // At most one is left over.
         let mut events = Events::new();
-        poller.wait(&mut events, Some(Instant::now())).expect("a look");
-        poller.wait(&mut events, Some(Instant::now())).expect("a look");
+        poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
+        poller.wait(&mut events, Some(Instant::now())).expect("wait for events");
         assert!(!events.woken(), "two wakes were left over");
     });
 }
@@ -174,8 +176,8 @@ fn wake_is_not_mistaken_for_a_new_timer() {
                 scope.spawn(move || {
                     let mut token = first;
                     while !stop.load(Ordering::SeqCst) {
-                        poller.add_timer(Token(token), far, Duration::ZERO).expect("a timer");
-                        poller.delete_timer(Token(token)).expect("a timer");
+                        poller.add_timer(Token(token), far, Duration::ZERO).expect("add timer");
+                        poller.delete_timer(Token(token)).expect("delete timer");
                         token += 1;
                     }
                 });
@@ -186,17 +188,17 @@ fn wake_is_not_mistaken_for_a_new_timer() {
                 let mut rings = 0;
                 while Instant::now() < until {
                     rings += 1;
-                    waker.wake().expect("a wake");
+                    waker.wake().expect("wake poller");
                     while stored.load(Ordering::SeqCst) < rings && !stop.load(Ordering::SeqCst) {
                         std::thread::yield_now();
                     }
                 }
                 stop.store(true, Ordering::SeqCst);
-                waker.wake().expect("a wake");
+                waker.wake().expect("wake poller");
             });
             let mut events = Events::new();
             while !stop.load(Ordering::SeqCst) {
-                let count = poller.wait(&mut events, Some(patience())).expect("a wait");
+                let count = poller.wait(&mut events, Some(patience())).expect("wait for events");
                 if count > 0 || !events.woken() {
                     stop.store(true, Ordering::SeqCst);
                     panic!("told {count}, woken: {}", events.woken());
@@ -218,16 +220,16 @@ fn new_timer_alone_ends_no_wait() {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut events = Events::new();
-                let count = poller.wait(&mut events, Some(deadline)).expect("a wait");
+                let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
                 (count, events.woken(), Instant::now())
             });
             let mut token = 0;
             while Instant::now() < deadline {
-                poller.add_timer(Token(token), far, Duration::ZERO).expect("a timer");
+                poller.add_timer(Token(token), far, Duration::ZERO).expect("add timer");
                 token += 1;
                 std::thread::yield_now();
             }
-            let (count, woken, now) = waiting.join().expect("the waiter");
+            let (count, woken, now) = waiting.join().expect("join waiter");
             assert!(count == 0 && !woken && now >= deadline, "{count} {woken}");
         });
     });
@@ -240,14 +242,14 @@ fn wake_is_reported_beside_busy_sources() {
         let busy: Vec<_> = (0..300).map(|_| counter()).collect();
         for (token, source) in (0..).zip(&busy) {
             raise(source);
-            poller.add(source, Token(token), Interest::READABLE).expect("a source");
+            poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
         let mut events = Events::new();
         for _ in 0..20 {
-            poller.notify().expect("a wake");
+            poller.notify().expect("wake poller");
             let mut waits = 0;
             while !{
-                poller.wait(&mut events, Some(patience())).expect("a wait");
+                poller.wait(&mut events, Some(patience())).expect("wait for events");
                 events.woken()
             } {
                 waits += 1;
@@ -275,7 +277,7 @@ fn signal_ends_no_wait() {
             let poller = open(name);
             let sources: Vec<_> = (0..600).map(|_| counter()).collect();
             for (token, source) in (0..).zip(&sources) {
-                poller.add(source, Token(token), Interest::READABLE).expect("a source");
+                poller.add(source, Token(token), Interest::READABLE).expect("add source");
             }
             let stop = AtomicBool::new(false);
             // SAFETY: it asks for a number that is always there.

@@ -96,7 +96,7 @@ pub(super) fn raise(counter: &Counter) {
     match counter {
         // SAFETY: the event is open.
         Counter::Event(event) => assert_ne!(unsafe { SetEvent(event.as_raw_handle()) }, 0),
-        Counter::Connection(_, theirs) => (&theirs.0).write_all(b"x").expect("a connection"),
+        Counter::Connection(_, theirs) => (&theirs.0).write_all(b"x").expect("write bytes"),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn lower(counter: &Counter) {
         // There is a byte for each that raised it: at least one.
         Counter::Connection(ours, _) => {
             ours.0.set_nonblocking(false).expect("a connection");
-            (&ours.0).read_exact(&mut [0]).expect("a byte");
+            (&ours.0).read_exact(&mut [0]).expect("read bytes");
             ours.0.set_nonblocking(true).expect("a connection");
             while (&ours.0).read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         }
@@ -118,10 +118,10 @@ pub(super) fn lower(counter: &Counter) {
 /// Another name of the same.
 pub(super) fn copy(counter: &Counter) -> Counter {
     match counter {
-        Counter::Event(event) => Counter::Event(event.try_clone().expect("a copy")),
+        Counter::Event(event) => Counter::Event(event.try_clone().expect("duplicate handle")),
         Counter::Connection(ours, theirs) => Counter::Connection(
-            Stream(ours.0.try_clone().expect("a copy")),
-            Stream(theirs.0.try_clone().expect("a copy")),
+            Stream(ours.0.try_clone().expect("duplicate handle")),
+            Stream(theirs.0.try_clone().expect("duplicate handle")),
         ),
     }
 }
@@ -205,7 +205,7 @@ pub(super) fn pipe() -> io::Result<(Stream, Stream)> {
 pub(super) fn await_hang_up(ours: &Stream) {
     // A read may take the error along, as Wine does.
     let other = Poller::new().expect("another poller");
-    other.add(ours, minder::Token(1), minder::Interest::READABLE).expect("a source");
+    other.add(ours, minder::Token(1), minder::Interest::READABLE).expect("add source");
     let until = patience();
     while !wait_events(&other, until).iter().any(|ready| ready.closed) {
         assert!(Instant::now() < until, "no reset");

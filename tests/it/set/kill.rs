@@ -21,7 +21,7 @@ pub(super) fn start(
     words: &str,
     options: SpawnOptions,
 ) -> (Token, Vec<u32>) {
-    let token = set.spawn(&test_child(words), options).expect("a child");
+    let token = set.spawn(&test_child(words), options).expect("spawn test child");
     assert!(
         event_log.read_until(set, patience(), |event_log| event_log.text(token).ends_with('\n')),
         "{words} said nothing"
@@ -34,10 +34,11 @@ pub(super) fn start(
 #[test]
 fn immediate_kill_ends_group_and_stray_before_done() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
-        set.kill(token, Termination::IMMEDIATE).expect("a tree");
+        set.kill(token, Termination::IMMEDIATE).expect("kill tree");
         event_log.wait_all(&mut set);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
         let outcome = event_log.outcome(token);
@@ -51,10 +52,11 @@ fn immediate_kill_ends_group_and_stray_before_done() {
 #[test]
 fn graceful_kill_escalates_for_processes_that_ignore_it() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         let (asked, grace) = (Instant::now(), Duration::from_millis(300));
-        set.kill(token, Termination::graceful(grace)).expect("a tree");
+        set.kill(token, Termination::graceful(grace)).expect("kill tree");
         // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
         let ended =
             event_log.read_until(&mut set, asked + grace, |event_log| event_log.child(token).exit.is_some());
@@ -74,20 +76,20 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
     alone("set::kill::kill_without_a_free_descriptor_presumes_no_process_dead", || {
         each_backend(|backend| {
             let (mut set, mut event_log) =
-                (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+                (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
             let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
-            set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("a tree");
+            set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill tree");
             // As many as are open: poll(2) takes no more sources than the limit.
             let open = Some(open_descriptors() as u64);
-            setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("one's own limit");
+            setrlimit(Resource::Nofile, Rlimit { current: open, ..before }).expect("set resource limit");
             // And those between them.
             let rest: Vec<_> =
                 std::iter::repeat_with(|| std::fs::File::open("/dev/null")).map_while(Result::ok).collect();
             let until = Instant::now() + SECOND;
             let done =
                 event_log.read_until(&mut set, until, |event_log| event_log.child(token).done.is_some());
-            setrlimit(Resource::Nofile, before).expect("one's own limit");
+            setrlimit(Resource::Nofile, before).expect("set resource limit");
             drop(rest);
             assert!(!done && event_log.child(token).exit.is_some(), "{:?}", event_log.child(token).done);
             event_log.wait_all(&mut set);
@@ -100,7 +102,8 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
 #[test]
 fn graceful_kill_lets_a_tree_exit() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (token, numbers) = start(&mut set, &mut event_log, "tree 4", SpawnOptions::default());
         assert!(event_log.read_until(
             &mut set,
@@ -109,7 +112,7 @@ fn graceful_kill_lets_a_tree_exit() {
         ));
         assert!(!numbers.is_empty());
         let numbers: Vec<u32> = event_log.text(token).lines().filter_map(|line| line.parse().ok()).collect();
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(token).exit.status, 15));
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
@@ -121,15 +124,16 @@ fn graceful_kill_lets_a_tree_exit() {
 #[test]
 fn stopped_tree_receives_a_graceful_kill() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-        let token = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let token = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
+        let id = set.id(token).expect("get pid");
         let stopped =
             || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "));
         while !stopped() {
             std::thread::yield_now();
         }
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(token).exit.status, 15));
     });
@@ -139,10 +143,11 @@ fn stopped_tree_receives_a_graceful_kill() {
 #[test]
 fn stray_in_its_own_session_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (token, numbers) =
             start(&mut set, &mut event_log, "session-stray 600000", SpawnOptions::default());
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a tree");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
         event_log.wait_all(&mut set);
         assert_eq!(numbers.len(), 2);
         assert!(!numbers.iter().any(|pid| lives(*pid)), "somebody of {numbers:?} lives after Done");
@@ -154,12 +159,14 @@ fn stray_in_its_own_session_is_killed() {
 #[test]
 fn group_of_an_exited_leader_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-        let token = set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let token =
+            set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         // The number of the grandchild comes before the exit, and both wait here until the next call.
         let until = patience();
         let pid: u32 = loop {
-            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
             let pid = if let Event::Output(_, _, chunk) = &event {
                 std::str::from_utf8(chunk).ok().and_then(|text| text.trim().parse().ok())
             } else {
@@ -170,12 +177,12 @@ fn group_of_an_exited_leader_is_killed() {
                 break pid;
             }
         };
-        let id = set.id(token).expect("a child");
+        let id = set.id(token).expect("get pid");
         while lives(id) {
             std::thread::yield_now();
         }
         assert!(lives(pid), "the grandchild ended with its parent");
-        set.kill(token, Termination::IMMEDIATE).expect("a group");
+        set.kill(token, Termination::IMMEDIATE).expect("kill group");
         event_log.wait_all(&mut set);
         assert!(!lives(pid), "{pid} of the group {id} lives after Done");
         assert!(!event_log.outcome(token).left_running);
@@ -187,10 +194,12 @@ fn group_of_an_exited_leader_is_killed() {
 #[test]
 fn normal_exit_leaves_the_group_running_and_reports_it() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-        let token = set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let token =
+            set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         event_log.wait_all(&mut set);
-        let pid: u32 = event_log.text(token).trim().parse().expect("a number");
+        let pid: u32 = event_log.text(token).trim().parse().expect("parse number");
         assert!(lives(pid), "it was killed");
         let outcome = event_log.outcome(token);
         assert!(outcome.left_running && !outcome.leaked, "{outcome:?}");
@@ -201,12 +210,13 @@ fn normal_exit_leaves_the_group_running_and_reports_it() {
 #[test]
 fn deadline_kills_the_child_and_never_early() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let deadline = Instant::now() + Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
-        let late = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("a child");
+        let late = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
         let options = SpawnOptions::default().deadline(patience(), Termination::IMMEDIATE);
-        let early = set.spawn(&quiet_child("exit 3"), options).expect("a child");
+        let early = set.spawn(&quiet_child("exit 3"), options).expect("spawn test child");
         // A busy machine may let us look only after the deadline.
         let ended =
             event_log.read_until(&mut set, deadline, |event_log| event_log.child(late).exit.is_some());
@@ -221,9 +231,10 @@ fn deadline_kills_the_child_and_never_early() {
 #[test]
 fn past_deadline_kills_the_child_at_once() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
-        let token = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("a child");
+        let token = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(token).exit.status, 9));
     });
@@ -234,14 +245,15 @@ fn past_deadline_kills_the_child_at_once() {
 #[test]
 fn stronger_kill_replaces_a_weaker_one_only() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (token, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
             event_log.child(token).exit.is_some()
         }));
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
-        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
+        set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(token).exit.status, 9));
     });
@@ -252,16 +264,17 @@ fn stronger_kill_replaces_a_weaker_one_only() {
 #[test]
 fn signal_sequence_continues_until_the_child_exits() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let ms = Duration::from_millis;
         let (one, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         let (other, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         let (term, hup) = (15, 1);
         let (asked, minute) = (Instant::now(), ms(60_000));
         set.kill(one, Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("signals"))
-            .expect("a child");
+            .expect("kill child");
         set.kill(other, Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
-            .expect("a child");
+            .expect("kill child");
         let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
         let any = |event_log: &EventLog| ended(event_log, one) || ended(event_log, other);
         assert!(event_log.read_until(&mut set, patience(), any) && asked.elapsed() >= ms(100));
@@ -288,7 +301,8 @@ fn signal_sequence_is_validated() {
 #[test]
 fn kill_all_ends_many_trees() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let mut groups = vec![Group::New, Group::Session, Group::Inherit];
         if cfg!(unix) {
             groups.push(Group::Terminal(minder::Size::default()));
@@ -296,10 +310,10 @@ fn kill_all_ends_many_trees() {
         for group in &groups {
             for _ in 0..10 {
                 let mut command = test_child("sleep-ms 600000");
-                set.spawn(command.group(*group), SpawnOptions::default()).expect("a child");
+                set.spawn(command.group(*group), SpawnOptions::default()).expect("spawn test child");
             }
         }
-        set.kill_all(Termination::IMMEDIATE).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         event_log.wait_all(&mut set);
         assert_eq!(event_log.records.len(), groups.len() * 10);
         assert!(event_log.records.values().all(|record| record.exit.is_some_and(|status| killed(status, 9))));
@@ -314,8 +328,9 @@ fn kill_racing_with_exit_reports_one_exit() {
         let mut round: u32 = 0;
         while Instant::now() < end {
             let (mut set, mut event_log) =
-                (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-            let token = set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("a child");
+                (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+            let token =
+                set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("spawn test child");
             let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
             event_log.read_until(&mut set, moment, |event_log| event_log.child(token).done.is_some());
             if event_log.child(token).done.is_none() {
@@ -337,14 +352,14 @@ fn kill_racing_with_exit_reports_one_exit() {
 #[test]
 fn die_with_parent_kills_the_child_with_its_thread() {
     let (mut set, mut event_log) =
-        (ChildSet::new(ChildSetConfig::default()).expect("a set"), EventLog::default());
+        (ChildSet::new(ChildSetConfig::default()).expect("create set"), EventLog::default());
     let mut command = quiet_child("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);
     let thread = std::thread::spawn(move || {
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         (set, token)
     });
-    let (mut set, token) = thread.join().expect("the thread");
+    let (mut set, token) = thread.join().expect("join thread");
     event_log.wait_all(&mut set);
     assert!(killed(event_log.outcome(token).exit.status, 9));
 }

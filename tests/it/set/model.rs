@@ -45,19 +45,19 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     limits.read_buffer_bytes = buffer_bytes;
     limits.max_child_bytes = child_bytes_max;
     limits.max_buffered_bytes = bytes_max;
-    let mut set = ChildSet::new(limits).expect("a set");
+    let mut set = ChildSet::new(limits).expect("create set");
     let (mut event_log, mut held) = (EventLog::default(), std::collections::VecDeque::new());
     let until = patience();
     let mut take = |set: &mut ChildSet, hands: usize| {
         // What is in our hands may be what a child waits for: let go before a wait that nothing else would
         // end.
         let soon = std::time::Instant::now() + std::time::Duration::from_millis(20);
-        match set.next(Some(if held.is_empty() { until } else { soon })).expect("an event") {
+        match set.next(Some(if held.is_empty() { until } else { soon })).expect("wait for event") {
             Some(event) => held.push_back(event),
             None => assert!(!held.is_empty(), "nothing came, and nothing was in our hands"),
         }
         while held.len() > hands {
-            event_log.record(held.pop_front().expect("an event"));
+            event_log.record(held.pop_front().expect("wait for event"));
         }
         if set.is_empty() || std::time::Instant::now() >= soon {
             held.drain(..).for_each(|event| event_log.record(event));
@@ -73,7 +73,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
         let [out, err] = script.sizes;
         let command = test_child(&format!("script {out} {err} {} {}", script.pause_ms, script.code));
         let options = SpawnOptions::default().overflow(script.when_full).output_mode(script.delivery);
-        tokens.push(set.spawn(&command, options).expect("a child"));
+        tokens.push(set.spawn(&command, options).expect("spawn test child"));
     }
     while !set.is_empty() {
         take(&mut set, hands);

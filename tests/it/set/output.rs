@@ -22,8 +22,8 @@ fn tight(backend: &'static str) -> ChildSetConfig {
 /// Keeps what the set tells until it has nothing to tell for a while. Before the first word a child
 /// may start slowly.
 fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
-    let mut kept: Vec<Event> = set.next(Some(patience())).expect("an event").into_iter().collect();
-    while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("an event") {
+    let mut kept: Vec<Event> = set.next(Some(patience())).expect("wait for event").into_iter().collect();
+    while let Some(event) = set.next(Some(Instant::now() + quiet)).expect("wait for event") {
         kept.push(event);
     }
     kept
@@ -37,8 +37,9 @@ fn bytes_in(events: &[Event]) -> usize {
 #[test]
 fn block_holds_the_child_within_the_limit() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
-        let token = set.spawn(&test_child("spew 1000000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
+        let token =
+            set.spawn(&test_child("spew 1000000"), SpawnOptions::default()).expect("spawn test child");
         let kept = hoard(&mut set, Duration::from_millis(150));
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(
@@ -62,8 +63,9 @@ fn block_holds_the_child_within_the_limit() {
 #[test]
 fn chunk_dropped_by_another_thread_makes_room() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
-        let token = set.spawn(&test_child("both 500000 3000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
+        let token =
+            set.spawn(&test_child("both 500000 3000"), SpawnOptions::default()).expect("spawn test child");
         let (sender, receiver) = std::sync::mpsc::channel::<(Stream, Chunk)>();
         let taker = std::thread::spawn(move || {
             let mut outs = [Vec::new(), Vec::new()];
@@ -79,8 +81,8 @@ fn chunk_dropped_by_another_thread_makes_room() {
         let until = patience();
         let mut done = false;
         while !done {
-            match set.next(Some(until)).expect("an event").expect("news in time") {
-                Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("the taker"),
+            match set.next(Some(until)).expect("wait for event").expect("event before the deadline") {
+                Event::Output(_, stream, chunk) => sender.send((stream, chunk)).expect("send to thread"),
                 Event::Done(of, outcome) => {
                     assert_eq!((of, outcome.exit.status), (token, ExitStatus::Exited(0)));
                     done = true;
@@ -89,7 +91,7 @@ fn chunk_dropped_by_another_thread_makes_room() {
             }
         }
         drop(sender);
-        let outs = taker.join().expect("the taker");
+        let outs = taker.join().expect("join taker");
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
         assert_eq!(set.buffered_bytes(), 0);
     });
@@ -104,23 +106,23 @@ fn freed_room_is_never_missed() {
         while Instant::now() < end {
             let mut limits = tight(backend);
             (limits.read_buffer_bytes, limits.max_child_bytes) = (1 << 10, 2 << 10);
-            let mut set = ChildSet::new(limits).expect("a set");
+            let mut set = ChildSet::new(limits).expect("create set");
             for _ in 0..3 {
-                set.spawn(&test_child("spew 60000 1000"), SpawnOptions::default()).expect("a child");
+                set.spawn(&test_child("spew 60000 1000"), SpawnOptions::default()).expect("spawn test child");
             }
             let (sender, receiver) = std::sync::mpsc::channel::<Chunk>();
             let dropper =
                 std::thread::spawn(move || receiver.into_iter().map(|chunk| chunk.len()).sum::<usize>());
             let until = patience();
             while !set.is_empty() {
-                let event = set.next(Some(until)).expect("an event");
+                let event = set.next(Some(until)).expect("wait for event");
                 match event.unwrap_or_else(|| panic!("room was missed in round {rounds}")) {
-                    Event::Output(_, _, chunk) => sender.send(chunk).expect("the dropper"),
+                    Event::Output(_, _, chunk) => sender.send(chunk).expect("send to thread"),
                     _ => continue,
                 }
             }
             drop(sender);
-            assert_eq!(dropper.join().expect("the dropper"), 180_000);
+            assert_eq!(dropper.join().expect("join dropper"), 180_000);
             rounds += 1;
         }
     });
@@ -129,9 +131,11 @@ fn freed_room_is_never_missed() {
 #[test]
 fn blocked_children_stay_within_the_total_limit() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
         let tokens: Vec<_> = (0..40)
-            .map(|_| set.spawn(&test_child("spew 100000"), SpawnOptions::default()).expect("a child"))
+            .map(|_| {
+                set.spawn(&test_child("spew 100000"), SpawnOptions::default()).expect("spawn test child")
+            })
             .collect();
         let kept = hoard(&mut set, Duration::from_millis(300));
         // A child that holds nothing may always hold one piece.
@@ -147,17 +151,17 @@ fn blocked_children_stay_within_the_total_limit() {
 #[test]
 fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let mut limits = tight(backend);
         limits.spill_dir = Some(folder.path().to_owned());
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-        let token = set.spawn(&test_child("both 700000 5000"), options).expect("a child");
+        let token = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
         // The child is never blocked: it ends although nothing is taken but the first few pieces.
         let (mut kept, mut event_log) = (Vec::new(), EventLog::default());
         let until = patience();
         loop {
-            match set.next(Some(until)).expect("an event").expect("the child was blocked") {
+            match set.next(Some(until)).expect("wait for event").expect("the child was blocked") {
                 Event::Exited(of, exit) => {
                     kept.push(Event::Exited(of, exit));
                     break;
@@ -167,7 +171,7 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
         }
         assert!(set.buffered_bytes() <= 16 << 10, "{} bytes are held", set.buffered_bytes());
         assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
-        let names = std::fs::read_dir(folder.path()).expect("the folder").count();
+        let names = std::fs::read_dir(folder.path()).expect("list directory").count();
         assert!(names == 0 || cfg!(windows), "the file has a name");
         kept.into_iter().for_each(|event| event_log.record(event));
         event_log.wait_all(&mut set);
@@ -180,18 +184,18 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
 
 #[test]
 fn spill_continues_while_chunks_are_taken_slowly() {
-    let mut set = ChildSet::new(tight(best())).expect("a set");
+    let mut set = ChildSet::new(tight(best())).expect("create set");
     let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
-    let token = set.spawn(&test_child("both 400000 1000"), options).expect("a child");
+    let token = set.spawn(&test_child("both 400000 1000"), options).expect("spawn test child");
     let mut event_log = EventLog::default();
     let mut window = std::collections::VecDeque::new();
     let until = patience();
     while !set.is_empty() {
-        let event = set.next(Some(until)).expect("an event").expect("news in time");
+        let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
         window.push_back(event);
         // Three chunks stay in our hands, so that the file is read and written in turns.
         while window.len() > 3 {
-            event_log.record(window.pop_front().expect("an event"));
+            event_log.record(window.pop_front().expect("wait for event"));
         }
     }
     window.into_iter().for_each(|event| event_log.record(event));
@@ -205,18 +209,19 @@ fn best() -> &'static str {
 #[test]
 fn at_exit_output_is_delivered_contiguously() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let mut limits = tight(backend);
         limits.spill_dir = Some(folder.path().to_owned());
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill).output_mode(OutputMode::AtExit);
         let sizes = [0, 10, 5_000, 16_385, 200_000, 300_000];
-        let tokens =
-            sizes.map(|size| set.spawn(&test_child(&format!("both {size} 999")), options).expect("a child"));
+        let tokens = sizes.map(|size| {
+            set.spawn(&test_child(&format!("both {size} 999")), options).expect("spawn test child")
+        });
         let (mut event_log, mut open): (_, Option<Token>) = (EventLog::default(), None);
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
             match &event {
                 Event::Output(token, ..) | Event::Eof(token, _) => {
                     assert!(
@@ -244,17 +249,17 @@ fn at_exit_output_is_delivered_contiguously() {
 fn drop_oldest_counts_every_byte() {
     each_backend(|backend| {
         for delivery in [OutputMode::Stream, OutputMode::AtExit] {
-            let mut set = ChildSet::new(tight(backend)).expect("a set");
+            let mut set = ChildSet::new(tight(backend)).expect("create set");
             let options = SpawnOptions::default().overflow(OverflowPolicy::DropOldest).output_mode(delivery);
             let tokens: Vec<_> = (0..4)
-                .map(|_| set.spawn(&test_child("both 300000 777"), options).expect("a child"))
+                .map(|_| set.spawn(&test_child("both 300000 777"), options).expect("spawn test child"))
                 .collect();
             let mut kept = Vec::new();
             let mut event_log = EventLog::default();
             let until = patience();
             while !set.is_empty() {
                 // What is taken stays in our hands, so that there is no room for long.
-                kept.push(set.next(Some(until)).expect("an event").expect("the child was blocked"));
+                kept.push(set.next(Some(until)).expect("wait for event").expect("the child was blocked"));
                 assert!(
                     set.buffered_bytes() <= (64 << 10) + 4 * (8 << 10),
                     "{} bytes are held",
@@ -282,16 +287,18 @@ fn drop_oldest_counts_every_byte() {
 #[test]
 fn silent_grandchild_is_abandoned_after_the_leak_timeout() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let begun = Instant::now();
-        let token =
-            set.spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
+        let token = set
+            .spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default())
+            .expect("spawn test child");
+        let id = set.id(token).expect("get pid");
         let mut event_log = EventLog::default();
         let mut exited = None;
         let until = patience();
         while !set.is_empty() {
-            event_log.record(set.next(Some(until)).expect("an event").expect("news in time"));
+            event_log
+                .record(set.next(Some(until)).expect("wait for event").expect("event before the deadline"));
             exited = exited.or_else(|| event_log.child(token).exit.map(|_| Instant::now()));
         }
         let outcome = event_log.outcome(token);
@@ -308,9 +315,9 @@ fn silent_grandchild_is_abandoned_after_the_leak_timeout() {
 fn silent_grandchild_is_awaited_without_a_leak_timeout() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let mut set = ChildSet::new(limits).expect("a set");
+    let mut set = ChildSet::new(limits).expect("create set");
     let begun = Instant::now();
-    let token = set.spawn(&test_child("hold-stdout 400"), SpawnOptions::default()).expect("a child");
+    let token = set.spawn(&test_child("hold-stdout 400"), SpawnOptions::default()).expect("spawn test child");
     let mut event_log = EventLog::default();
     event_log.wait_all(&mut set);
     assert!(begun.elapsed() >= Duration::from_millis(400), "it did not wait");
@@ -325,9 +332,9 @@ fn writing_grandchild_keeps_its_output_open() {
         // a second for.
         let (silence, period) = if cfg!(windows) { (3000, 300) } else { (500, 50) };
         limits.leak_timeout = Some(Duration::from_millis(silence));
-        let mut set = ChildSet::new(limits).expect("a set");
+        let mut set = ChildSet::new(limits).expect("create set");
         let lines = test_child(&format!("leave-lines 20 {period}"));
-        let token = set.spawn(&lines, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&lines, SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
         let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
@@ -337,8 +344,8 @@ fn writing_grandchild_keeps_its_output_open() {
 
 #[test]
 fn blocked_child_is_not_treated_as_silent() {
-    let mut set = ChildSet::new(tight(best())).expect("a set");
-    let token = set.spawn(&test_child("spew 40000"), SpawnOptions::default()).expect("a child");
+    let mut set = ChildSet::new(tight(best())).expect("create set");
+    let token = set.spawn(&test_child("spew 40000"), SpawnOptions::default()).expect("spawn test child");
     // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is
     // borne.
     let kept = hoard(&mut set, Duration::from_millis(400));
@@ -355,12 +362,12 @@ fn blocked_child_is_not_treated_as_silent() {
 
 #[test]
 fn chunk_outlives_its_set() {
-    let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
     let mut command = test_child("spew 1000");
     command.stderr(Stdio::Null);
-    set.spawn(&command, SpawnOptions::default()).expect("a child");
+    set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
     let mut chunks = Vec::new();
-    while let Some(event) = set.next(Some(patience())).expect("an event") {
+    while let Some(event) = set.next(Some(patience())).expect("wait for event") {
         match event {
             Event::Output(_, _, chunk) => chunks.push(chunk),
             Event::Done(..) => break,
@@ -376,10 +383,11 @@ fn chunk_outlives_its_set() {
 #[test]
 fn blocked_child_can_be_killed() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(tight(backend)).expect("a set");
-        let token = set.spawn(&test_child("spew 100000000"), SpawnOptions::default()).expect("a child");
+        let mut set = ChildSet::new(tight(backend)).expect("create set");
+        let token =
+            set.spawn(&test_child("spew 100000000"), SpawnOptions::default()).expect("spawn test child");
         let kept = hoard(&mut set, Duration::from_millis(100));
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
         let mut event_log = EventLog::default();
         kept.into_iter().for_each(|event| event_log.record(event));
         event_log.wait_all(&mut set);

@@ -22,7 +22,7 @@ fn set(backend: &'static str) -> (ChildSet, Arc<Backlog>) {
     let mut limits: ChildSetConfig = limits(backend);
     (limits.max_child_bytes, limits.max_buffered_bytes) = (64 << 10, 1 << 20);
     limits.backlog = Some(Arc::clone(&backlog));
-    (ChildSet::new(limits).expect("a set"), backlog)
+    (ChildSet::new(limits).expect("create set"), backlog)
 }
 
 /// A child that writes the pattern as fast as it can: from a file, since making it takes longer.
@@ -62,8 +62,9 @@ fn backlog_limits_concurrent_reads_and_delivers_every_byte() {
     const CHILDREN: u64 = 48;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let tokens: Vec<_> =
-            (0..CHILDREN).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
+        let tokens: Vec<_> = (0..CHILDREN)
+            .map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("spawn test child"))
+            .collect();
         let mut event_log = EventLog::default();
         let peak = peak(&backlog, || event_log.wait_all(&mut set));
         for token in tokens {
@@ -83,15 +84,16 @@ fn backlog_limits_concurrent_reads_and_delivers_every_byte() {
 fn silent_child_holds_no_other() {
     each_backend(|backend| {
         let (mut set, _) = set(backend);
-        let silent = set.spawn(&test_child("script 1000000 0 600000 0"), kept(0)).expect("a child");
-        let others: Vec<_> =
-            (1..5).map(|rank| set.spawn(&test_child("spew 2000000"), kept(rank)).expect("a child")).collect();
+        let silent = set.spawn(&test_child("script 1000000 0 600000 0"), kept(0)).expect("spawn test child");
+        let others: Vec<_> = (1..5)
+            .map(|rank| set.spawn(&test_child("spew 2000000"), kept(rank)).expect("spawn test child"))
+            .collect();
         let mut event_log = EventLog::default();
         let came = event_log.read_until(&mut set, patience(), |event_log| {
             others.iter().all(|token| is_done(event_log, *token))
         });
         assert!(came && !is_done(&event_log, silent), "{backend}");
-        set.kill(silent, Termination::IMMEDIATE).expect("a child");
+        set.kill(silent, Termination::IMMEDIATE).expect("kill child");
         event_log.wait_all(&mut set);
     });
 }
@@ -100,7 +102,7 @@ fn silent_child_holds_no_other() {
 fn endless_child_leaves_others_a_share() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("a child");
+        let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
         let mut event_log = EventLog::default();
         // Until it has the turn.
         while backlog.bytes() < 4 * EVEN_MAX {
@@ -109,15 +111,15 @@ fn endless_child_leaves_others_a_share() {
                 .into_iter()
                 .for_each(|event| event_log.record(event));
         }
-        let other = set.spawn(&test_child("both 400000"), kept(1)).expect("a child");
+        let other = set.spawn(&test_child("both 400000"), kept(1)).expect("spawn test child");
         let came = event_log.read_until(&mut set, patience(), |event_log| is_done(event_log, other));
         assert!(came && !is_done(&event_log, endless), "{backend}");
         assert!(event_log.child(other).outs.iter().all(|out| *out == patterned(400_000)), "{backend}");
-        set.kill(endless, Termination::IMMEDIATE).expect("a child");
+        set.kill(endless, Termination::IMMEDIATE).expect("kill child");
         // What it wrote is dropped piece by piece: it may be much.
         let until = patience();
         while !set.is_empty() {
-            set.next(Some(until)).expect("an event").expect("its end");
+            set.next(Some(until)).expect("wait for event").expect("wait for exit");
         }
         assert_eq!(backlog.bytes(), 0);
     });
@@ -125,12 +127,12 @@ fn endless_child_leaves_others_a_share() {
 
 /// An endless child that has the turn, and another that waits for it.
 fn held(set: &mut ChildSet, backlog: &Backlog) -> [Token; 2] {
-    let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("a child");
+    let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
     while backlog.bytes() < 4 * EVEN_MAX {
         assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
     }
     // At most a sixteenth of what the first writes is read of it.
-    let other = set.spawn(&test_child(ENDLESS), kept(1)).expect("a child");
+    let other = set.spawn(&test_child(ENDLESS), kept(1)).expect("spawn test child");
     [endless, other]
 }
 
@@ -141,8 +143,8 @@ fn waiting_children_can_be_killed() {
         let tokens = held(&mut set, &backlog);
         let until = patience();
         for token in [tokens[1], tokens[0]] {
-            set.kill(token, Termination::IMMEDIATE).expect("a child");
-            while !matches!(set.next(Some(until)).expect("an event"), Some(Event::Done(of, _)) if of == token)
+            set.kill(token, Termination::IMMEDIATE).expect("kill child");
+            while !matches!(set.next(Some(until)).expect("wait for event"), Some(Event::Done(of, _)) if of == token)
             {
                 assert!(Instant::now() < until, "{backend}: {token:?} is not done");
             }
@@ -158,7 +160,7 @@ fn suspended_child_holds_no_other() {
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
         let [endless, other] = held(&mut set, &backlog);
-        set.suspend(endless).expect("a child");
+        set.suspend(endless).expect("suspend child");
         // More than its share: the other has the turn.
         let before = backlog.bytes();
         let until = patience();
@@ -166,11 +168,11 @@ fn suspended_child_holds_no_other() {
             assert!(Instant::now() < until, "{backend}: the other is held");
             assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
         }
-        set.resume(endless).expect("a child");
-        set.suspend(other).expect("a child");
-        set.kill_all(Termination::IMMEDIATE).expect("children");
+        set.resume(endless).expect("resume child");
+        set.suspend(other).expect("suspend child");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         while !set.is_empty() {
-            set.next(Some(until)).expect("an event").expect("their ends");
+            set.next(Some(until)).expect("wait for event").expect("their ends");
         }
     });
 }
@@ -182,14 +184,14 @@ fn streamed_child_is_read_first() {
         let (mut set, backlog) = set(backend);
         let live = set
             .spawn(&flood(8 * EACH), SpawnOptions::default().overflow(OverflowPolicy::Block))
-            .expect("a child");
+            .expect("spawn test child");
         let others: Vec<_> =
-            (1..17).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("a child")).collect();
+            (1..17).map(|rank| set.spawn(&flood(EACH), kept(rank)).expect("spawn test child")).collect();
         let mut event_log = EventLog::default();
         let mut waited = 0;
         let until = patience();
         while !is_done(&event_log, live) {
-            event_log.record(set.next(Some(until)).expect("an event").expect("more of it"));
+            event_log.record(set.next(Some(until)).expect("wait for event").expect("more of it"));
             waited = waited.max(backlog.bytes());
         }
         // All of the others would be 32 MiB.
@@ -205,25 +207,25 @@ fn start_streaming_ends_the_wait_for_a_turn() {
     const EACH: usize = 1 << 20;
     each_backend(|backend| {
         let (mut set, backlog) = set(backend);
-        let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("a child");
+        let endless = set.spawn(&test_child(ENDLESS), kept(0)).expect("spawn test child");
         while backlog.bytes() < 4 * EVEN_MAX {
             assert!(set.next(Some(Instant::now() + Duration::from_millis(1))).expect("nothing").is_none());
         }
-        let other = set.spawn(&test_child(&format!("spew {EACH}")), kept(1)).expect("a child");
+        let other = set.spawn(&test_child(&format!("spew {EACH}")), kept(1)).expect("spawn test child");
         let end = Instant::now() + Duration::from_millis(50);
         while Instant::now() < end {
             assert!(set.next(Some(end)).expect("nothing").is_none());
         }
-        set.start_streaming(other).expect("a child");
+        set.start_streaming(other).expect("start streaming");
         let mut event_log = EventLog::default();
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| is_done(event_log, other)),
             "{backend}"
         );
         assert!(event_log.child(other).outs[0] == patterned(EACH), "{backend}");
-        set.kill(endless, Termination::IMMEDIATE).expect("a child");
+        set.kill(endless, Termination::IMMEDIATE).expect("kill child");
         while !set.is_empty() {
-            set.next(Some(patience())).expect("an event").expect("its end");
+            set.next(Some(patience())).expect("wait for event").expect("wait for exit");
         }
     });
 }

@@ -89,7 +89,7 @@ impl StreamLog {
                 assert_eq!(read.expect("a file") as u64, spilled.len);
                 record.files += 1;
                 if let Some(path) = spilled.path {
-                    std::fs::remove_file(path).expect("a file of that name");
+                    std::fs::remove_file(path).expect("remove file");
                 }
             }
             Event::Forwarded(_, stream, count) => {
@@ -114,7 +114,7 @@ impl StreamLog {
     fn read_until(&mut self, set: &mut ChildSet, enough: impl Fn(&Self) -> bool) {
         let until = patience();
         while !enough(self) {
-            let event = set.next(Some(until)).expect("an event");
+            let event = set.next(Some(until)).expect("wait for event");
             self.take(event.unwrap_or_else(|| panic!("nothing more came: {}", self.sizes())));
         }
     }
@@ -122,7 +122,7 @@ impl StreamLog {
     fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("an event");
+            let event = set.next(Some(until)).expect("wait for event");
             self.take(event.unwrap_or_else(|| panic!("{} are not done: {}", set.len(), self.sizes())));
         }
         assert!(self.records.values().all(|record| record.done.is_some()), "not all are done");
@@ -147,14 +147,14 @@ impl StreamLog {
 /// Hears for a while and keeps nothing back.
 fn read_for(stream_log: &mut StreamLog, set: &mut ChildSet, time: Duration) {
     let until = Instant::now() + time;
-    while let Some(event) = set.next(Some(until)).expect("an event") {
+    while let Some(event) = set.next(Some(until)).expect("wait for event") {
         stream_log.take(event);
     }
 }
 
 /// A pipe to forward to, and what is read from it: after a while, and slowly or not.
 fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
-    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let (mut reader, writer) = std::io::pipe().expect("create pipe");
     let thread = std::thread::spawn(move || {
         nap(Duration::from_millis(after_ms));
         let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
@@ -174,14 +174,14 @@ fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
 /// A pipe that nobody reads from yet, and that is full.
 #[cfg(unix)]
 fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let (reader, writer) = std::io::pipe().expect("create pipe");
     let file = crate::support::file(writer);
-    rustix::io::ioctl_fionbio(&file, true).expect("a pipe");
+    rustix::io::ioctl_fionbio(&file, true).expect("set nonblocking mode");
     let mut filled = 0;
     while let Ok(count) = (&file).write(&[b'#'; 4096]) {
         filled += count;
     }
-    rustix::io::ioctl_fionbio(&file, nonblocking).expect("a pipe");
+    rustix::io::ioctl_fionbio(&file, nonblocking).expect("set nonblocking mode");
     (Arc::new(file), reader, filled)
 }
 
@@ -190,7 +190,7 @@ fn read_later(mut reader: std::io::PipeReader, after_ms: u64) -> JoinHandle<Vec<
     std::thread::spawn(move || {
         nap(Duration::from_millis(after_ms));
         let mut all = Vec::new();
-        reader.read_to_end(&mut all).expect("a pipe");
+        reader.read_to_end(&mut all).expect("read to end");
         all
     })
 }
@@ -220,11 +220,11 @@ fn start_streaming_at_random_moments_keeps_every_byte() {
 }
 
 fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let mut limits = tight(backend, folder.path());
     limits.spill_prefix = (dice.below(2) == 0).then(|| "out-".to_owned());
     limits.max_buffered_bytes <<= dice.below(5);
-    let mut set = ChildSet::new(limits).expect("a set");
+    let mut set = ChildSet::new(limits).expect("create set");
     let hands = dice.below(12) as usize;
     let mut children = Vec::new();
     for _ in 0..=dice.below(16) {
@@ -234,7 +234,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
             _ => format!("both {size} {}", 100 + dice.below(9000)),
         };
         let files = dice.below(3) > 0;
-        let token = set.spawn(&test_child(&words), at_end(files)).expect("a child");
+        let token = set.spawn(&test_child(&words), at_end(files)).expect("spawn test child");
         children.push((token, size, words));
     }
     let (mut stream_log, mut held) = (StreamLog::default(), VecDeque::new());
@@ -248,13 +248,16 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
                 Ok(()) => assert!(set.id(token).is_ok()),
             }
         }
-        match set.next(Some(Instant::now() + Duration::from_micros(dice.below(3000)))).expect("an event") {
+        match set
+            .next(Some(Instant::now() + Duration::from_micros(dice.below(3000))))
+            .expect("wait for event")
+        {
             Some(event) => held.push_back(event),
             // What is in our hands may be what a child waits for.
             None => held.drain(..).for_each(|event| stream_log.take(event)),
         }
         while held.len() > hands {
-            stream_log.take(held.pop_front().expect("an event"));
+            stream_log.take(held.pop_front().expect("wait for event"));
         }
     }
     held.into_iter().for_each(|event| stream_log.take(event));
@@ -271,7 +274,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
         assert_eq!((record.eofs, stream_log.outcome(token).dropped), ([true; 2], 0), "{words}");
     }
     assert_eq!((set.buffered_bytes(), nameless_files(folder.path())), (0, vec![]));
-    let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+    let left = std::fs::read_dir(folder.path()).expect("list directory").count();
     assert_eq!(left, 0, "files that nobody was given are left, round {round} on {backend}");
 }
 
@@ -280,21 +283,21 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
 fn start_streaming_delivers_waiting_output_of_a_silent_child() {
     each_backend(|backend| {
         for files in [false, true] {
-            let folder = tempfile::tempdir().expect("a folder");
-            let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+            let folder = tempfile::tempdir().expect("create temporary directory");
+            let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
             let mut command = test_child("cat");
-            let token = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("a child");
+            let token = set.spawn(command.stdin(Stdio::Piped), at_end(files)).expect("spawn test child");
             let bytes = patterned(300_000);
             let mut stream_log = StreamLog::default();
             feed(&mut set, &mut stream_log, token, &bytes[..200_000]);
             read_while(&mut stream_log, &mut set, || nameless_files(folder.path()).is_empty());
             assert!(stream_log.of(token).outs[0].is_empty(), "it is not live yet");
-            set.start_streaming(token).expect("a child");
+            set.start_streaming(token).expect("start streaming");
             set.start_streaming(token).expect("twice is nothing");
             stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 200_000);
             feed(&mut set, &mut stream_log, token, &bytes[200_000..]);
             stream_log.read_until(&mut set, |stream_log| stream_log.records[&token].outs[0].len() == 300_000);
-            set.close_stdin(token).expect("a child");
+            set.close_stdin(token).expect("close stdin");
             stream_log.wait_all(&mut set);
             assert!(stream_log.of(token).outs[0] == bytes, "files: {files}");
             assert_eq!(stream_log.of(token).files, usize::from(files));
@@ -316,21 +319,21 @@ fn feed(set: &mut ChildSet, stream_log: &mut StreamLog, token: Token, mut bytes:
 #[test]
 fn streaming_child_is_blocked_at_the_limit() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+        let folder = tempfile::tempdir().expect("create temporary directory");
+        let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
         let mut command = test_child("spew 100000000");
         command.stderr(Stdio::Null);
-        let token = set.spawn(&command, at_end(true)).expect("a child");
+        let token = set.spawn(&command, at_end(true)).expect("spawn test child");
         // Until there is a file; the child is not blocked.
         let patience = Instant::now() + Duration::from_secs(5);
         let until = || Instant::now() + Duration::from_millis(50);
-        while set.next(Some(until())).expect("an event").is_some()
+        while set.next(Some(until())).expect("wait for event").is_some()
             || (nameless_files(folder.path()).is_empty() && Instant::now() < patience)
         {}
-        set.start_streaming(token).expect("a child");
+        set.start_streaming(token).expect("start streaming");
         let (mut kept, mut stream_log, mut bytes) = (Vec::new(), StreamLog::default(), 0);
         let until = Instant::now() + Duration::from_millis(200);
-        while let Some(event) = set.next(Some(until)).expect("an event") {
+        while let Some(event) = set.next(Some(until)).expect("wait for event") {
             match &event {
                 Event::Output(_, _, chunk) => bytes += chunk.len(),
                 Event::Exited(..) => panic!("it was not held"),
@@ -345,7 +348,7 @@ fn streaming_child_is_blocked_at_the_limit() {
         );
         assert_eq!(kept.iter().filter(|event| matches!(event, Event::Spilled(..))).count(), 1);
         kept.into_iter().for_each(|event| stream_log.take(event));
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
         stream_log.wait_all(&mut set);
         let told = &stream_log.of(token).outs[0];
         assert!(*told == patterned(told.len()), "a byte is missing, or there twice");
@@ -358,31 +361,32 @@ fn streaming_child_is_blocked_at_the_limit() {
 fn named_spill_files_are_private_and_skip_existing_names() {
     use std::os::unix::fs::MetadataExt;
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let (target, dangling) = (folder.path().join("secret"), folder.path().join("job-1"));
-        std::fs::write(folder.path().join("job-0"), "mine").expect("a file");
-        std::os::unix::fs::symlink(&target, &dangling).expect("a link");
-        std::os::unix::fs::symlink(folder.path().join("job-0"), folder.path().join("job-2")).expect("a link");
-        std::fs::create_dir(folder.path().join("job-3")).expect("a folder");
+        std::fs::write(folder.path().join("job-0"), "mine").expect("write file");
+        std::os::unix::fs::symlink(&target, &dangling).expect("create symbolic link");
+        std::os::unix::fs::symlink(folder.path().join("job-0"), folder.path().join("job-2"))
+            .expect("create symbolic link");
+        std::fs::create_dir(folder.path().join("job-3")).expect("create directory");
         let mut limits = tight(backend, folder.path());
         limits.spill_prefix = Some("job-".to_owned());
-        let mut set = ChildSet::new(limits).expect("a set");
-        let live = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("a child");
-        let end = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("a child");
-        set.start_streaming(live).expect("a child");
+        let mut set = ChildSet::new(limits).expect("create set");
+        let live = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
+        let end = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
+        set.start_streaming(live).expect("start streaming");
         let (mut stream_log, mut names) = (StreamLog::default(), Vec::new());
         let until = patience();
         while !set.is_empty() {
-            let event = set.next(Some(until)).expect("an event").expect("news in time");
+            let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
             if let Event::Spilled(_, _, spilled) = &event {
-                let path = spilled.path.clone().expect("a name");
-                let data = std::fs::symlink_metadata(&path).expect("a file of that name");
+                let path = spilled.path.clone().expect("get name");
+                let data = std::fs::symlink_metadata(&path).expect("read metadata");
                 assert_eq!(
                     (data.mode() & 0o7777, data.is_file(), path.parent()),
                     (0o600, true, Some(folder.path()))
                 );
-                assert_eq!(data.ino(), spilled.file.metadata().expect("a file").ino());
-                names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+                assert_eq!(data.ino(), spilled.file.metadata().expect("read metadata").ino());
+                names.push(path.file_name().expect("path has a file name").to_string_lossy().into_owned());
             }
             stream_log.take(event);
         }
@@ -391,13 +395,15 @@ fn named_spill_files_are_private_and_skip_existing_names() {
             names.iter().all(|name| name[4..].parse::<u32>().is_ok_and(|number| number > 3)),
             "{names:?}"
         );
-        assert!(!target.exists() && std::fs::read(folder.path().join("job-0")).expect("a file") == b"mine");
+        assert!(
+            !target.exists() && std::fs::read(folder.path().join("job-0")).expect("read file") == b"mine"
+        );
         assert!(
             [live, end]
                 .iter()
                 .all(|token| stream_log.records[token].outs.iter().all(|out| *out == patterned(100_000)))
         );
-        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 4);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("list directory").count(), 4);
     });
 }
 
@@ -408,13 +414,13 @@ struct Disk(tempfile::TempDir);
 #[cfg(target_os = "linux")]
 impl Disk {
     fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let mut mount = std::process::Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(folder.path());
         mount.stderr(std::process::Stdio::null());
         let mounted = mount.status().is_ok_and(|status| status.success());
         let disk = mounted.then(|| Self(folder))?;
-        std::fs::write(disk.filler(), vec![0; 960 << 10]).expect("room for that");
+        std::fs::write(disk.filler(), vec![0; 960 << 10]).expect("write file");
         Some(disk)
     }
 
@@ -443,8 +449,8 @@ fn full_disk_is_reported_and_loses_nothing() {
             let what = format!("files {files}, named {named}, live {live}");
             let mut limits = tight(backend, disk.0.path());
             limits.spill_prefix = named.then(|| "out-".to_owned());
-            let mut set = ChildSet::new(limits).expect("a set");
-            let token = set.spawn(&test_child("both 300000 3000"), at_end(files)).expect("a child");
+            let mut set = ChildSet::new(limits).expect("create set");
+            let token = set.spawn(&test_child("both 300000 3000"), at_end(files)).expect("spawn test child");
             let mut stream_log = StreamLog::default();
             let until = patience();
             // Both outputs are refused, one after the other.
@@ -459,7 +465,8 @@ fn full_disk_is_reported_and_loses_nothing() {
                 }
             }
             // The others are stream_log meanwhile.
-            let other = set.spawn(&test_child("lines 3 5"), SpawnOptions::default()).expect("a child");
+            let other =
+                set.spawn(&test_child("lines 3 5"), SpawnOptions::default()).expect("spawn test child");
             while live && stream_log.of(other).done.is_none() {
                 assert!(Instant::now() < until, "{what}: one that is held holds another");
                 if let Ok(Some(event)) = set.next(Some(until)) {
@@ -469,7 +476,7 @@ fn full_disk_is_reported_and_loses_nothing() {
             if live {
                 set.start_streaming(token).expect("a child, whatever the disk says");
             } else {
-                std::fs::remove_file(disk.filler()).expect("room");
+                std::fs::remove_file(disk.filler()).expect("remove file");
             }
             while !set.is_empty() {
                 assert!(Instant::now() < until, "{what}: {}", stream_log.sizes());
@@ -482,7 +489,7 @@ fn full_disk_is_reported_and_loses_nothing() {
             for out in &stream_log.of(token).outs {
                 assert!(*out == patterned(300_000), "{what}: {} bytes", out.len());
             }
-            let left = std::fs::read_dir(disk.0.path()).expect("the folder").count();
+            let left = std::fs::read_dir(disk.0.path()).expect("list directory").count();
             assert_eq!(left, usize::from(live), "{what}: a file is left");
         }
     });
@@ -492,33 +499,34 @@ fn full_disk_is_reported_and_loses_nothing() {
 fn waiting_output_precedes_forwarded_output() {
     each_backend(|backend| {
         for (after_ms, pause_ms) in [(0, 0), (150, 0), (0, 5)] {
-            let folder = tempfile::tempdir().expect("a folder");
-            let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
-            let token = set.spawn(&test_child("both 2000000 5000"), at_end(true)).expect("a child");
+            let folder = tempfile::tempdir().expect("create temporary directory");
+            let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+            let token = set.spawn(&test_child("both 2000000 5000"), at_end(true)).expect("spawn test child");
             let (file, reader) = sink(after_ms, pause_ms);
             let mut stream_log = StreamLog::default();
             let early = set.forward(token, Stream::Stdout, &file).expect_err("it is not live");
             assert_eq!(early.kind(), ErrorKind::InvalidInput);
             read_for(&mut stream_log, &mut set, Duration::from_millis(3));
             stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
-            set.start_streaming(token).expect("a child");
+            set.start_streaming(token).expect("start streaming");
             // At once, with bytes that wait.
-            set.forward(token, Stream::Stdout, &file).expect("a child");
+            set.forward(token, Stream::Stdout, &file).expect("forward output");
             let mut spilled = 0;
             let until = patience();
             while !set.is_empty() {
-                let event = set.next(Some(until)).expect("an event").expect("news in time");
+                let event =
+                    set.next(Some(until)).expect("wait for event").expect("event before the deadline");
                 if let Event::Spilled(_, Stream::Stdout, file_of) = &event {
                     let mut bytes = vec![0; file_of.len as usize];
                     (&file_of.file).seek(SeekFrom::Start(file_of.start)).expect("a file");
-                    (&file_of.file).read_exact(&mut bytes).expect("a file");
-                    (&*file).write_all(&bytes).expect("a reader");
+                    (&file_of.file).read_exact(&mut bytes).expect("read bytes");
+                    (&*file).write_all(&bytes).expect("write bytes");
                     spilled += bytes.len();
                 }
                 stream_log.take(event);
             }
             drop((file, std::mem::take(&mut stream_log.sinks)));
-            let all = reader.join().expect("the reader");
+            let all = reader.join().expect("join reader");
             let right = all.iter().zip(patterned(2_000_000)).take_while(|(a, b)| *a == b).count();
             assert!(right == 2_000_000 && all.len() == right, "{} came, {right} right", all.len());
             let record = stream_log.of(token);
@@ -533,20 +541,20 @@ fn waiting_output_precedes_forwarded_output() {
 #[test]
 fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let path = folder.path().join("out");
         let open = |path: &Path, append: bool| {
             let mut options = File::options();
-            options.create(true).write(!append).append(append).open(path).expect("a file")
+            options.create(true).write(!append).append(append).open(path).expect("open file")
         };
         let mut plain = open(&path, false);
-        plain.write_all(b"before ").expect("a file");
+        plain.write_all(b"before ").expect("write bytes");
         #[cfg_attr(windows, expect(unused_mut, reason = "Unix has more cases"))]
         let mut cases = vec![
             (plain, cfg!(target_os = "linux")),
             (open(&folder.path().join("append"), true), false),
             // One that can only be read.
-            (File::open(&path).expect("a file"), false),
+            (File::open(&path).expect("open file"), false),
         ];
         #[cfg(unix)]
         {
@@ -557,9 +565,10 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
             cases.push((File::from(terminal), false));
         }
         for (number, (file, passes)) in cases.into_iter().enumerate() {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut stream_log = StreamLog::default();
-            let token = set.spawn(&test_child("spew 500000"), SpawnOptions::default()).expect("a child");
+            let token =
+                set.spawn(&test_child("spew 500000"), SpawnOptions::default()).expect("spawn test child");
             set.forward(token, Stream::Stdout, &Arc::new(file)).expect("what refuses is no error");
             stream_log.wait_all(&mut set);
             let record = stream_log.of(token);
@@ -568,7 +577,7 @@ fn forward_writes_at_the_file_position_and_rejects_other_kinds() {
             assert!(passes || record.outs[0] == patterned(500_000), "case {number}");
         }
         if cfg!(target_os = "linux") {
-            let all = std::fs::read(&path).expect("a file");
+            let all = std::fs::read(&path).expect("read file");
             assert!(all[..7] == *b"before " && all[7..] == patterned(500_000), "{} bytes", all.len());
         }
     });
@@ -582,18 +591,20 @@ fn closed_forward_reader_returns_the_rest_as_output() {
         crate::spawn::restore_sigpipe();
         each_backend(|backend| {
             for takes in [0, 1, 300_000] {
-                let mut set = ChildSet::new(limits(backend)).expect("a set");
-                let token = set.spawn(&test_child("spew 6000000"), SpawnOptions::default()).expect("a child");
-                let (mut reader, writer) = std::io::pipe().expect("a pipe");
+                let mut set = ChildSet::new(limits(backend)).expect("create set");
+                let token = set
+                    .spawn(&test_child("spew 6000000"), SpawnOptions::default())
+                    .expect("spawn test child");
+                let (mut reader, writer) = std::io::pipe().expect("create pipe");
                 let file = Arc::new(crate::support::file(writer));
-                set.forward(token, Stream::Stdout, &file).expect("a child");
+                set.forward(token, Stream::Stdout, &file).expect("forward output");
                 let thread = std::thread::spawn(move || {
                     let mut bytes = vec![0; takes];
-                    reader.read_exact(&mut bytes).expect("a pipe");
+                    reader.read_exact(&mut bytes).expect("read bytes");
                     assert!(bytes == patterned(takes));
                 });
                 if takes == 0 {
-                    thread.join().expect("the reader");
+                    thread.join().expect("join reader");
                 }
                 let mut stream_log = StreamLog::default();
                 stream_log.wait_all(&mut set);
@@ -615,21 +626,22 @@ fn closed_forward_reader_returns_the_rest_as_output() {
 fn full_forward_pipe_blocks_only_its_child() {
     each_backend(|backend| {
         for nonblocking in [false, true] {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut stream_log = StreamLog::default();
             let (file, reader, filled) = full_pipe(nonblocking);
             let mut command = test_child("spew 40000");
             command.stderr(Stdio::Null);
-            let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-            set.forward(token, Stream::Stdout, &file).expect("a child");
+            let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+            set.forward(token, Stream::Stdout, &file).expect("forward output");
             // The pipe was enlarged: it is filled once more.
-            rustix::io::ioctl_fionbio(&*file, true).expect("a pipe");
+            rustix::io::ioctl_fionbio(&*file, true).expect("set nonblocking mode");
             let mut more = 0;
             while let Ok(count) = (&*file).write(&[b'#'; 4096]) {
                 more += count;
             }
-            rustix::io::ioctl_fionbio(&*file, nonblocking).expect("a pipe");
-            let other = set.spawn(&test_child("lines 5 20"), SpawnOptions::default()).expect("a child");
+            rustix::io::ioctl_fionbio(&*file, nonblocking).expect("set nonblocking mode");
+            let other =
+                set.spawn(&test_child("lines 5 20"), SpawnOptions::default()).expect("spawn test child");
             let begun = Instant::now();
             let mut other_done = None;
             let mut late = Vec::new();
@@ -639,7 +651,7 @@ fn full_forward_pipe_blocks_only_its_child() {
                 || ((other_done.is_none() || !told(&mut stream_log)) && Instant::now() < until)
             {
                 let deadline = Instant::now() + Duration::from_millis(5);
-                if let Some(event) = set.next(Some(deadline)).expect("an event") {
+                if let Some(event) = set.next(Some(deadline)).expect("wait for event") {
                     stream_log.take(event);
                 }
                 late.push(Instant::now().saturating_duration_since(deadline));
@@ -658,7 +670,7 @@ fn full_forward_pipe_blocks_only_its_child() {
             stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
             stream_log.wait_all(&mut set);
             drop((file, std::mem::take(&mut stream_log.sinks)));
-            let all = thread.join().expect("the reader");
+            let all = thread.join().expect("join reader");
             if cfg!(target_os = "linux") {
                 assert!(all[filled + more..] == patterned(40_000), "{} came", all.len() - filled - more);
             }
@@ -672,13 +684,13 @@ fn full_forward_pipe_blocks_only_its_child() {
 #[test]
 fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
         let mut stream_log = StreamLog::default();
         let (file, reader, filled) = full_pipe(false);
         let mut command = minder::Command::new(crate::support::TEST_CHILD);
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
-        set.forward(token, Stream::Stdout, &file).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
+        set.forward(token, Stream::Stdout, &file).expect("forward output");
         // Whoever blocks is let go by this in the end.
         let thread = read_later(reader, 3000);
         let begun = Instant::now();
@@ -687,7 +699,7 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
         stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
         stream_log.wait_all(&mut set);
         drop((file, std::mem::take(&mut stream_log.sinks)));
-        let all = thread.join().expect("the reader");
+        let all = thread.join().expect("join reader");
         let lines: String = (0..30).map(|line| format!("line {line}\r\n")).collect();
         let marks = all.iter().filter(|byte| **byte == b'#').count();
         let text: Vec<u8> = all.into_iter().filter(|byte| *byte != b'#').collect();
@@ -698,18 +710,19 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
 #[test]
 fn silent_grandchild_is_abandoned_while_forwarding() {
     each_backend(|backend| {
-        let mut set = ChildSet::new(limits(backend)).expect("a set");
-        let token =
-            set.spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let token = set
+            .spawn(&test_child("hold-stdout 600000 50000"), SpawnOptions::default())
+            .expect("spawn test child");
+        let id = set.id(token).expect("get pid");
         let (file, reader) = sink(0, 0);
-        set.forward(token, Stream::Stdout, &file).expect("a child");
+        set.forward(token, Stream::Stdout, &file).expect("forward output");
         let mut stream_log = StreamLog::default();
         stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
         stream_log.wait_all(&mut set);
         kill_group_of(id);
         drop((file, std::mem::take(&mut stream_log.sinks)));
-        assert!(reader.join().expect("the reader") == patterned(50_000));
+        assert!(reader.join().expect("join reader") == patterned(50_000));
         let outcome = stream_log.outcome(token);
         assert!(outcome.leaked && stream_log.of(token).eofs == [true; 2], "{outcome:?}");
     });
@@ -719,23 +732,24 @@ fn silent_grandchild_is_abandoned_while_forwarding() {
 fn child_is_killed_while_forwarding() {
     each_backend(|backend| {
         for full in [false, true] {
-            let mut set = ChildSet::new(limits(backend)).expect("a set");
-            let token = set.spawn(&test_child("spew 1000000000"), SpawnOptions::default()).expect("a child");
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let token =
+                set.spawn(&test_child("spew 1000000000"), SpawnOptions::default()).expect("spawn test child");
             let (file, reader) = sink(if full { 600 } else { 0 }, 0);
-            set.forward(token, Stream::Stdout, &file).expect("a child");
+            set.forward(token, Stream::Stdout, &file).expect("forward output");
             let mut stream_log = StreamLog::default();
             stream_log.sinks.insert((token, Stream::Stdout), Arc::clone(&file));
             read_for(&mut stream_log, &mut set, Duration::from_millis(60));
-            set.kill(token, Termination::IMMEDIATE).expect("a child");
+            set.kill(token, Termination::IMMEDIATE).expect("kill child");
             set.start_streaming(token).expect("it is live already");
-            set.forward(token, Stream::Stdout, &file).expect("a child");
+            set.forward(token, Stream::Stdout, &file).expect("forward output");
             stream_log.wait_all(&mut set);
             assert_eq!(
                 set.forward(token, Stream::Stdout, &file).expect_err("done").kind(),
                 ErrorKind::Unknown
             );
             drop((file, std::mem::take(&mut stream_log.sinks)));
-            let all = reader.join().expect("the reader");
+            let all = reader.join().expect("join reader");
             let record = stream_log.of(token);
             assert_eq!(all.len() as u64, record.forwarded[0] + record.outs[0].len() as u64);
             assert!(all == patterned(all.len()), "a byte is missing, or there twice");
@@ -747,24 +761,24 @@ fn child_is_killed_while_forwarding() {
 fn start_streaming_works_on_an_exited_or_killed_child() {
     each_backend(|backend| {
         for (files, killed) in [(false, false), (true, false), (false, true), (true, true)] {
-            let folder = tempfile::tempdir().expect("a folder");
-            let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
-            let token = set.spawn(&test_child("both 100000 1000"), at_end(files)).expect("a child");
+            let folder = tempfile::tempdir().expect("create temporary directory");
+            let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
+            let token = set.spawn(&test_child("both 100000 1000"), at_end(files)).expect("spawn test child");
             let mut stream_log = StreamLog::default();
             // At its exit its last bytes are in the queue.
             stream_log.read_until(&mut set, |stream_log| {
                 stream_log.records.get(&token).is_some_and(|record| record.exited)
             });
             if killed {
-                set.kill(token, Termination::IMMEDIATE).expect("a child");
+                set.kill(token, Termination::IMMEDIATE).expect("kill child");
             }
             let (file, reader) = sink(0, 0);
-            set.start_streaming(token).expect("a child");
+            set.start_streaming(token).expect("start streaming");
             let _ = set.forward(token, Stream::Stdout, &file);
             stream_log.wait_all(&mut set);
             drop(file);
             let record = stream_log.of(token);
-            let forwarded = reader.join().expect("the reader");
+            let forwarded = reader.join().expect("join reader");
             let out = [&record.outs[0][..], &forwarded].concat();
             assert!(out == patterned(100_000) && record.outs[1] == out, "{files} {killed}: {}", out.len());
             assert_eq!(record.eofs, [true; 2]);
@@ -778,22 +792,22 @@ fn start_streaming_works_on_an_exited_or_killed_child() {
 #[test]
 fn stream_eof_is_reported_before_the_exit() {
     each_backend(|backend| {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut set = ChildSet::new(tight(backend, folder.path())).expect("a set");
+        let folder = tempfile::tempdir().expect("create temporary directory");
+        let mut set = ChildSet::new(tight(backend, folder.path())).expect("create set");
         let mut command = minder::Command::new("/bin/sh");
         let over = folder.path().join("over");
         command.args(["-c", "head -c 200000 /dev/zero; exec >&-; : > \"$0\"; exec sleep 600"]).arg(&over);
         command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);
-        let token = set.spawn(&command, at_end(true)).expect("a child");
+        let token = set.spawn(&command, at_end(true)).expect("spawn test child");
         let mut stream_log = StreamLog::default();
         // A pipe holds less than that: by then a file has the rest.
         read_while(&mut stream_log, &mut set, || !over.exists());
-        set.start_streaming(token).expect("a child");
+        set.start_streaming(token).expect("start streaming");
         stream_log.read_until(&mut set, |stream_log| {
             stream_log.records.get(&token).is_some_and(|record| record.eofs[0])
         });
         assert_eq!((stream_log.of(token).outs[0].len(), stream_log.of(token).files), (200_000, 1));
-        set.kill(token, Termination::IMMEDIATE).expect("a child");
+        set.kill(token, Termination::IMMEDIATE).expect("kill child");
         stream_log.wait_all(&mut set);
     });
 }

@@ -36,18 +36,19 @@ fn children_of(pid: u32) -> Vec<u32> {
 #[test]
 fn suspend_stops_and_resume_continues_the_whole_tree() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let options = SpawnOptions::default();
         let (token, numbers) = super::kill::start(&mut set, &mut event_log, "stubborn-tree", options);
         for _ in 0..3 {
-            set.suspend(token).expect("a tree");
+            set.suspend(token).expect("suspend child");
             set.suspend(token).expect("nothing more to do");
             await_state(&numbers, true);
-            set.resume(token).expect("a tree");
+            set.resume(token).expect("resume child");
             set.resume(token).expect("nothing more to do");
             await_state(&numbers, false);
         }
-        set.kill_all(Termination::IMMEDIATE).expect("a tree");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         event_log.wait_all(&mut set);
     });
 }
@@ -58,16 +59,16 @@ fn leader_outside_its_group_is_suspended_and_killed() {
     each_backend(|backend| {
         for how in [Termination::IMMEDIATE, Termination::graceful(Duration::from_secs(600))] {
             let (mut set, mut event_log) =
-                (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+                (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
             let options = SpawnOptions::default();
             let (token, numbers) =
                 super::kill::start(&mut set, &mut event_log, "join-parent 600000", options);
-            assert_eq!(numbers, [set.id(token).expect("a child")]);
-            set.suspend(token).expect("a child");
+            assert_eq!(numbers, [set.id(token).expect("get pid")]);
+            set.suspend(token).expect("suspend child");
             await_state(&numbers, true);
-            set.resume(token).expect("a child");
+            set.resume(token).expect("resume child");
             await_state(&numbers, false);
-            set.kill(token, how).expect("a child");
+            set.kill(token, how).expect("kill child");
             event_log.wait_all(&mut set);
             assert!(event_log.outcome(token).killed && !event_log.outcome(token).timed_out);
         }
@@ -78,17 +79,18 @@ fn leader_outside_its_group_is_suspended_and_killed() {
 #[test]
 fn outcome_reports_kill_timeout_and_suspended_time() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let soon = |ms| {
             SpawnOptions::default()
                 .deadline(Instant::now() + Duration::from_millis(ms), Termination::IMMEDIATE)
         };
-        let struck = set.spawn(&quiet_child(LONG), soon(50)).expect("a child");
-        let stood = set.spawn(&quiet_child("lines 40 10"), soon(2000)).expect("a child");
-        set.suspend(stood).expect("a child");
+        let struck = set.spawn(&quiet_child(LONG), soon(50)).expect("spawn test child");
+        let stood = set.spawn(&quiet_child("lines 40 10"), soon(2000)).expect("spawn test child");
+        set.suspend(stood).expect("suspend child");
         assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(2500), |_| false));
         assert!(set.suspended_time(stood).expect("a child") >= Duration::from_millis(2500));
-        set.resume(stood).expect("a child");
+        set.resume(stood).expect("resume child");
         event_log.wait_all(&mut set);
         let outcome = event_log.outcome(struck);
         assert!(outcome.killed && outcome.timed_out && outcome.suspended.is_zero(), "{outcome:?}");
@@ -101,18 +103,21 @@ fn outcome_reports_kill_timeout_and_suspended_time() {
 #[test]
 fn suspend_all_stops_and_resume_all_continues_every_child() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let tokens: Vec<_> = (0..10)
-            .map(|_| set.spawn(&quiet_child("sleep-ms 20"), SpawnOptions::default()).expect("a child"))
+            .map(|_| {
+                set.spawn(&quiet_child("sleep-ms 20"), SpawnOptions::default()).expect("spawn test child")
+            })
             .collect();
-        set.suspend_all().expect("children");
+        set.suspend_all().expect("suspend children");
         let pause = Instant::now() + Duration::from_millis(100);
         let running = tokens.iter().filter(|token| event_log.child(**token).done.is_none()).count();
         assert!(
             !event_log.read_until(&mut set, pause, |event_log| event_log.records.len() == running),
             "they went on"
         );
-        set.resume_all().expect("children");
+        set.resume_all().expect("resume children");
         event_log.wait_all(&mut set);
         assert!(tokens.iter().all(|token| event_log.outcome(*token).exit.status.success()));
     });
@@ -124,17 +129,17 @@ fn only_own_stops_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
-        let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
-        let ours = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("a child");
-        set.suspend(ours).expect("a child");
-        let its = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+        let ours = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
+        set.suspend(ours).expect("suspend child");
+        let its = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
         assert!(
             event_log.read_until(&mut set, patience(), |event_log| !event_log.child(its).stops.is_empty())
         );
-        set.resume(ours).expect("a child");
+        set.resume(ours).expect("resume child");
         let later = Instant::now() + Duration::from_millis(50);
         assert!(!event_log.read_until(&mut set, later, |event_log| !event_log.child(ours).stops.is_empty()));
-        set.kill_all(Termination::IMMEDIATE).expect("children");
+        set.kill_all(Termination::IMMEDIATE).expect("kill all children");
         event_log.wait_all(&mut set);
     });
 }
@@ -142,17 +147,18 @@ fn only_own_stops_are_reported() {
 #[test]
 fn deadline_pauses_while_suspended() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (begun, time) = (Instant::now(), Duration::from_millis(200));
         let options = SpawnOptions::default().deadline(begun + time, Termination::IMMEDIATE);
-        let token = set.spawn(&quiet_child(LONG), options).expect("a child");
-        set.suspend(token).expect("a child");
+        let token = set.spawn(&quiet_child(LONG), options).expect("spawn test child");
+        set.suspend(token).expect("suspend child");
         let used = begun.elapsed();
         assert!(
             !event_log
                 .read_until(&mut set, begun + 2 * time, |event_log| event_log.child(token).exit.is_some())
         );
-        set.resume(token).expect("a child");
+        set.resume(token).expect("resume child");
         let resumed = Instant::now();
         event_log.wait_all(&mut set);
         assert!(resumed.elapsed() + used >= time, "{:?} of {time:?} were left", resumed.elapsed());
@@ -163,13 +169,15 @@ fn deadline_pauses_while_suspended() {
 #[test]
 fn suspended_child_can_be_killed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-        let spawn =
-            |set: &mut ChildSet| set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("a child");
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let spawn = |set: &mut ChildSet| {
+            set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child")
+        };
         let (asked, killed) = (spawn(&mut set), spawn(&mut set));
-        set.suspend_all().expect("children");
-        set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("a child");
-        set.kill(killed, Termination::IMMEDIATE).expect("a child");
+        set.suspend_all().expect("suspend children");
+        set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("kill child");
+        set.kill(killed, Termination::IMMEDIATE).expect("kill child");
         set.suspend(asked).expect("no effect on a child that is being killed");
         event_log.wait_all(&mut set);
         assert!(killed_by(15)(event_log.outcome(asked).exit.status));
@@ -186,16 +194,16 @@ fn suspended_output_is_not_leaked() {
         let mut limits = limits(backend);
         // On a busy machine a writer comes late.
         limits.leak_timeout = Some(Duration::from_millis(500));
-        let (mut set, mut event_log) = (ChildSet::new(limits).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
         let command = crate::support::test_child("leave-lines 120 5");
-        let token = set.spawn(&command, SpawnOptions::default()).expect("a child");
+        let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let lines = |event_log: &EventLog| event_log.text(token).lines().count();
         let begun = |event_log: &EventLog| lines(event_log) > 1 && event_log.child(token).exit.is_some();
         assert!(event_log.read_until(&mut set, patience(), begun));
-        set.suspend(token).expect("a group");
+        set.suspend(token).expect("suspend child");
         let pause = Instant::now() + Duration::from_millis(1000);
         assert!(!event_log.read_until(&mut set, pause, |event_log| event_log.child(token).done.is_some()));
-        set.resume(token).expect("a group");
+        set.resume(token).expect("resume child");
         event_log.wait_all(&mut set);
         assert!(
             lines(&event_log) == 120 && !event_log.outcome(token).leaked,
@@ -212,10 +220,12 @@ fn suspended_output_is_not_leaked() {
 #[test]
 fn stray_of_a_killed_suspended_child_continues() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-        let token =
-            set.spawn(&quiet_child("session-stray 600000"), SpawnOptions::default()).expect("a child");
-        let id = set.id(token).expect("a child");
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let token = set
+            .spawn(&quiet_child("session-stray 600000"), SpawnOptions::default())
+            .expect("spawn test child");
+        let id = set.id(token).expect("get pid");
         let pid = |pid: u32| rustix::process::Pid::from_raw(pid.cast_signed());
         // rustix takes no session 0, which begins outside of our PID namespace.
         let left = |stray: &u32| {
@@ -228,11 +238,11 @@ fn stray_of_a_killed_suspended_child_continues() {
             }
             std::thread::yield_now();
         };
-        set.suspend(token).expect("a tree");
+        set.suspend(token).expect("suspend child");
         await_state(&[stray], true);
         let kill = |one| {
             let one = pid(one).expect("a process");
-            rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("a process");
+            rustix::process::kill_process(one, rustix::process::Signal::KILL).expect("signal process");
         };
         kill(id);
         event_log.wait_all(&mut set);
@@ -245,20 +255,21 @@ fn stray_of_a_killed_suspended_child_continues() {
 #[test]
 fn deadline_is_added_moved_and_removed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
         let (now, ms) = (Instant::now(), Duration::from_millis);
         let first = Some((now + ms(50), Termination::IMMEDIATE));
         let mut spawn = |at: Option<(Instant, Termination)>| {
             let options =
                 at.map_or_else(SpawnOptions::default, |(at, how)| SpawnOptions::default().deadline(at, how));
-            set.spawn(&quiet_child(LONG), options).expect("a child")
+            set.spawn(&quiet_child(LONG), options).expect("spawn test child")
         };
         let (later, sooner, never, new) =
             (spawn(first), spawn(Some((patience(), Termination::IMMEDIATE))), spawn(first), spawn(None));
-        set.set_deadline(later, Some((now + ms(300), Termination::IMMEDIATE))).expect("a child");
-        set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("a child");
-        set.set_deadline(never, None).expect("a child");
-        set.set_deadline(new, Some((now + ms(100), Termination::graceful(ms(0))))).expect("a child");
+        set.set_deadline(later, Some((now + ms(300), Termination::IMMEDIATE))).expect("set deadline");
+        set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("set deadline");
+        set.set_deadline(never, None).expect("set deadline");
+        set.set_deadline(new, Some((now + ms(100), Termination::graceful(ms(0))))).expect("set deadline");
         let ended = |event_log: &EventLog, token| event_log.child(token).exit.is_some();
         // The last look may come late.
         let any = event_log.read_until(&mut set, now + ms(100), |event_log| !event_log.records.is_empty());
@@ -268,7 +279,7 @@ fn deadline_is_added_moved_and_removed() {
         assert!(!ended(&event_log, later) || now.elapsed() >= ms(300), "early");
         assert!(event_log.read_until(&mut set, patience(), |event_log| ended(event_log, later)));
         assert!(now.elapsed() >= ms(300) && !ended(&event_log, never));
-        set.set_deadline(never, Some((now, Termination::IMMEDIATE))).expect("a child");
+        set.set_deadline(never, Some((now, Termination::IMMEDIATE))).expect("set deadline");
         event_log.wait_all(&mut set);
         assert_eq!(set.set_deadline(never, None).expect_err("it is done").kind(), ErrorKind::Unknown);
     });
@@ -278,9 +289,10 @@ fn deadline_is_added_moved_and_removed() {
 #[test]
 fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (ChildSet::new(limits(backend)).expect("a set"), EventLog::default());
-        let token = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("a child");
-        set.suspend(token).expect("a child");
+        let (mut set, mut event_log) =
+            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let token = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
+        set.suspend(token).expect("suspend child");
         let time = Duration::from_millis(100);
         let pause = |set: &mut ChildSet, event_log: &mut EventLog| {
             let until = Instant::now() + 2 * time;
@@ -291,10 +303,10 @@ fn deadline_set_while_suspended_starts_at_the_call() {
         };
         pause(&mut set, &mut event_log);
         let (set_at, at) = (Instant::now(), Instant::now() + time);
-        set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("a child");
+        set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("set deadline");
         let used = set_at.elapsed();
         pause(&mut set, &mut event_log);
-        set.resume(token).expect("a child");
+        set.resume(token).expect("resume child");
         let resumed = Instant::now();
         event_log.wait_all(&mut set);
         assert!(resumed.elapsed() + used >= time);

@@ -23,8 +23,8 @@ fn press(signal: i32) {
     let (told, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let mut command = quiet_child("exit 0");
-        let mut child = command.fault_late(LATE).spawn().expect("a child");
-        let _ = told.send(child.wait().expect("its end"));
+        let mut child = command.fault_late(LATE).spawn().expect("spawn test child");
+        let _ = told.send(child.wait().expect("wait for child"));
     });
     let until = patience();
     let child = loop {

@@ -43,7 +43,7 @@ pub(crate) fn count(signal: i32) {
 
 /// A descriptor that execve does not close, of at least this number.
 fn inheritable(least: i32) -> i32 {
-    let null = std::fs::File::open("/dev/null").expect("/dev/null");
+    let null = std::fs::File::open("/dev/null").expect("open /dev/null");
     // SAFETY: numbers only.
     let copy = unsafe { libc::fcntl(null.as_raw_fd(), libc::F_DUPFD, least) };
     assert!(copy >= least);
@@ -58,7 +58,7 @@ fn close(fd: i32) {
 /// Opens descriptors until this number is in use.
 fn open_up_to(number: i32) {
     loop {
-        let fd = std::fs::File::open("/dev/null").expect("/dev/null").into_raw_fd();
+        let fd = std::fs::File::open("/dev/null").expect("open /dev/null").into_raw_fd();
         if fd >= number {
             return;
         }
@@ -85,9 +85,10 @@ fn child_inherits_only_three_descriptors() {
         for _ in 0..3 {
             assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
         }
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
         for _ in 0..5 {
-            let token = set.spawn(&test_child("fds"), minder::SpawnOptions::default()).expect("a child");
+            let token =
+                set.spawn(&test_child("fds"), minder::SpawnOptions::default()).expect("spawn test child");
             let mut event_log = crate::support::EventLog::default();
             event_log.wait_all(&mut set);
             assert_eq!(descriptors(&event_log.text(token)), [0, 1, 2]);
@@ -97,12 +98,12 @@ fn child_inherits_only_three_descriptors() {
         assert!(open_descriptors() > 200);
         let mut terminal = Command::new(TEST_CHILD);
         terminal.arg("fds").group(Group::Terminal(Size::default()));
-        let mut child = terminal.spawn().expect("a child");
+        let mut child = terminal.spawn().expect("spawn test child");
         let mut text = String::new();
         // A terminal whose last user is gone is an error to a plain read.
-        let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("a terminal"), &mut text);
+        let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("take stdout"), &mut text);
         assert_eq!(descriptors(&text), [0, 1, 2], "{text}");
-        child.wait().expect("its end");
+        child.wait().expect("wait for child");
     });
 }
 
@@ -122,7 +123,7 @@ fn child_inherits_the_descriptors_of_its_command() {
             all.sort_unstable();
             all
         };
-        let file = std::fs::File::open("/dev/null").expect("/dev/null");
+        let file = std::fs::File::open("/dev/null").expect("open /dev/null");
         let own = file.as_raw_fd();
         let with_own = found.clone().with(file);
         let mut command = test_child("fds");
@@ -137,14 +138,14 @@ fn child_inherits_the_descriptors_of_its_command() {
             assert_eq!(descriptors(&stdout_of(&test_child("fds"))), [0, 1, 2]);
             assert_eq!(descriptors(&stdout_of(test_child("fds").descriptors(&with_own))), with(&[own]));
         }
-        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("a set");
-        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("a child");
+        let mut set = minder::ChildSet::new(minder::ChildSetConfig::default()).expect("create set");
+        let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn test child");
         let mut event_log = crate::support::EventLog::default();
         event_log.wait_all(&mut set);
         assert_eq!(descriptors(&event_log.text(token)), with(&[]));
         // One that is closed since is missing, and what took its number is not passed.
         close(numbers[4]);
-        let other = std::fs::File::open("/dev/null").expect("/dev/null");
+        let other = std::fs::File::open("/dev/null").expect("open /dev/null");
         assert_eq!(other.as_raw_fd(), numbers[4]);
         let mut rest = with(&[]);
         rest.retain(|number| *number != numbers[4]);
@@ -198,19 +199,19 @@ fn inheritable_copy(fd: i32) -> i32 {
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
     let mut command = test_child("cat");
-    let mut child = command.stdin(Stdio::Piped).spawn().expect("a child");
-    let mut input = child.take_stdin().expect("a pipe");
-    std::io::Write::write_all(&mut input, b"in").expect("a reader");
+    let mut child = command.stdin(Stdio::Piped).spawn().expect("spawn test child");
+    let mut input = child.take_stdin().expect("take stdin");
+    std::io::Write::write_all(&mut input, b"in").expect("write bytes");
     drop(input);
     let text = read_all(child.take_stdout());
     let quiet = read_all(child.take_stderr());
-    assert!(child.wait().expect("its end").status.success() && quiet.is_empty());
-    let mut child = test_child("script 3 0 0 0").spawn().expect("a child");
+    assert!(child.wait().expect("wait for child").status.success() && quiet.is_empty());
+    let mut child = test_child("script 3 0 0 0").spawn().expect("spawn test child");
     let out = if read_all(child.take_stdout()) == "abc" { "out" } else { "?" };
-    child.wait().expect("its end");
-    let mut child = test_child("script 0 3 0 0").spawn().expect("a child");
+    child.wait().expect("wait for child");
+    let mut child = test_child("script 0 3 0 0").spawn().expect("spawn test child");
     let err = if read_all(child.take_stderr()) == "abc" { "err" } else { "?" };
-    child.wait().expect("its end");
+    child.wait().expect("wait for child");
     [text, out.to_owned(), err.to_owned()]
 }
 
@@ -228,7 +229,7 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
         let text = stdout_of(&test_child("sigmask"));
         let field = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name)).expect("a line of it");
-            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a number")
+            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("parse number")
         };
         assert_eq!(field("SigBlk:"), 0, "{text}");
         // What we ignore stays ignored, but for SIGPIPE. (The child's runtime ignores that again, before it
@@ -241,7 +242,7 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
         let mut child =
             command.stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null).spawn().expect("yes(1)");
         drop(child.take_stdout());
-        let exit = child.wait().expect("its end");
+        let exit = child.wait().expect("wait for child");
         assert!(matches!(exit.status, ExitStatus::Signaled { signal: libc::SIGPIPE, .. }), "{exit:?}");
         // Our own mask is as it was.
         let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
@@ -256,8 +257,8 @@ fn groups_and_sessions_match_the_request() {
         let numbers: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         <[u32; 3]>::try_from(numbers).expect("three numbers")
     };
-    let own_group = nix::unistd::getpgid(None).expect("our group").as_raw().cast_unsigned();
-    let own_session = nix::unistd::getsid(None).expect("our session").as_raw().cast_unsigned();
+    let own_group = nix::unistd::getpgid(None).expect("get process group").as_raw().cast_unsigned();
+    let own_session = nix::unistd::getsid(None).expect("get session").as_raw().cast_unsigned();
     let [_, group, session] = ids(Group::Inherit);
     assert_eq!((group, session), (own_group, own_session));
     let [pid, group, session] = ids(Group::New);
@@ -270,32 +271,32 @@ fn groups_and_sessions_match_the_request() {
 fn terminal_belongs_to_the_child() {
     let mut command = Command::new(TEST_CHILD);
     command.arg("terminal").group(Group::Terminal(Size { rows: 3, columns: 40 }));
-    let mut child = command.spawn().expect("a child");
+    let mut child = command.spawn().expect("spawn test child");
     let mut text = String::new();
-    let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("a terminal"), &mut text);
+    let _ = std::io::Read::read_to_string(&mut child.take_stdout().expect("take stdout"), &mut text);
     assert_eq!(text, "[true, true, true] 3x40 own=true controlling=true\r\nand this is stderr\r\n");
     assert!(child.take_stderr().is_none(), "all output is one stream");
-    assert!(child.wait().expect("its end").status.success());
+    assert!(child.wait().expect("wait for child").status.success());
 }
 
 /// In a folder of its own: a program, a text, a script, and what else `PATH` may lead to.
 fn odd_programs(folder: &Path) {
     let make = |name: &str, text: &str, mode: u32| {
         let path = folder.join(name);
-        std::fs::write(&path, text).expect("a file");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("its mode");
+        std::fs::write(&path, text).expect("write file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set permissions");
     };
     make("not-executable", "#!/bin/sh\n", 0o644);
     make("no-first-line", "exit 0\n", 0o755);
     make("bad-interpreter", "#!/no/such/interpreter\n", 0o755);
     make("empty", "", 0o755);
-    std::fs::create_dir(folder.join("folder")).expect("a folder");
-    std::fs::copy(TEST_CHILD, folder.join("only-here")).expect("a copy");
+    std::fs::create_dir(folder.join("folder")).expect("create directory");
+    std::fs::copy(TEST_CHILD, folder.join("only-here")).expect("copy file");
 }
 
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     odd_programs(folder.path());
     let fails = |name: &str| Command::new(folder.path().join(name)).spawn().expect_err(name);
     for (name, kind, reason) in [
@@ -335,9 +336,9 @@ fn unrunnable_program_is_reported_with_the_reason() {
 #[test]
 fn path_is_searched_and_the_current_directory_is_not() {
     alone("spawn::unix::path_is_searched_and_the_current_directory_is_not", || {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         odd_programs(folder.path());
-        std::env::set_current_dir(folder.path()).expect("the folder");
+        std::env::set_current_dir(folder.path()).expect("change directory");
         let error = Command::new("only-here").spawn().expect_err("it is only in the current folder");
         assert_eq!(error.kind(), ErrorKind::NotFound);
         set_path(format!("/no/such/folder:{}:/bin:/usr/bin", folder.path().display()));
@@ -345,9 +346,9 @@ fn path_is_searched_and_the_current_directory_is_not() {
             Command::new("only-here")
                 .arg("exit")
                 .spawn()
-                .expect("found")
+                .expect("spawn program")
                 .wait()
-                .expect("its end")
+                .expect("wait for child")
                 .status
                 .success()
         );
@@ -356,13 +357,13 @@ fn path_is_searched_and_the_current_directory_is_not() {
         {
             assert_eq!(Command::new(name).spawn().expect_err(name).kind(), kind, "{name}");
         }
-        let second = tempfile::tempdir().expect("a folder");
-        std::fs::copy(TEST_CHILD, second.path().join("not-executable")).expect("a copy");
+        let second = tempfile::tempdir().expect("create temporary directory");
+        std::fs::copy(TEST_CHILD, second.path().join("not-executable")).expect("copy file");
         set_path(format!("{}:{}", folder.path().display(), second.path().display()));
         assert!(Command::new("not-executable").arg("exit").spawn().expect("the second").wait().is_ok());
         // An empty part of PATH names the current folder.
         set_path("/bin:");
-        assert!(Command::new("only-here").arg("exit").spawn().expect("found").wait().is_ok());
+        assert!(Command::new("only-here").arg("exit").spawn().expect("spawn program").wait().is_ok());
     });
 }
 
@@ -389,9 +390,9 @@ fn overlong_arguments_are_rejected_with_their_limit() {
 fn failed_spawn_leaves_no_process_and_no_descriptor() {
     alone("spawn::unix::failed_spawn_leaves_no_process_and_no_descriptor", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         odd_programs(folder.path());
-        test_child("exit 0").spawn().expect("a child").wait().expect("its end");
+        test_child("exit 0").spawn().expect("spawn test child").wait().expect("wait for child");
         let before = open_descriptors();
         let hard = getrlimit(Resource::Nofile).maximum;
         for many in [false, true] {
@@ -410,12 +411,14 @@ fn failed_spawn_leaves_no_process_and_no_descriptor() {
             let mut refused = 0;
             for free in 0..16 {
                 let soft = Some((before + free) as u64);
-                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).expect("a lower limit");
+                setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard })
+                    .expect("set resource limit");
                 let mut command = test_child("exit 0");
                 let result = command.stdin(Stdio::Piped).spawn();
-                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).expect("the old limit");
+                setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
+                    .expect("set resource limit");
                 match result {
-                    Ok(mut child) => assert!(child.wait().expect("its end").status.success()),
+                    Ok(mut child) => assert!(child.wait().expect("wait for child").status.success()),
                     Err(error) => {
                         assert_eq!(error.kind(), ErrorKind::Exhausted, "with {free} free: {error}");
                         refused += 1;
@@ -460,7 +463,7 @@ fn children_of_many_threads_share_no_descriptors() {
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+        threads.into_iter().for_each(|thread| thread.join().expect("join thread"));
         assert_eq!(open_descriptors(), before);
     });
 }
@@ -489,8 +492,8 @@ fn niceness_is_added_to_ours() {
             }
         };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("the child");
-        child.kill(Termination::IMMEDIATE).expect("a child");
-        child.wait().expect("its end");
+        child.kill(Termination::IMMEDIATE).expect("kill child");
+        child.wait().expect("wait for child");
         assert_eq!(niceness(&stat), expected, "{nice}");
     }
     let after = niceness(&std::fs::read_to_string("/proc/thread-self/stat").expect("our own"));
@@ -504,7 +507,14 @@ fn niceness_is_rejected_rather_than_ignored() {
     let error = test_child("exit 0").nice(3).spawn().expect_err("no mechanism");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(
-        test_child("exit 0").nice(0).spawn().expect("a child").wait().expect("its end").status.code(),
+        test_child("exit 0")
+            .nice(0)
+            .spawn()
+            .expect("spawn test child")
+            .wait()
+            .expect("wait for child")
+            .status
+            .code(),
         Some(0)
     );
 }

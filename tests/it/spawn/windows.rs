@@ -20,7 +20,7 @@ fn inheritable_handle_does_not_reach_a_child() {
     // What the standard library starts may inherit pipes of other tests, too.
     alone("spawn::windows::inheritable_handle_does_not_reach_a_child", || {
         let handles: Vec<OwnedHandle> =
-            (0..20).map(|_| crate::support::file(std::io::pipe().expect("a pipe").0).into()).collect();
+            (0..20).map(|_| crate::support::file(std::io::pipe().expect("create pipe").0).into()).collect();
         let mut words = String::from("holds");
         for handle in &handles {
             // SAFETY: the handle is open.
@@ -43,10 +43,10 @@ fn inheritable_handle_does_not_reach_a_child() {
 #[test]
 fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
     alone("spawn::windows::path_is_searched_with_pathext_and_the_current_directory_is_not", || {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("a copy");
-        std::fs::create_dir(folder.path().join("folder.exe")).expect("a folder");
-        std::env::set_current_dir(folder.path()).expect("the folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
+        std::fs::copy(TEST_CHILD, folder.path().join(program("only-here"))).expect("copy file");
+        std::fs::create_dir(folder.path().join("folder.exe")).expect("create directory");
+        std::env::set_current_dir(folder.path()).expect("change directory");
         let fails = |name: &str| Command::new(name).spawn().expect_err(name);
         for name in ["only-here", "only-here.exe", "", "no-such-program"] {
             let error = fails(name);
@@ -67,9 +67,9 @@ fn path_is_searched_with_pathext_and_the_current_directory_is_not() {
 
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let text = folder.path().join("text.exe");
-    std::fs::write(&text, "no program").expect("a file");
+    std::fs::write(&text, "no program").expect("write file");
     for path in [text, folder.path().join("missing.exe"), folder.path().to_owned()] {
         let error = Command::new(&path).spawn().expect_err("no program");
         assert!(error.to_string().starts_with("failed to start `C:"), "{error}");
@@ -89,10 +89,10 @@ fn overlong_command_line_is_rejected_with_its_limit() {
 #[test]
 fn failed_spawn_leaves_no_process_and_no_handle() {
     alone("spawn::windows::failed_spawn_leaves_no_process_and_no_handle", || {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         let text = folder.path().join("text.exe");
-        std::fs::write(&text, "no program").expect("a file");
-        test_child("exit 0").spawn().expect("a child").wait().expect("its end");
+        std::fs::write(&text, "no program").expect("write file");
+        test_child("exit 0").spawn().expect("spawn test child").wait().expect("wait for child");
         let fail = || {
             for path in [text.clone(), folder.path().join("missing.exe")] {
                 let mut odd = Command::new(path);

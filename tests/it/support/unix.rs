@@ -39,14 +39,14 @@ pub(crate) fn killed(status: ExitStatus, by: i32) -> bool {
 
 /// Ends a process.
 pub(crate) fn end(pid: u32) {
-    let pid = Pid::from_raw(pid.cast_signed()).expect("a number");
-    kill_process(pid, Signal::KILL).expect("a process");
+    let pid = Pid::from_raw(pid.cast_signed()).expect("valid pid");
+    kill_process(pid, Signal::KILL).expect("signal process");
 }
 
 /// Ends what a child left behind in its group.
 pub(crate) fn kill_group_of(child: u32) {
-    let group = Pid::from_raw(child.cast_signed()).expect("a group");
-    kill_process_group(group, Signal::KILL).expect("a grandchild");
+    let group = Pid::from_raw(child.cast_signed()).expect("valid pid");
+    kill_process_group(group, Signal::KILL).expect("signal process group");
 }
 
 /// Whether a process of this number is there and no zombie.
@@ -61,7 +61,7 @@ pub(crate) fn lives(pid: u32) -> bool {
 #[cfg(target_os = "linux")]
 pub(crate) fn own_children() -> Vec<u32> {
     let mut found = Vec::new();
-    for task in std::fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
+    for task in std::fs::read_dir("/proc/self/task").expect("list directory").flatten() {
         let list = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
         found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     }
@@ -71,7 +71,7 @@ pub(crate) fn own_children() -> Vec<u32> {
 /// How many descriptors this process has open, without the one that counts.
 #[cfg(target_os = "linux")]
 pub(crate) fn open_descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").expect("the list of descriptors").count() - 1
+    std::fs::read_dir("/proc/self/fd").expect("list directory").count() - 1
 }
 
 /// The sizes of the files without a name that this process has open in `folder` (Linux: as `/proc`

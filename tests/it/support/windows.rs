@@ -55,14 +55,14 @@ pub(crate) fn output_of(command: &mut Command) -> Output {
     let mut child = command.stdout(Stdio::Piped).stderr(Stdio::Piped).spawn().expect("a program that runs");
     let read = |pipe: Option<File>| {
         let mut bytes = Vec::new();
-        pipe.expect("a pipe").read_to_end(&mut bytes).expect("a readable pipe");
+        pipe.expect("a pipe").read_to_end(&mut bytes).expect("read to end");
         bytes
     };
     let complaints = child.take_stderr();
     let complaints = std::thread::spawn(move || read(complaints));
     let stdout = read(child.take_stdout());
-    let stderr = complaints.join().expect("a thread");
-    let code = child.wait().expect("its end").status.code().expect("an exit code");
+    let stderr = complaints.join().expect("join thread");
+    let code = child.wait().expect("wait for child").status.code().expect("an exit code");
     Output { status: std::process::ExitStatus::from_raw(code.cast_unsigned()), stdout, stderr }
 }
 

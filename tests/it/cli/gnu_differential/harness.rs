@@ -95,11 +95,11 @@ impl Scene {
         self.clear();
         for (name, content) in case.files {
             let path = self.at("work").join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            fs::write(&path, content).expect("a file");
+            fs::create_dir_all(path.parent().expect("path has a parent")).expect("create directory");
+            fs::write(&path, content).expect("write file");
             if content.starts_with("#!") {
                 let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-                fs::set_permissions(&path, executable).expect("its permissions");
+                fs::set_permissions(&path, executable).expect("set permissions");
             }
         }
         let mut command = self.command(player, case.is_script, case.line);
@@ -142,7 +142,7 @@ impl Scene {
     pub(super) fn place(&self, files: &[(String, Vec<u8>)]) {
         self.clear();
         for (name, content) in files {
-            fs::write(self.at("work").join(name), content).expect("a file");
+            fs::write(self.at("work").join(name), content).expect("write file");
         }
     }
 
@@ -154,23 +154,23 @@ impl Scene {
         for name in ["work", "home", "tmp", "state"] {
             let path = self.at(name);
             if path.exists() {
-                fs::remove_dir_all(&path).expect("a folder that can go");
+                fs::remove_dir_all(&path).expect("remove directory");
             }
-            fs::create_dir(&path).expect("a folder");
+            fs::create_dir(&path).expect("create directory");
         }
-        fs::create_dir(self.at("home/.parallel")).expect("a folder");
-        fs::write(self.at("home/.parallel/will-cite"), "").expect("a file");
+        fs::create_dir(self.at("home/.parallel")).expect("create directory");
+        fs::write(self.at("home/.parallel/will-cite"), "").expect("write file");
     }
 
     /// The links `parallel` and `sem` to the player's program.
     fn links(&self, player: Player) -> PathBuf {
         let folder = self.at(if player == Player::Gnu { "gnu" } else { "ours" });
         if !folder.exists() {
-            fs::create_dir(&folder).expect("a folder");
+            fs::create_dir(&folder).expect("create directory");
             let gnu = find("parallel").expect("it was there");
             let program = if player == Player::Gnu { gnu.as_path() } else { Path::new(MINDER) };
             for name in ["parallel", "sem"] {
-                std::os::unix::fs::symlink(program, folder.join(name)).expect("a link");
+                std::os::unix::fs::symlink(program, folder.join(name)).expect("create symbolic link");
             }
         }
         folder
@@ -232,16 +232,17 @@ fn play(command: &Command, input: fs::File) -> (String, String, String) {
 
 fn ended(command: &Command, input: fs::File, out: &fs::File, err: &fs::File) -> String {
     let mut command = command.clone();
-    let copy = |file: &fs::File| Stdio::from(file.try_clone().expect("a descriptor"));
-    let mut child = command.stdin(input).stdout(copy(out)).stderr(copy(err)).spawn().expect("a child");
-    match child.wait_timeout(PATIENCE).expect("a wait") {
+    let copy = |file: &fs::File| Stdio::from(file.try_clone().expect("duplicate handle"));
+    let mut child =
+        command.stdin(input).stdout(copy(out)).stderr(copy(err)).spawn().expect("spawn test child");
+    match child.wait_timeout(PATIENCE).expect("wait for child") {
         Some(exit) => match exit.status {
             ExitStatus::Exited(code) => format!("exit {code}"),
             other => format!("{other:?}"),
         },
         None => {
             child.kill(Termination::IMMEDIATE).expect("a child of ours");
-            child.wait().expect("its end");
+            child.wait().expect("wait for child");
             format!("{HUNG} {} s", PATIENCE.as_secs())
         }
     }
@@ -249,8 +250,8 @@ fn ended(command: &Command, input: fs::File, out: &fs::File, err: &fs::File) -> 
 
 fn content(mut file: fs::File) -> Vec<u8> {
     let mut bytes = Vec::new();
-    file.rewind().expect("a file that can be rewound");
-    file.read_to_end(&mut bytes).expect("a readable file");
+    file.rewind().expect("rewind file");
+    file.read_to_end(&mut bytes).expect("read to end");
     bytes
 }
 
@@ -291,7 +292,7 @@ fn without_times(text: &str) -> String {
 fn tree(folder: &Path) -> BTreeMap<String, String> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).expect("a folder").flatten() {
+        for entry in fs::read_dir(&next).expect("list directory").flatten() {
             let path = entry.path();
             let name = path.strip_prefix(folder).expect("it is below").to_string_lossy().into_owned();
             if path.is_dir() {

@@ -21,7 +21,7 @@ const ELSEWHERE: &[&str] = &["No other machines", "No SQL server", "No Perl"];
 
 /// The rows of the table of options: the names, how it is here, and why.
 fn rows() -> Vec<(Vec<&'static str>, &'static str, &'static str)> {
-    let table = DOCUMENT.split_once("| --- | --- | --- |\n").expect("a table").1;
+    let table = DOCUMENT.split_once("| --- | --- | --- |\n").expect("read table").1;
     let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>();
     let row = |line: &'static str| match cells(line)[..] {
         [names, how, why] => (names.split(", ").map(|name| name.trim_matches('`')).collect(), how, why),

@@ -541,7 +541,7 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
             });
         }
     });
-    let faults = faults.into_inner().expect("no panic in here");
+    let faults = faults.into_inner().expect("lock is not poisoned");
     assert!(faults.is_empty(), "{} differ", faults.len());
 }
 

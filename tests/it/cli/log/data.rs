@@ -170,12 +170,13 @@ fn sqlite_export_is_new_and_complete() {
     assert_eq!(write("").exit_code(0).stderr("").text(), "");
     // Modes are those of Unix.
     #[cfg(unix)]
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("a file").permissions());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("read metadata").permissions());
     #[cfg(unix)]
     assert_eq!(mode & 0o777, 0o600, "arguments may be secret");
-    let before = fs::read(&file).expect("a file");
+    let before = fs::read(&file).expect("read file");
     write("last").exit_code(255).error_line(&["cannot write `", "runs.db`", "it exists already"]);
-    assert_eq!(fs::read(&file).expect("a file"), before);
+    assert_eq!(fs::read(&file).expect("read file"), before);
     state
         .with("log --sqlite", &["/no/such/runs.db"])
         .exit_code(255)
@@ -184,7 +185,7 @@ fn sqlite_export_is_new_and_complete() {
     #[cfg(unix)]
     in_memory(&state);
     let left: Vec<String> = fs::read_dir(state.file(""))
-        .expect("the folder")
+        .expect("list directory")
         .flatten()
         .map(|entry| text(entry.file_name().as_encoded_bytes()))
         .filter(|name| name.contains("journal") || name.contains("-wal"))

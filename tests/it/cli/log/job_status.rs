@@ -108,7 +108,7 @@ fn summary_and_record_agree_after_a_signal() {
     let ended = live.wait();
     assert!(ended.err.contains("4 jobs · 0 failed · 3 cut off"), "{}", ended.err);
     let listed = state.log("").exit_code(0).text();
-    let words: Vec<&str> = listed.lines().last().expect("a run").split_whitespace().collect();
+    let words: Vec<&str> = listed.lines().last().expect("find run").split_whitespace().collect();
     assert!(listed.contains("(interrupted, 5 not run: minder run --resume "), "{listed}");
     assert!(words.windows(2).any(|pair| pair == ["4", "0"]), "{listed}");
 }

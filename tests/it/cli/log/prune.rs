@@ -9,17 +9,17 @@ use crate::cli::{Run, file, with_script};
 /// Makes a run look as if nothing was done on it for so many days.
 fn grow_old(state: &State, id: &str, days: u32) {
     let then = SystemTime::now() - Duration::from_secs(86_400) * days;
-    let at = then.duration_since(UNIX_EPOCH).expect("a time").as_secs();
+    let at = then.duration_since(UNIX_EPOCH).expect("clock is after 1970").as_secs();
     let manifest = state.folder(id).join("manifest.json");
     let old = |line: &str| match line.trim_start().starts_with("\"at\":") {
         true => format!("  \"at\": {at}.5,\n"),
         false => format!("{line}\n"),
     };
     let text: String = file(&manifest).lines().map(old).collect();
-    fs::write(&manifest, text).expect("room");
-    for entry in fs::read_dir(state.folder(id)).expect("a run").flatten() {
-        let file = File::options().write(true).open(entry.path()).expect("a file");
-        file.set_modified(then).expect("a time");
+    fs::write(&manifest, text).expect("write file");
+    for entry in fs::read_dir(state.folder(id)).expect("list directory").flatten() {
+        let file = File::options().write(true).open(entry.path()).expect("open file");
+        file.set_modified(then).expect("set modification time");
     }
 }
 
@@ -86,13 +86,13 @@ fn prune_keeps_a_running_run() {
         grow_old(&state, &id, 99);
         let ended = state.log(words).exit_code(0);
         assert_eq!(ended.text(), "");
-        let files = || fs::read_dir(state.folder(&id)).expect("a run").flatten();
+        let files = || fs::read_dir(state.folder(&id)).expect("list directory").flatten();
         let about: Vec<_> =
             files().map(|it| (it.file_name(), it.metadata().map(|of| of.modified()))).collect();
         let kept = format!("minder: run {id} is kept: it is running\n");
         assert!(ended.err.contains(&kept), "{} {about:?}", ended.err);
     }
-    fs::write(&go, "").expect("room");
+    fs::write(&go, "").expect("write file");
     live.wait().exit_code(0);
     grow_old(&state, &id, 99);
     assert!(state.log("--prune").exit_code(0).text().starts_with(&id));
@@ -106,7 +106,7 @@ fn prune_keeps_unshown_output_until_it_is_old() {
     grow_old(&state, "aaaa0001", 20);
     run(&state, "bbbb0002", 10);
     // Takes more than all may, without a byte on the disk.
-    let spill = File::create(state.folder("bbbb0002").join("spill-1-0")).expect("a file");
+    let spill = File::create(state.folder("bbbb0002").join("spill-1-0")).expect("create file");
     spill.set_len((1 << 30) + 1).expect("a large file");
     drop(spill);
     run(&state, "cccc0003", 0);
@@ -132,9 +132,9 @@ fn prune_keeps_unshown_output_until_it_is_old() {
 fn prune_keeps_unknown_files() {
     let state = State::new();
     run(&state, "aaaa0001", 0);
-    fs::write(state.folder("aaaa0001").join("notes.txt"), "mine").expect("room");
+    fs::write(state.folder("aaaa0001").join("notes.txt"), "mine").expect("write file");
     grow_old(&state, "aaaa0001", 99);
-    fs::create_dir(state.folder("mine")).expect("a folder");
+    fs::create_dir(state.folder("mine")).expect("create directory");
     let ended = state.log("--prune").exit_code(0);
     assert!(ended.err.contains("run aaaa0001 is kept: `notes.txt` in it is not ours"), "{}", ended.err);
     assert_there(&state.journal("aaaa0001"));
@@ -148,13 +148,13 @@ fn clock_jump_removes_no_record_and_keeps_the_newest_last() {
         run(&state, id, 60);
     }
     // As it is for the first run after the clock was set forth by 60 days.
-    fs::remove_file(state.root().join("pruned")).expect("a stamp");
+    fs::remove_file(state.root().join("pruned")).expect("remove file");
     state.run("dddd0004", "KID exit :::", &["0"]).exit_code(0).stderr("");
     assert_eq!(state.ids(), ["aaaa0001", "bbbb0002", "cccc0003", "dddd0004"]);
     let manifest = state.folder("dddd0004").join("manifest.json");
     // That clock is right again.
     let text = file(&manifest).replace("\"at\": 1", "\"at\": 2");
-    fs::write(&manifest, text).expect("room");
+    fs::write(&manifest, text).expect("write file");
     state.run("eeee0005", "KID exit {} :::", &["5"]).exit_code(1);
     let ids: Vec<String> =
         state.log("").exit_code(0).text().lines().skip(1).map(|line| line[..8].to_owned()).collect();
@@ -172,7 +172,7 @@ fn daily_prune_reports_resumable_runs_it_removed() {
     for id in ["cccc0003", "dddd0004"] {
         run(&state, id, 1);
     }
-    fs::remove_file(state.root().join("pruned")).expect("a stamp");
+    fs::remove_file(state.root().join("pruned")).expect("remove file");
     let ended = state.run("eeee0005", "KID exit :::", &["0"]).exit_code(0);
     ended.error_line(&["removed the records of 1 old run that could have been resumed: bbbb0002"]);
     assert_eq!(state.ids(), ["cccc0003", "dddd0004", "eeee0005"]);

@@ -22,7 +22,7 @@ impl Waiting {
     }
 
     fn go(&self, job: usize) {
-        fs::write(self.state.file(&format!("go{job}")), "").expect("room");
+        fs::write(self.state.file(&format!("go{job}")), "").expect("write file");
     }
 
     fn follow(&self, flags: &str) -> Run {
@@ -123,7 +123,7 @@ fn follow_shows_last_lines_of_failed_jobs() {
     let mut follower = Run::start(&state.command("log --follow --failed"));
     follower.wait_until("reason", |record| text(&record.outs[0]).contains("    why a\n"));
     assert!(follower.record().done.is_none(), "the run goes on");
-    fs::write(&go, "").expect("room");
+    fs::write(&go, "").expect("write file");
     let out = follower.wait().exit_code(0).stderr("").text();
     assert!(out.ends_with("    why b\n") && out.lines().count() == 6, "{out}");
     run.wait().exit_code(2);

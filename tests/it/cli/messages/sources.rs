@@ -221,7 +221,7 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
         if VIEWS.iter().any(|view| name.starts_with(view)) || name.contains("tests") {
             return;
         }
-        let source = fs::read_to_string(path).expect("a source");
+        let source = fs::read_to_string(path).expect("read file");
         let source = source.split("\nmod tests {").next().unwrap_or_default();
         for literal in literals(source) {
             if let Some(list) = list_of_names(&name, &literal) {
@@ -269,7 +269,8 @@ fn list_of_names(file: &str, literal: &Literal) -> Option<(&'static str, &'stati
 }
 
 fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
-    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("list directory").flatten().map(|it| it.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {

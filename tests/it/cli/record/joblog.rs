@@ -87,7 +87,7 @@ fn taken_up(place: &Place, log: &str, line: &str, cases: &[(&str, &str)]) {
     let _ = fs::write(place.at("fixed"), "");
     for (flag, ran) in cases {
         let _ = fs::remove_file(place.at("log"));
-        fs::write(place.at("joblog"), log).expect("a joblog");
+        fs::write(place.at("joblog"), log).expect("write file");
         let mut command = place.command(&format!("run --quiet -k -j1 --no-record {flag} --joblog ../joblog"));
         let ended = Run::start(with_script(&mut command, line).args(super::INPUT)).wait().exit_code(0);
         assert_eq!(file(&place.at("log")), *ran, "{flag}: {}", ended.err);
@@ -137,8 +137,8 @@ fn gnu_parallel_resumes_our_joblog() {
     let line = fails_first(&place);
     let mut command = place.command("run --quiet -k -j1 --joblog ../own.log");
     Run::start(with_script(&mut command, &line).args(super::INPUT)).wait().exit_code(2);
-    fs::write(place.at("fixed"), "").expect("a file");
-    fs::remove_file(place.at("log")).expect("a log");
+    fs::write(place.at("fixed"), "").expect("write file");
+    fs::remove_file(place.at("log")).expect("remove file");
     let words = ["-k", "-j1", "--resume-failed", "--joblog", "../own.log", &line];
     let Some(()) = gnu(&place, &[&words[..], &super::INPUT].concat()) else { return };
     assert_eq!(file(&place.at("log")), "b2\nb4\n");
@@ -148,7 +148,7 @@ fn gnu_parallel_resumes_our_joblog() {
 fn file_that_is_not_a_joblog_is_left_alone() {
     let place = Place::new();
     for text in ["no joblog\n", "1\t:\t0\n\n"] {
-        fs::write(place.at("joblog"), text).expect("a file");
+        fs::write(place.at("joblog"), text).expect("write file");
         let ended = place.ended("run --resume --joblog ../joblog KID append ../log ::: 1 2");
         ended.exit_code(255).error_line(&["joblog"]);
         assert_eq!(file(&place.at("joblog")), text, "it was changed");

@@ -15,7 +15,7 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
     let place = Place::new();
     place.ended("run -j1 KID append ../log ::: 1 2 3").exit_code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
-    let whole = fs::read(&journal).expect("a journal");
+    let whole = fs::read(&journal).expect("read journal");
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
     let rows: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     let from = ends[ends.len() - 4];
@@ -30,7 +30,7 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
         for attempt in 2..4 {
             let _ = fs::remove_file(journal.with_file_name(format!("attempt-{attempt}.jsonl")));
         }
-        fs::write(&journal, &whole[..cut]).expect("a journal");
+        fs::write(&journal, &whole[..cut]).expect("write file");
         let _ = fs::remove_file(place.at("log"));
         let complete = ends.iter().filter(|end| **end <= cut).count();
         let done = rows[..complete].iter().filter(|row| row.starts_with(b"{\"event\":\"ended\"")).count();
@@ -42,7 +42,7 @@ fn truncated_journal_is_read_as_far_as_it_goes() {
             true => drop(ended.stderr("")),
             false => drop(ended.error_line(&["torn"])),
         }
-        assert!(fs::read(&journal).expect("a journal") == whole[..cut], "an earlier attempt was changed");
+        assert!(fs::read(&journal).expect("read journal") == whole[..cut], "an earlier attempt was changed");
     }
 }
 
@@ -51,12 +51,12 @@ fn damaged_line_reruns_only_its_job() {
     let place = Place::new();
     place.ended("run -j1 KID append ../log ::: 1 2 3").exit_code(0);
     let journal = place.runs()[0].join("attempt-1.jsonl");
-    let mut bytes = fs::read(&journal).expect("a journal");
-    let text = String::from_utf8(bytes.clone()).expect("text");
+    let mut bytes = fs::read(&journal).expect("read journal");
+    let text = String::from_utf8(bytes.clone()).expect("decode UTF-8");
     let at = text.find("\"job\":2,").expect("a row") + 6;
     bytes[at] = b'9';
-    fs::write(&journal, &bytes).expect("a journal");
-    fs::remove_file(place.at("log")).expect("a log");
+    fs::write(&journal, &bytes).expect("write file");
+    fs::remove_file(place.at("log")).expect("remove file");
     place.ended(&format!("run --resume {}", place.id())).exit_code(0).error_line(&["line", "cannot be read"]);
     assert_eq!(file(&place.at("log")), "2\n");
 }
@@ -66,7 +66,7 @@ fn moved(text: &str, seconds: f64) -> String {
     let line = |line: &str| {
         let (head, rest) = line.split_once("\"at\":").unwrap_or((line, ""));
         let Some((at, tail)) = rest.split_once([',', '}']) else { return format!("{line}\n") };
-        let at: f64 = at.parse().expect("a time");
+        let at: f64 = at.parse().expect("parse time");
         let mark = rest.as_bytes()[rest.len() - tail.len() - 1] as char;
         let unsealed = format!("{head}\"at\":{:.6}{mark}{tail}", at + seconds);
         let (checked, _) = unsealed.split_once(",\"crc\":\"").expect("a checksum");
@@ -95,11 +95,11 @@ fn attempts_are_ordered_by_number_when_the_clock_jumps() {
         // The first attempt seems later than the second, or much earlier; both were true once.
         let text = file(&journal(1));
         assert_eq!(moved(&text, 0.0).lines().count(), text.lines().count());
-        fs::write(journal(1), moved(&text, -seconds)).expect("a journal");
-        fs::write(place.at("go"), "").expect("a file");
+        fs::write(journal(1), moved(&text, -seconds)).expect("write file");
+        fs::write(place.at("go"), "").expect("write file");
         place.ended(&format!("run --retry-failed {id}")).exit_code(0).stderr("");
         let text = file(&journal(2));
-        fs::write(journal(2), moved(&text, seconds)).expect("a journal");
+        fs::write(journal(2), moved(&text, seconds)).expect("write file");
         for flag in ["--retry-failed", "--resume-failed", "--resume"] {
             place.ended(&format!("run {flag} {id}")).exit_code(0).stderr("");
         }

@@ -23,7 +23,7 @@ fn tool(words: &str) -> bool {
 impl Disk {
     /// None, with a word about it, where that is not allowed.
     pub(super) fn mount(at: &Path, bytes: usize) -> Option<Self> {
-        fs::create_dir_all(at).expect("a folder");
+        fs::create_dir_all(at).expect("create directory");
         if is_root() && tool(&format!("mount -t tmpfs -o size={bytes},mode=0700 minder-test {}", path(at))) {
             return Some(Self(at.to_owned()));
         }
@@ -179,7 +179,7 @@ fn run_that_filled_the_disk_is_resumed() {
     command.args([":::", "1", "2", "3"]);
     let first = Run::start(&command).wait().exit_code(255);
     assert!(first.err.contains("no space left"), "{first:?}");
-    let left = fs::read_dir(state.join("runs").join(place.id())).expect("a run");
+    let left = fs::read_dir(state.join("runs").join(place.id())).expect("list directory");
     let spilled = left.filter(|entry| {
         entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("spill-"))
     });

@@ -31,21 +31,21 @@ fn killed_and_held(place: &Place, flags: &str) {
     live.kill();
     live.wait_until_true("its end", || !crate::support::lives(outer));
     live.wait();
-    fs::write(place.at("log"), "").expect("room");
+    fs::write(place.at("log"), "").expect("write file");
 }
 
 /// The same, and lets the first job end when it runs again.
 fn killed(place: &Place, flags: &str) {
     killed_and_held(place, flags);
-    fs::write(place.at("go"), "").expect("room");
+    fs::write(place.at("go"), "").expect("write file");
 }
 
 /// The files with output in a folder whose names begin so.
 fn outputs(folder: &Path, begins: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(folder).expect("list directory").flatten().map(|entry| entry.path());
     let is_wanted = |path: &PathBuf| {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        name.starts_with(begins) && fs::metadata(path).expect("a file").len() > 0
+        let name = path.file_name().expect("path has a file name").to_string_lossy().into_owned();
+        name.starts_with(begins) && fs::metadata(path).expect("read metadata").len() > 0
     };
     entries.filter(is_wanted).collect()
 }
@@ -55,23 +55,23 @@ fn cut(path: &Path) {
 }
 
 fn pipe_instead(path: &Path) {
-    fs::remove_file(path).expect("a file");
-    create_fifo(path).expect("a pipe");
+    fs::remove_file(path).expect("remove file");
+    create_fifo(path).expect("create FIFO");
 }
 
 fn link_instead(path: &Path) {
     let aside = path.with_file_name("../../../aside");
-    fs::rename(path, &aside).expect("a file");
-    symlink(&aside, path).expect("a link");
+    fs::rename(path, &aside).expect("rename");
+    symlink(&aside, path).expect("create symbolic link");
 }
 
 fn folder_instead(path: &Path) {
-    fs::remove_file(path).expect("a file");
-    fs::create_dir(path).expect("a folder");
+    fs::remove_file(path).expect("remove file");
+    fs::create_dir(path).expect("create directory");
 }
 
 fn nothing_instead(path: &Path) {
-    fs::remove_file(path).expect("a file");
+    fs::remove_file(path).expect("remove file");
 }
 
 fn give_away(path: &Path) {
@@ -111,7 +111,7 @@ fn unreadable_pending_output_reruns_only_its_jobs() {
         assert_eq!(ran(&place), ["1", "4"], "damage {number}");
         let ended = ended.error_line(&["kept output of job 4", "will run again"]);
         assert!(!ended.err.contains("job 2"), "{}", ended.err);
-        fs::write(place.at("log"), "").expect("room");
+        fs::write(place.at("log"), "").expect("write file");
         place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
         assert_eq!(ran(&place), [""; 0], "all was shown");
     }
@@ -157,22 +157,22 @@ fn missing_or_foreign_output_directory_reruns_only_its_jobs() {
             continue;
         }
         let place = Place::new();
-        fs::create_dir(place.at("tmp")).expect("a folder");
+        fs::create_dir(place.at("tmp")).expect("create directory");
         killed(&place, "--tmpdir DIR/tmp");
         let folder = place.at("tmp").join(format!("minder-{}-1", place.id()));
         match stranger {
             true => std::os::unix::fs::chown(&folder, Some(12_345), None).expect("another owner"),
-            false => fs::remove_dir_all(&folder).expect("a folder"),
+            false => fs::remove_dir_all(&folder).expect("remove directory"),
         }
         // The name of the next one can be foreseen.
-        fs::create_dir(place.at("tmp").join(format!("minder-{}-2", place.id()))).expect("a folder");
+        fs::create_dir(place.at("tmp").join(format!("minder-{}-2", place.id()))).expect("create directory");
         let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
         assert_eq!(all_of(&ended.out), ALL);
         assert_eq!(ran(&place), ["1", "2", "3", "4", "5"]);
         let part = if stranger { "belongs to another user" } else { "no such file" };
         ended.error_line(&["jobs 2-5", part]);
         assert_eq!(folder.exists(), stranger, "what is not ours stays");
-        let left: Vec<_> = fs::read_dir(place.at("tmp")).expect("a folder").flatten().collect();
+        let left: Vec<_> = fs::read_dir(place.at("tmp")).expect("list directory").flatten().collect();
         assert_eq!(left.len(), 1 + usize::from(stranger), "{left:?}");
         place.ended(&format!("run --resume {}", place.id())).exit_code(0).stderr("");
     }
@@ -185,7 +185,7 @@ fn output_truncated_during_resume_is_reported_and_rerun_next_time() {
     let mut live = Run::start(&place.command(&format!("run --resume {}", place.id())));
     live.wait_until_true("the first job", || file(&place.at("log")) == "1\n");
     outputs(&place.run(), "spill-1-").iter().for_each(|path| cut(path));
-    fs::write(place.at("go"), "").expect("room");
+    fs::write(place.at("go"), "").expect("write file");
     let ended = live.wait().exit_code(255);
     // What was there of job 4 ends anywhere.
     assert!(["out 1\n", "out 2\n", "out 3\n", "out 5\n"].iter().all(|one| ended.text().contains(one)));
@@ -203,10 +203,10 @@ fn output_truncated_during_resume_is_reported_and_rerun_next_time() {
 #[test]
 fn damaged_directory_event_is_reported() {
     let place = Place::new();
-    fs::create_dir(place.at("tmp")).expect("a folder");
+    fs::create_dir(place.at("tmp")).expect("create directory");
     killed(&place, "--tmpdir DIR/tmp");
     let journal = place.run().join("attempt-1.jsonl");
-    fs::write(&journal, file(&journal).replacen("\"folder\":", "\"folded\":", 1)).expect("room");
+    fs::write(&journal, file(&journal).replacen("\"folder\":", "\"folded\":", 1)).expect("write file");
     let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     assert_eq!(all_of(&ended.out), ALL);
     let said: Vec<&str> = ended.err.lines().collect();
@@ -223,7 +223,7 @@ fn output_truncated_during_a_run_ends_only_that_run() {
     let rows = || place.runs().iter().map(|run| file(&run.join("attempt-1.jsonl"))).collect::<String>();
     live.wait_until_true("four rows", || rows().matches("\"event\":\"ended\"").count() == 4);
     outputs(&place.run(), "out-").iter().for_each(|path| cut(path));
-    fs::write(place.at("go"), "").expect("room");
+    fs::write(place.at("go"), "").expect("write file");
     live.wait().exit_code(255).error_line(&["cannot read output that waited in a file"]);
     let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     let seen = all_of(&ended.out);
@@ -236,7 +236,7 @@ fn output_truncated_during_a_run_ends_only_that_run() {
 fn attempt_without_a_journal_is_named() {
     let place = Place::new();
     killed(&place, "");
-    fs::remove_file(place.run().join("attempt-1.jsonl")).expect("a journal");
+    fs::remove_file(place.run().join("attempt-1.jsonl")).expect("remove file");
     let ended = place.ended(&format!("run --resume {}", place.id())).exit_code(0);
     assert!(ended.err.contains("attempt 1 of the record in") && ended.err.lines().count() == 1, "{ended:?}");
     assert_eq!(

@@ -119,7 +119,7 @@ fn jobs_waiting_behind_a_stuck_job_are_shown_on_interrupt() {
             continue;
         }
         assert_eq!(trial.recorded(), others, "{flags}");
-        fs::write(trial.file("go"), "").expect("a file");
+        fs::write(trial.file("go"), "").expect("write file");
         let (started, status) = trial.attempt(None);
         assert_eq!((started, status), (vec![1], ExitStatus::Exited(0)));
         check(&trial.shown, Look { ordered: false, ..Look::of(flags) }, trial.seed, &trial.all(), 0);

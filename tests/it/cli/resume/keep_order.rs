@@ -33,19 +33,19 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     with_script(&mut command, &line).arg(":::").args((1..=trial.jobs).map(|job| job.to_string()));
     command.env("MINDER_STATE_DIR", trial.file("state")).current_dir(trial.file("here")).stdout(writer);
     command.stderr(minder::Stdio::Null);
-    let child = command.spawn().expect("the command starts");
+    let child = command.spawn().expect("start command");
     drop(command);
     let mut running = Running { child, sinks: None, here: home(trial.folder.path()) };
     running.wait_until("the other jobs", |_| {
         trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1)
     });
-    fs::write(&go, "").expect("a file");
+    fs::write(&go, "").expect("write file");
     // Half of it is read; then nobody reads, and the pipe gets full.
     let mut first = vec![0; trial.jobs * LEN / 2];
-    reader.read_exact(&mut first).expect("output");
+    reader.read_exact(&mut first).expect("read bytes");
     running.kill(Victim::Runner);
-    reader.read_to_end(&mut first).expect("output");
-    let status = running.child.wait().expect("its end").status;
+    reader.read_to_end(&mut first).expect("read to end");
+    let status = running.child.wait().expect("wait for child").status;
     assert!(is_killed(status), "{status:?}");
     running.settle();
     drop(running);

@@ -94,7 +94,7 @@ impl Lines {
                 assert!(tag.is_none_or(|tag| tag == job.to_string()), "job {job} has another's tag");
                 lines.found.push((job, number));
             } else if let Some(job) = rest.strip_prefix(b"err ").filter(|_| look.merged) {
-                lines.ended.push(text(job).parse().expect("a number"));
+                lines.ended.push(text(job).parse().expect("parse number"));
             } else if let Some(last) = whole.len().checked_sub(WIDTH).filter(|_| !shown.cut.is_empty()) {
                 // Behind what was cut off in a line.
                 lines.found.push(known(&whole[last..]).unwrap_or_else(|| panic!("torn: {:?}", text(&whole))));

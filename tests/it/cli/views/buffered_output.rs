@@ -67,7 +67,7 @@ fn memory_use_is_bounded() {
     let folder = temp_dir();
     let mark = |job: usize| folder.path().join(job.to_string());
     let target = folder.path().join("out");
-    let file = fs::File::create(&target).expect("a file");
+    let file = fs::File::create(&target).expect("create file");
     let mut command = minder("run -j64 KID fill 4194304 :::");
     for job in 0..64 {
         command.arg(mark(job));
@@ -78,11 +78,11 @@ fn memory_use_is_bounded() {
     let runner = super::super::runner(outer).expect("the process that runs the jobs");
     let status = super::file(Path::new(&format!("/proc/{runner}/status")));
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
-    let peak: usize = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    let peak: usize = peak.trim().trim_end_matches(" kB").parse().expect("parse number");
     assert!(peak < 40 << 10, "{peak} KiB resident");
-    (0..64).for_each(|job| fs::write(mark(job).with_extension("go"), "").expect("a file"));
+    (0..64).for_each(|job| fs::write(mark(job).with_extension("go"), "").expect("write file"));
     live.wait().exit_code(0);
-    let bytes = fs::read(&target).expect("the output");
+    let bytes = fs::read(&target).expect("read output");
     assert_eq!(bytes.len(), 64 * 4 * MIB);
 }
 
@@ -96,7 +96,7 @@ fn output_files_are_private_and_removed() {
             let folder = temp_dir();
             let (state, own) = (folder.path().join("state"), folder.path().join("own"));
             let [written, wait] = ["written", "wait"].map(|name| folder.path().join(name));
-            fs::create_dir(&own).expect("a folder");
+            fs::create_dir(&own).expect("create directory");
             let more = if tmpdir { format!(" --tmpdir {}", path(&own)) } else { String::new() };
             let line = format!(
                 "case {{}} in first) KID await {0} x; KID await {1} x;; second) KID spew 900000; KID touch {0} 0; KID await {1} y;; *) KID spew 90000;; esac",
@@ -115,7 +115,7 @@ fn output_files_are_private_and_removed() {
                 let here = found.iter().any(|(name, _, len)| *len > 400_000 && name.starts_with(path(place)));
                 assert!(here, "{flags}{more}: {found:?}");
             }
-            fs::write(&wait, "").expect("a file");
+            fs::write(&wait, "").expect("write file");
             let ended = live.wait().exit_code(0);
             assert_eq!(ended.out.len(), 900_000 + 90_000 + 6, "{flags}");
             let left: Vec<_> = [listed(&state), listed(&own)].concat();
@@ -134,7 +134,7 @@ fn output_files_are_private_and_removed() {
 fn no_record_leaves_no_output_files() {
     let folder = temp_dir();
     let (state, own) = (folder.path().join("state"), folder.path().join("own"));
-    fs::create_dir(&own).expect("a folder");
+    fs::create_dir(&own).expect("create directory");
     let jobs = texts(8, 2000, MIB);
     let all = ["-j3", "-k -j3", "--spool -j3", "--lb -j3", "-u -j1", "--pty -j2", "-j3 --buffer 64k"];
     let temporary = if cfg!(windows) { "TMP" } else { "TMPDIR" };
@@ -241,7 +241,7 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
         if flags.contains("--no-record") {
             assert_eq!(files(small.0.path()), 0, "{flags}");
         }
-        for left in fs::read_dir(small.0.path()).expect("the small disk").flatten() {
+        for left in fs::read_dir(small.0.path()).expect("list directory").flatten() {
             fs::remove_dir_all(left.path()).expect("what is left");
         }
     }

@@ -16,7 +16,7 @@ fn patient(folder: &std::path::Path) -> String {
 }
 
 fn let_go(folder: &std::path::Path, name: &str) {
-    std::fs::write(folder.join(name), "").expect("a file");
+    std::fs::write(folder.join(name), "").expect("write file");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn single_slot_jobs_are_streamed() {
         live.wait().exit_code(0);
         ["a", "b", "c"]
             .into_iter()
-            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("a file"));
+            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("remove file"));
     }
 }
 
@@ -127,7 +127,7 @@ fn spilled_job_is_streamed_when_it_becomes_first() {
         assert!(ended.text().ends_with("c\n"));
         ["a", "b", "ready"]
             .into_iter()
-            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("a file"));
+            .for_each(|name| std::fs::remove_file(folder.path().join(name)).expect("remove file"));
     }
 }
 

@@ -39,7 +39,7 @@ fn lines_through_one_pipe_are_complete() {
     );
     drop((command, both));
     let mut all = Vec::new();
-    reader.read_to_end(&mut all).expect("the output");
+    reader.read_to_end(&mut all).expect("read to end");
     live.wait().exit_code(0);
     untangle(&all, 0, &jobs, false);
 }
@@ -63,14 +63,14 @@ fn output_waiting_behind_a_long_line_is_complete() {
         // More than the time after which a silent output is taken for a leak.
         live.read_for(std::time::Duration::from_millis(400));
         assert_eq!(live.record().outs[0].len(), 3_000_000, "another wrote into a long line");
-        std::fs::write(&wait, "").expect("a file");
+        std::fs::write(&wait, "").expect("write file");
         let ended = live.wait().exit_code(0).stderr("");
         let text = ended.text();
         assert_eq!(ended.out.len(), 3_000_004 + 3 * 200_005, "{flags}");
         assert!(text[3_000_000..].starts_with("end\n"));
         assert_eq!(text.lines().filter(|line| ["a", "b", "c"].contains(line)).count(), 3);
-        std::fs::remove_file(&wait).expect("a file");
-        std::fs::remove_file(&begun).expect("a file");
+        std::fs::remove_file(&wait).expect("remove file");
+        std::fs::remove_file(&begun).expect("remove file");
     }
     assert_eq!(file(&begun), "");
 }
@@ -91,16 +91,18 @@ fn finished_jobs_are_shown_after_a_long_line_ends() {
         let mut live = Run::start(&shell("--lb -j3", &line, &args));
         live.wait_until("the long line", |record| record.outs[0].len() >= 3_000_000);
         live.read_for(std::time::Duration::from_millis(300));
-        std::fs::write(&line_end, "").expect("a file");
+        std::fs::write(&line_end, "").expect("write file");
         let has = |part: &'static str| {
             move |record: &crate::support::ChildLog| super::super::text(&record.outs[0]).contains(part)
         };
         live.wait_until("output of a short job", has("short"));
         live.wait_until("output of a brief job", has("brief"));
         assert!(!super::super::text(&live.record().outs[0]).contains("over"));
-        std::fs::write(&wait, "").expect("a file");
+        std::fs::write(&wait, "").expect("write file");
         live.wait().exit_code(0);
-        [&begun, &line_end, &wait].into_iter().for_each(|path| std::fs::remove_file(path).expect("a file"));
+        [&begun, &line_end, &wait]
+            .into_iter()
+            .for_each(|path| std::fs::remove_file(path).expect("remove file"));
     }
 }
 
@@ -124,11 +126,11 @@ fn jobs_held_by_an_unfinished_line_continue() {
         let mut live = Run::start(&shell("--lb -j4 --buffer 64k", &line, &args));
         live.wait_until("the long line", |record| record.outs[0].len() >= 3_000_000);
         live.read_for(std::time::Duration::from_millis(200));
-        std::fs::write(&wait, "").expect("a file");
+        std::fs::write(&wait, "").expect("write file");
         live.wait_until("the lines of the others", |record| record.outs[0].len() == len);
-        std::fs::write(&rest, "").expect("a file");
+        std::fs::write(&rest, "").expect("write file");
         live.wait().exit_code(0);
-        [&begun, &wait, &rest].into_iter().for_each(|path| std::fs::remove_file(path).expect("a file"));
+        [&begun, &wait, &rest].into_iter().for_each(|path| std::fs::remove_file(path).expect("remove file"));
     }
 }
 

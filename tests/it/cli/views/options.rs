@@ -113,7 +113,7 @@ fn dry_run_prints_and_changes_nothing() {
 #[cfg(unix)]
 #[test]
 fn dry_run_into_a_full_device_is_one_line_of_error() {
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
     Run::start(minder("run --dry-run echo ::: 1").stdout(full))
         .wait()
         .exit_code(255)
@@ -155,7 +155,7 @@ fn verbose_prints_each_command() {
 fn ungrouped_jobs_inherit_our_outputs() {
     let folder = temp_dir();
     let target = folder.path().join("out");
-    let file = fs::File::create(&target).expect("a file");
+    let file = fs::File::create(&target).expect("create file");
     let kid = if cfg!(target_os = "linux") { "fds" } else { "echo-args x" };
     let mut command = minder(&format!("run -u -j2 KID {kid} ::: 1 2"));
     let ended = Run::start(command.stdout(file)).wait().exit_code(0).stderr("");
@@ -231,7 +231,7 @@ fn pty_has_a_window_size() {
 fn tmpdir_holds_waiting_output() {
     let folder = temp_dir();
     let own = folder.path().join("own");
-    fs::create_dir(&own).expect("a folder");
+    fs::create_dir(&own).expect("create directory");
     // A folder by a path from here.
     let mut command = minder("run --tmpdir own --spool -j2 KID fds ::: 1");
     let text = Run::start(command.current_dir(folder.path())).wait().exit_code(0).text();

@@ -15,9 +15,9 @@ fn failed_silent_and_missing_jobs_keep_their_order() {
     let folder = temp_dir();
     let script = |name: &str, text: &str| {
         let file = folder.path().join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("a file");
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("write file");
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .expect("its mode");
+            .expect("set permissions");
         path(&file).to_owned()
     };
     let args = [
@@ -74,12 +74,12 @@ fn slow_first_job_holds_back_the_others() {
         let mut live = Run::start(&command);
         live.read_for(std::time::Duration::from_millis(200));
         assert!(live.record().outs.iter().all(Vec::is_empty), "shown before the first");
-        std::fs::write(&wait, "").expect("a file");
+        std::fs::write(&wait, "").expect("write file");
         let ended = live.wait().exit_code(0);
         let order = untangle(&ended.out, 0, &jobs, false);
         assert!(order.is_sorted(), "{order:?}");
         untangle(&ended.errors, 1, &jobs, false);
-        std::fs::remove_file(&wait).expect("a file");
+        std::fs::remove_file(&wait).expect("remove file");
     }
 }
 

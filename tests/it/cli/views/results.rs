@@ -33,7 +33,7 @@ fn each_job_has_a_directory() {
         for job in &jobs {
             let own = results.join("1").join(job.word());
             for (stream, name) in ["stdout", "stderr"].iter().enumerate() {
-                let bytes = fs::read(own.join(name)).expect("a result");
+                let bytes = fs::read(own.join(name)).expect("read result");
                 assert!(bytes == job.lines(stream).concat(), "{flags}: {name} of {job:?}");
             }
             assert_eq!(fs::read(own.join("seq")).expect("a number"), (job.id + 1).to_string().as_bytes());
@@ -70,11 +70,15 @@ fn unusual_names_stay_inside_the_results() {
     let results = folder.path().join("a/results");
     let ended = echoed(&results, "-j3 -k", args).exit_code(0);
     assert_eq!(ended.out, args.concat());
-    assert_eq!(fs::read_dir(results.join("1")).expect("a folder").count(), args.len(), "two have one folder");
+    assert_eq!(
+        fs::read_dir(results.join("1")).expect("list directory").count(),
+        args.len(),
+        "two have one folder"
+    );
     assert_eq!(files(folder.path()), 3 * args.len(), "something is elsewhere");
     let mut found: Vec<Vec<u8>> = Vec::new();
-    for item in fs::read_dir(results.join("1")).expect("a folder").flatten() {
-        found.push(fs::read(item.path().join("stdout")).expect("a result"));
+    for item in fs::read_dir(results.join("1")).expect("list directory").flatten() {
+        found.push(fs::read(item.path().join("stdout")).expect("read result"));
     }
     found.sort();
     let mut sorted: Vec<Vec<u8>> = args.iter().map(|arg| arg.to_vec()).collect();
@@ -86,27 +90,27 @@ fn unusual_names_stay_inside_the_results() {
 fn previous_results_are_replaced() {
     let folder = temp_dir();
     let (victim, results) = (folder.path().join("victim"), folder.path().join("results"));
-    fs::write(&victim, "precious").expect("a file");
+    fs::write(&victim, "precious").expect("write file");
     let own = results.join("1/x");
-    fs::create_dir_all(&own).expect("a folder");
+    fs::create_dir_all(&own).expect("create directory");
     // No link is followed, where everybody may make one.
     #[cfg(unix)]
     for name in ["stdout", "stderr", "seq"] {
-        std::os::unix::fs::symlink(&victim, own.join(name)).expect("a link");
+        std::os::unix::fs::symlink(&victim, own.join(name)).expect("create symbolic link");
     }
     echoed(&results, "-j2", &[b"x", b"y"]).exit_code(0);
-    assert_eq!(fs::read(&victim).expect("a file"), b"precious");
-    assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
+    assert_eq!(fs::read(&victim).expect("read file"), b"precious");
+    assert_eq!(fs::read(own.join("stdout")).expect("read result"), b"x");
     assert!(fs::symlink_metadata(own.join("stdout")).is_ok_and(|it| it.is_file()));
     // A second run replaces what the first left, be it longer.
-    fs::write(own.join("stdout"), "much longer than before").expect("a file");
+    fs::write(own.join("stdout"), "much longer than before").expect("write file");
     echoed(&results, "-j2", &[b"x"]).exit_code(0);
-    assert_eq!(fs::read(own.join("stdout")).expect("a result"), b"x");
+    assert_eq!(fs::read(own.join("stdout")).expect("read result"), b"x");
     // Hard links keep their bytes.
-    fs::remove_file(own.join("stdout")).expect("a file");
-    fs::hard_link(&victim, own.join("stdout")).expect("a link");
+    fs::remove_file(own.join("stdout")).expect("remove file");
+    fs::hard_link(&victim, own.join("stdout")).expect("create hard link");
     echoed(&results, "-j2", &[b"x"]).exit_code(0);
-    assert_eq!(fs::read(&victim).expect("a file"), b"precious");
+    assert_eq!(fs::read(&victim).expect("read file"), b"precious");
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn repeated_argument_shares_a_directory() {
     for flags in ["-j16", "-k -j16", "--spool -j8"] {
         let ended = echoed(folder.path(), flags, &[&b"same"[..]; JOBS]).exit_code(0);
         assert_eq!(ended.out, b"same".repeat(JOBS));
-        assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("a result"), b"same");
+        assert_eq!(fs::read(folder.path().join("1/same/stdout")).expect("read result"), b"same");
     }
 }
 
@@ -125,7 +129,7 @@ fn repeated_argument_shares_a_directory() {
 fn unwritable_results_are_one_line_of_error() {
     let folder = temp_dir();
     let file = folder.path().join("file");
-    fs::write(&file, "").expect("a file");
+    fs::write(&file, "").expect("write file");
     echoed(&file, "-j2", &[b"1", b"2", b"3"])
         .exit_code(255)
         .error_line(&["cannot write results in `", path(&file)]);
@@ -135,7 +139,7 @@ fn unwritable_results_are_one_line_of_error() {
             .error_line(&["cannot write results in `/proc/none`"]);
     }
     // In the way of one job's file.
-    fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("a folder");
+    fs::create_dir_all(folder.path().join("1/b/stdout/x")).expect("create directory");
     echoed(folder.path(), "-j1", &[b"a", b"b", b"c"])
         .exit_code(255)
         .error_line(&["cannot write results in `"]);

@@ -14,7 +14,7 @@ fn text(file: &Path) -> String {
 
 #[cfg(unix)]
 fn mode(file: &Path) -> u32 {
-    fs::metadata(file).expect("a file").permissions().mode() & 0o777
+    fs::metadata(file).expect("read metadata").permissions().mode() & 0o777
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn files_option_writes_one_file_per_job() {
             continue;
         }
         untangle(&ended.errors, 1, &jobs, false);
-        let mut all: Vec<Vec<u8>> = names.iter().map(|name| fs::read(name).expect("a file")).collect();
+        let mut all: Vec<Vec<u8>> = names.iter().map(|name| fs::read(name).expect("read file")).collect();
         let mut wanted: Vec<Vec<u8>> = jobs.iter().map(|job| job.lines(0).concat()).collect();
         if !flags.contains("-k") {
             all.sort();
@@ -82,9 +82,9 @@ fn results_template_names_the_file() {
     assert_eq!(text(&at("ex/seq")), "1");
     // No link is followed, where everybody may make one.
     #[cfg(unix)]
-    fs::write(at("victim"), "precious").expect("a file");
+    fs::write(at("victim"), "precious").expect("write file");
     #[cfg(unix)]
-    symlink(at("victim"), at("l")).expect("a link");
+    symlink(at("victim"), at("l")).expect("create symbolic link");
     Run::start(&shell(&format!("--results {}", path(&at("{}"))), line, &["l"])).wait().exit_code(0);
     #[cfg(unix)]
     assert_eq!(text(&at("victim")), "precious");
@@ -107,12 +107,12 @@ fn results_directories_follow_column_names() {
 fn template_copies_contain_the_values() {
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("t"), "<{}> {#} {/.} {n}\n$(echo {})").expect("a file");
-    fs::write(at("victim"), "precious").expect("a file");
+    fs::write(at("t"), "<{}> {#} {/.} {n}\n$(echo {})").expect("write file");
+    fs::write(at("victim"), "precious").expect("write file");
     #[cfg(unix)]
-    fs::set_permissions(at("t"), fs::Permissions::from_mode(0o640)).expect("its mode");
+    fs::set_permissions(at("t"), fs::Permissions::from_mode(0o640)).expect("set permissions");
     #[cfg(unix)]
-    symlink(at("victim"), at("1.o")).expect("a link");
+    symlink(at("victim"), at("1.o")).expect("create symbolic link");
     let flags = format!("-j2 -k --template {}={}", path(&at("t")), path(&at("{#}.o")));
     let line = format!("cat {}", path(&at("{#}.o")));
     let wanted = "<it's> 1 it's {n}\n$(echo it's)<a b/c.d> 2 c {n}\n$(echo a b/c.d)";
@@ -136,8 +136,8 @@ fn template_copies_contain_the_values() {
 fn failed_template_copies_are_one_line_of_error() {
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("t"), "{}").expect("a file");
-    fs::create_dir(at("d")).expect("a folder");
+    fs::write(at("t"), "{}").expect("write file");
+    fs::create_dir(at("d")).expect("create directory");
     for (flag, why, code) in [
         (format!("{}={}", path(&at("no")), path(&at("o"))), "cannot read the template `", 255),
         (path(&at("t")).to_owned(), "--template `", 255),
@@ -166,10 +166,10 @@ fn working_directories_are_created_and_cleaned_up() {
     assert_eq!(files(&at("new/b")), 2);
     for (more, left) in [("", 2), ("--cleanup", 0)] {
         let own = at(&format!("tmp{more}"));
-        fs::create_dir(&own).expect("a folder");
+        fs::create_dir(&own).expect("create directory");
         let flags = format!("--no-record --tmpdir {} {more} --wd ...", path(&own));
         Run::start(&shell(&flags, "touch {}", &["a", "b"])).wait().exit_code(0);
         assert_eq!(files(&own), left);
-        assert_eq!(fs::read_dir(&own).expect("a folder").count(), left);
+        assert_eq!(fs::read_dir(&own).expect("list directory").count(), left);
     }
 }

@@ -32,12 +32,12 @@ fn file_is_written_from_the_start_or_appended() {
         let folder = temp_dir();
         let target = folder.path().join("out");
         for (append, before) in [(false, ""), (true, "before\n")] {
-            fs::write(&target, before).expect("a file");
-            let file = OpenOptions::new().write(true).append(append).open(&target).expect("a file");
+            fs::write(&target, before).expect("write file");
+            let file = OpenOptions::new().write(true).append(append).open(&target).expect("open file");
             let mut command = minder(&format!("run {view} KID text"));
             command.stdin(input(&feed(&jobs()))).stdout(file);
             let ended = Run::start(&command).wait().exit_code(0);
-            let all = fs::read(&target).expect("the file");
+            let all = fs::read(&target).expect("read file");
             assert!(all.starts_with(before.as_bytes()), "{view}");
             untangle(&all[before.len()..], 0, &jobs(), view.contains("--tag"));
             untangle(&ended.errors, 1, &jobs(), view.contains("--tag"));
@@ -51,24 +51,24 @@ fn only_job_writes_to_any_target() {
     let folder = temp_dir();
     let target = folder.path().join("out");
     for append in [false, true] {
-        fs::write(&target, "").expect("a file");
-        let file = OpenOptions::new().write(true).append(append).open(&target).expect("a file");
+        fs::write(&target, "").expect("write file");
+        let file = OpenOptions::new().write(true).append(append).open(&target).expect("open file");
         let mut command = minder("run KID text :::");
         Run::start(command.arg(jobs[0].word()).stdout(file)).wait().exit_code(0);
-        untangle(&fs::read(&target).expect("the file"), 0, &jobs, false);
+        untangle(&fs::read(&target).expect("read file"), 0, &jobs, false);
     }
     let null = if cfg!(windows) { "NUL" } else { "/dev/null" };
     let null = OpenOptions::new().write(true).open(null).expect("null");
     Run::start(minder("run KID text :::").arg(jobs[0].word()).stdout(null)).wait().exit_code(0);
     // Both streams into one file that is appended to: neither overwrites the other.
-    fs::write(&target, "").expect("a file");
-    let file = OpenOptions::new().append(true).open(&target).expect("a file");
+    fs::write(&target, "").expect("write file");
+    let file = OpenOptions::new().append(true).open(&target).expect("open file");
     let both = minder::Stdio::from(file);
     // So many bytes at once: few of them take long under Wine.
     let chunk = if cfg!(windows) { 4000 } else { 1 };
     let mut command = minder(&format!("run -j1 KID both 500000 ::: {chunk}"));
     Run::start(command.stdout(both.clone()).stderr(both)).wait().exit_code(0);
-    assert_eq!(fs::metadata(&target).expect("the file").len(), 1_000_000);
+    assert_eq!(fs::metadata(&target).expect("read metadata").len(), 1_000_000);
 }
 
 // Anonymous pipes of Windows always block.
@@ -78,13 +78,13 @@ fn nonblocking_pipe_is_waited_for() {
     let jobs = [Text { id: 0, lens: [1_500_000, 0], longest: 9000, code: 0 }];
     for view in VIEWS.iter().filter(|view| !view.contains("--pty") && !view.contains("-u")) {
         let (mut reader, writer) = pipe();
-        rustix::io::ioctl_fionbio(&writer, true).expect("a pipe that does not block");
+        rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
         let mut command = minder(&format!("run {view} KID text"));
         let mut live = Run::start(command.stdin(input(&feed(&jobs))).stdout(writer));
         drop(command);
         live.read_for(std::time::Duration::from_millis(50));
         let mut all = Vec::new();
-        reader.read_to_end(&mut all).expect("the output");
+        reader.read_to_end(&mut all).expect("read to end");
         live.wait().exit_code(0);
         untangle(&all, 0, &jobs, view.contains("--tag"));
     }
@@ -97,7 +97,7 @@ fn closed_pipe_ends_the_run_quietly() {
         let mut command = minder(&format!("run {view} KID spew 300000 :::"));
         let live = Run::start(command.args(["1"; 300]).stdout(writer));
         drop(command);
-        reader.read_exact(&mut [0; 10]).expect("output");
+        reader.read_exact(&mut [0; 10]).expect("read bytes");
         drop(reader);
         live.wait().exit_code(141).stderr("");
     }
@@ -111,7 +111,7 @@ fn closed_pipe_ends_the_run_quietly() {
         let live = Run::start(command.stdout(writer));
         drop(command);
         if !early {
-            reader.read_exact(&mut [0; 10]).expect("output");
+            reader.read_exact(&mut [0; 10]).expect("read bytes");
         }
         drop(reader);
         live.wait().exit_code(141).stderr("");
@@ -124,7 +124,7 @@ fn closed_pipe_ends_the_run_quietly() {
 fn full_device_is_one_line_of_error() {
     for view in VIEWS.iter().filter(|view| !view.contains("-u")) {
         for line in ["KID spew 10 ::: 1", "KID spew 300000 ::: 1", "KID spew 100000 ::: 1 2 3 4"] {
-            let full = OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+            let full = OpenOptions::new().write(true).open("/dev/full").expect("open /dev/full");
             let ended = Run::start(minder(&format!("run {view} {line}")).stdout(full)).wait().exit_code(255);
             ended.error_line(&["cannot write to standard output: no space left on device"]);
         }
@@ -153,11 +153,11 @@ fn stderr_goes_to_its_own_file() {
     let folder = temp_dir();
     let target = folder.path().join("err");
     for view in ["", "-k", "--lb", "--spool", "-j1"] {
-        let errors = File::create(&target).expect("a file");
+        let errors = File::create(&target).expect("create file");
         let mut command = minder(&format!("run {view} KID text"));
         let ended = Run::start(command.stdin(input(&feed(&jobs()))).stderr(errors)).wait().exit_code(0);
         untangle(&ended.out, 0, &jobs(), false);
-        untangle(&fs::read(&target).expect("the file"), 1, &jobs(), false);
+        untangle(&fs::read(&target).expect("read file"), 1, &jobs(), false);
     }
     let ended = run_to_end("run -j1 KID both 100000 500 ::: 1").exit_code(0);
     assert_eq!((ended.out.len(), ended.errors.len()), (100_000, 100_000));

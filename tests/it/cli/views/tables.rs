@@ -39,7 +39,7 @@ fn each_job_is_one_row_with_any_output() {
             let ended = Run::start(command.stdin(input(&feed(&jobs)))).wait().exit_code(0);
             assert!(ended.errors.is_empty(), "{flags} {name}: {:?}", String::from_utf8_lossy(&ended.errors));
             assert!(to_screen || ended.out.is_empty(), "{flags} {name}");
-            let all = if to_screen { ended.out } else { fs::read(&table).expect("a table") };
+            let all = if to_screen { ended.out } else { fs::read(&table).expect("read table") };
             let mut found = rows(&all, between);
             let head: Vec<_> =
                 found.remove(0).into_iter().map(|name| String::from_utf8(name).unwrap()).collect();
@@ -88,7 +88,7 @@ fn job_that_cannot_start_has_a_row() {
     let mut command = minder(&format!("run -j1 --results {} {{}} :::", path(&table)));
     let fine = if cfg!(windows) { "hostname" } else { "true" };
     Run::start(command.args([fine, "/no/such/program"])).wait().exit_code(1);
-    let found = rows(&fs::read(&table).expect("a table"), b',');
+    let found = rows(&fs::read(&table).expect("read table"), b',');
     assert_eq!(found.len(), 3);
     assert_eq!([&found[1][6][..], &found[2][6][..]], [&b"0"[..], b"127"]);
 }
@@ -102,16 +102,16 @@ fn resume_continues_the_table() {
         Run::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).wait().exit_code(0)
     };
     run("", &["a", "b"]);
-    let before = fs::read(&table).expect("a table");
+    let before = fs::read(&table).expect("read table");
     // Torn within quotes, where a line ends as well.
-    fs::write(&table, [&before[..], b"3,:,1.000,0.000,0,2,0,0,echo,c,\"c\nc"].concat()).expect("a table");
+    fs::write(&table, [&before[..], b"3,:,1.000,0.000,0,2,0,0,echo,c,\"c\nc"].concat()).expect("write file");
     run("--resume", &["a", "b", "c"]);
-    let found = rows(&fs::read(&table).expect("a table"), b',');
+    let found = rows(&fs::read(&table).expect("read table"), b',');
     let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
     assert_eq!(seen, ["Stdout", "a\n", "b\n", "c\n"]);
     // Without --resume it is emptied.
     run("", &["d"]);
-    assert_eq!(rows(&fs::read(&table).expect("a table"), b',').len(), 2);
+    assert_eq!(rows(&fs::read(&table).expect("read table"), b',').len(), 2);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn delayed_row_is_written_once() {
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
     let (table, joblog, go) = (at("out.csv"), at("log"), at("go"));
-    fs::create_dir(at("state")).expect("a folder");
+    fs::create_dir(at("state")).expect("create directory");
     let flags = format!("-k -j2 --joblog {} --results {}", path(&joblog), path(&table));
     let line = format!("test {{}} = b || until test -e {}; do sleep 0.1; done; echo {{}}", path(&go));
     let mut command = shell(&flags, &line, &["a", "b"]);
@@ -127,10 +127,10 @@ fn delayed_row_is_written_once() {
     live.wait_until_true("a row", || fs::read_to_string(&joblog).is_ok_and(|log| log.lines().count() == 2));
     live.kill();
     live.wait();
-    fs::write(&go, "").expect("a file");
+    fs::write(&go, "").expect("write file");
     let mut command = minder("run --resume last");
     Run::start(command.env("MINDER_STATE_DIR", at("state"))).wait().exit_code(0);
-    let found = rows(&fs::read(&table).expect("a table"), b',');
+    let found = rows(&fs::read(&table).expect("read table"), b',');
     let seen: Vec<_> = found.iter().map(|row| String::from_utf8_lossy(&row[10]).into_owned()).collect();
     assert_eq!(seen, ["Stdout", "a\n", "b\n"]);
 }
@@ -147,7 +147,7 @@ fn unwritable_table_is_one_line_of_error() {
     #[cfg(unix)]
     if std::path::Path::new("/dev/full").exists() {
         let table = folder.path().join("full.csv");
-        std::os::unix::fs::symlink("/dev/full", &table).expect("a link");
+        std::os::unix::fs::symlink("/dev/full", &table).expect("create symbolic link");
         Run::start(&shell(&format!("--results {}", path(&table)), "echo {}", &["a", "b"]))
             .wait()
             .exit_code(255)

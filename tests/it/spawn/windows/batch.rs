@@ -15,20 +15,20 @@ fn batch(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let text =
         format!("@echo off\r\n\"{TEST_CHILD}\" echo-args %*\r\necho 1:%1\r\necho \"2:%~2\"\r\nexit /b 7\r\n");
-    std::fs::write(&path, text).expect("a batch file");
+    std::fs::write(&path, text).expect("write file");
     path
 }
 
 fn output(command: &mut Command) -> (String, Option<i32>) {
     command.stdin(Stdio::Null).stdout(Stdio::Piped);
-    let mut child = command.spawn().expect("a child");
+    let mut child = command.spawn().expect("spawn test child");
     let text = crate::support::read_all(child.take_stdout());
-    (text, child.wait().expect("its end").status.code())
+    (text, child.wait().expect("wait for child").status.code())
 }
 
 #[test]
 fn batch_file_receives_its_arguments() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     for name in ["x.bat", "a & b ^ (c) !d! ;e,f=g'.cmd", "grün.BAT"] {
         let path = batch(folder.path(), name);
         for args in [
@@ -64,7 +64,7 @@ fn batch_file_receives_its_arguments() {
 
 #[test]
 fn unsafe_batch_argument_is_rejected() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let path = batch(folder.path(), "x.cmd");
     let fails =
         |arg: &str| Command::new(&path).args(["a", arg]).spawn().expect_err("no batch file can have it");
@@ -98,7 +98,7 @@ fn unsafe_batch_argument_is_rejected() {
 /// by itself.
 #[test]
 fn no_spelling_of_a_name_bypasses_the_rules() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let path = batch(folder.path(), "x.bat");
     for tail in ["", ".", " ", ". .", "...   "] {
         let mut name = path.clone().into_os_string();
@@ -115,9 +115,9 @@ fn no_spelling_of_a_name_bypasses_the_rules() {
 #[test]
 fn path_finds_batch_files_and_no_documents() {
     alone("spawn::windows::batch::path_finds_batch_files_and_no_documents", || {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("create temporary directory");
         batch(folder.path(), "tool.cmd");
-        std::fs::write(folder.path().join("page.js"), "").expect("a file");
+        std::fs::write(folder.path().join("page.js"), "").expect("write file");
         set_path(listed(&[folder.path()]));
         // SAFETY: this process has no other thread that reads the environment.
         unsafe { std::env::set_var("PATHEXT", ".COM;.EXE;.BAT;.CMD;.VBS;.JS") };
@@ -132,7 +132,7 @@ fn path_finds_batch_files_and_no_documents() {
             assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
         }
         // The interpreter is the system's own, whatever the environment says.
-        std::fs::copy(TEST_CHILD, folder.path().join("cmd.exe")).expect("a copy");
+        std::fs::copy(TEST_CHILD, folder.path().join("cmd.exe")).expect("copy file");
         let mut command = Command::new("tool");
         command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");
         assert_eq!(output(&mut command).1, Some(7));

@@ -140,9 +140,9 @@ fn current_directories_of_drives_are_inherited() {
 fn directory_may_be_relative_or_verbatim() {
     alone("spawn::windows::command_line::directory_may_be_relative_or_verbatim", || {
         let folder = tempfile::tempdir_in("C:\\").expect("a folder");
-        std::fs::create_dir(folder.path().join("sub")).expect("a folder");
-        std::env::set_current_dir(folder.path()).expect("the folder");
-        let name = folder.path().file_name().expect("a name").to_string_lossy().into_owned();
+        std::fs::create_dir(folder.path().join("sub")).expect("create directory");
+        std::env::set_current_dir(folder.path()).expect("change directory");
+        let name = folder.path().file_name().expect("path has a file name").to_string_lossy().into_owned();
         let expected = folder.path().join("sub").to_string_lossy().into_owned();
         for dir in
             ["sub", ".\\sub", "./sub/../sub", "C:sub", &format!("\\{name}\\sub"), &format!(r"\\?\{expected}")]
@@ -150,7 +150,7 @@ fn directory_may_be_relative_or_verbatim() {
             assert_eq!(stdout_of(test_child("cwd").current_dir(dir)).trim(), expected, "{dir}");
         }
         // A program is looked for from there, a bare name in PATH as ever.
-        std::fs::copy(TEST_CHILD, folder.path().join("sub/here.exe")).expect("a copy");
+        std::fs::copy(TEST_CHILD, folder.path().join("sub/here.exe")).expect("copy file");
         for program in ["./here", ".\\here.exe", "..\\sub\\here"] {
             let mut command = Command::new(program);
             assert_eq!(
@@ -161,21 +161,21 @@ fn directory_may_be_relative_or_verbatim() {
         }
         let error = Command::new("here").current_dir("sub").spawn().expect_err("it is not in PATH");
         assert_eq!(error.reason(), "not found in PATH");
-        std::env::set_current_dir("C:\\").expect("a folder");
+        std::env::set_current_dir("C:\\").expect("create temporary directory");
     });
 }
 
 #[test]
 fn unusable_directory_is_reported() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("create temporary directory");
     let file = folder.path().join("file");
-    std::fs::write(&file, "").expect("a file");
+    std::fs::write(&file, "").expect("write file");
     for dir in [Path::new("Q:\\no\\such"), &folder.path().join("missing"), &file, Path::new("")] {
         let error = test_child("exit 0").current_dir(dir).spawn().expect_err("no folder");
         assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
     }
     let long = (0..6).fold(folder.path().to_owned(), |path, _| path.join("x".repeat(50)));
-    std::fs::create_dir_all(Path::new(&format!(r"\\?\{}", long.display()))).expect("a long folder");
+    std::fs::create_dir_all(Path::new(&format!(r"\\?\{}", long.display()))).expect("create directory");
     for dir in [long.clone(), format!(r"\\?\{}", long.display()).into()] {
         let error = test_child("exit 0").current_dir(dir).spawn().expect_err("no folder for a process");
         assert!(error.to_string().starts_with("failed to enter the folder `"), "{error}");
@@ -185,7 +185,12 @@ fn unusable_directory_is_reported() {
 
 #[test]
 fn resource_usage_is_reported() {
-    let exit = test_child("burn 200").stdout(Stdio::Null).spawn().expect("a child").wait().expect("its end");
+    let exit = test_child("burn 200")
+        .stdout(Stdio::Null)
+        .spawn()
+        .expect("spawn test child")
+        .wait()
+        .expect("wait for child");
     let usage = exit.usage.expect("an account");
     assert!(usage.user + usage.system >= std::time::Duration::from_millis(50), "{usage:?}");
     assert!(usage.max_rss.is_none_or(|bytes| bytes > 100_000), "{usage:?}");

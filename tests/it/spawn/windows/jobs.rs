@@ -7,8 +7,8 @@ use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all,
 /// Reads so many numbers, one a line.
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
     use std::io::BufRead;
-    let lines = std::io::BufReader::new(child.take_stdout().expect("a pipe")).lines();
-    let numbers = lines.take(many).map(|line| line.expect("a line").trim().parse().expect("a number"));
+    let lines = std::io::BufReader::new(child.take_stdout().expect("take stdout")).lines();
+    let numbers = lines.take(many).map(|line| line.expect("a line").trim().parse().expect("parse number"));
     numbers.collect()
 }
 
@@ -25,11 +25,11 @@ fn gone(processes: &[u32]) {
 fn trees_of_a_host_in_a_job_are_killed() {
     assert_eq!(stdout_of(&test_child("confined echo-args a")), "\"a\"\n");
     // Ours, that of the child, and that of the library in the child.
-    let mut child = test_child("confined tree 3").spawn().expect("a child");
+    let mut child = test_child("confined tree 3").spawn().expect("spawn test child");
     let tree = numbers(&mut child, 3);
     assert!(tree.iter().all(|pid| lives(*pid)));
-    child.kill(Termination::IMMEDIATE).expect("a child");
-    child.wait().expect("its end");
+    child.kill(Termination::IMMEDIATE).expect("kill child");
+    child.wait().expect("wait for child");
     gone(&tree);
 }
 
@@ -42,34 +42,34 @@ fn child_cannot_break_away() {
 fn tree_is_killed_in_any_group() {
     for group in [Group::New, Group::Session, Group::Inherit] {
         let mut command = test_child("tree 3");
-        let mut child = command.group(group).spawn().expect("a child");
+        let mut child = command.group(group).spawn().expect("spawn test child");
         let tree = numbers(&mut child, 3);
-        child.kill(Termination::IMMEDIATE).expect("a child");
-        assert_eq!(child.wait().expect("its end").status.code(), Some(1), "{group:?}");
+        child.kill(Termination::IMMEDIATE).expect("kill child");
+        assert_eq!(child.wait().expect("wait for child").status.code(), Some(1), "{group:?}");
         gone(&tree);
     }
 }
 
 #[test]
 fn killed_host_takes_its_children_along() {
-    let mut host = test_child("herd 2 tree 2").spawn().expect("a host");
+    let mut host = test_child("herd 2 tree 2").spawn().expect("spawn host");
     let trees = numbers(&mut host, 4);
     assert!(trees.iter().all(|pid| lives(*pid)));
     // The host alone: the job that it is in stays open.
     end(host.id());
-    host.wait().expect("its end");
+    host.wait().expect("wait for child");
     gone(&trees);
 }
 
 #[test]
 fn survivor_of_a_child_lives_while_the_host_does() {
     for group in [Group::New, Group::Inherit] {
-        let mut set = ChildSet::new(ChildSetConfig::default()).expect("a set");
+        let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         let mut command = test_child("leave-group 600000");
-        let token = set.spawn(command.group(group), SpawnOptions::default()).expect("a child");
+        let token = set.spawn(command.group(group), SpawnOptions::default()).expect("spawn test child");
         let mut event_log = EventLog::default();
         event_log.wait_all(&mut set);
-        let left: u32 = event_log.text(token).trim().parse().expect("a number");
+        let left: u32 = event_log.text(token).trim().parse().expect("parse number");
         assert_eq!(event_log.outcome(token).left_running, group == Group::New);
         drop(set);
         stdout_of(&test_child("cwd"));
@@ -77,7 +77,7 @@ fn survivor_of_a_child_lives_while_the_host_does() {
         end(left);
     }
     // A child that is let go, too.
-    let mut child = quiet_child("sleep-ms 600000").spawn().expect("a child");
+    let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     let id = child.id();
     drop(child.take_stdin());
     drop(child);
@@ -95,19 +95,19 @@ fn children_of_many_threads_share_no_pipes() {
                 let mut sleepers = Vec::new();
                 for _ in 0..10 {
                     let mut sleeper = test_child("sleep-ms 600000");
-                    sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("a child"));
-                    let mut child = test_child("spew 10").spawn().expect("a child");
+                    sleepers.push(sleeper.stdin(Stdio::Piped).spawn().expect("spawn test child"));
+                    let mut child = test_child("spew 10").spawn().expect("spawn test child");
                     let text = read_all(child.take_stdout());
                     assert_eq!(text.len(), 10, "thread {number}");
-                    child.wait().expect("its end");
+                    child.wait().expect("wait for child");
                 }
                 sleepers
             })
         });
-        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("join thread")).collect()
     });
     for mut sleeper in sleepers {
-        sleeper.kill(Termination::IMMEDIATE).expect("a child");
-        sleeper.wait().expect("its end");
+        sleeper.kill(Termination::IMMEDIATE).expect("kill child");
+        sleeper.wait().expect("wait for child");
     }
 }
