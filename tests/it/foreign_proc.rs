@@ -57,7 +57,8 @@ cat said"
     let job: u32 = text.lines().find_map(|line| line.strip_prefix("job ")?.parse().ok()).expect("a job");
     assert!((3..60).contains(&job), "the test needs another number than {job}");
     assert!(!text.contains("is gone"), "{text}");
-    let why = "minder: no guardians: `/proc` belongs to another PID namespace; after `kill -9` of minder, what its jobs have \
+    let why = "minder: no guardians: `/proc` belongs to another PID namespace; after `kill -9` of minder, \
+        what its jobs have \
 started would go on running";
     assert!(text.contains(why), "{text}");
 }

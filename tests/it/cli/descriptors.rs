@@ -76,7 +76,8 @@ fn many_and_high_descriptors_are_inherited() {
 
 #[test]
 fn jobs_inherit_no_other_descriptor() {
-    let text = "exec 7>f 40>g; minder run --shell bash --no-record -j2 'for i in {3..300}; do [ -e /proc/self/fd/$i ] && echo $i; \
+    let text = "exec 7>f 40>g; minder run --shell bash --no-record -j2 'for i in {3..300}; do [ -e \
+        /proc/self/fd/$i ] && echo $i; \
                 done; : {}' ::: a b | sort -n | uniq -c | tr -s ' '";
     assert_eq!(said(text), " 2 7\n 2 40\n");
 }

@@ -173,7 +173,8 @@ fn closed_descriptors_are_removed_from_makeflags() {
     assert!(!text.contains("--jobserver"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("\"MAKEFLAGS\"=") && line.contains('k')), "{text}");
     // A make within a job runs, and has nothing to complain about.
-    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f inner.mk {} ::: a b";
+    let rule = "+printf 'a b:;@echo inner' > inner.mk; MINDER run --no-record --close-fds make -s -f \
+        inner.mk {} ::: a b";
     let Some((ended, _folder)) = make("-j3", rule) else { return };
     let ended = ended.exit_code(0);
     assert_eq!((ended.text().as_str(), ended.err.as_str()), ("inner\ninner\n", ""));

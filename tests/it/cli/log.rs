@@ -435,9 +435,8 @@ fn large(state: &State, id: &str, jobs: usize) {
     state.killed(id);
     let mut text = super::file(&state.journal(id));
     for job in 2..=jobs {
-        let line = format!(
-            "{{\"event\":\"ended\",\"job\":{job},\"args\":[\"0\"],\"at\":1.5,\"wall\":0.25,\"exit\":0,\"out\":0,\"err\":0"
-        );
+        let head = format!(r#"{{"event":"ended","job":{job},"args":["0"],"at":1.5,"wall":0.25"#);
+        let line = head + r#","exit":0,"out":0,"err":0"#;
         text += &format!("{line},\"crc\":\"{:08x}\"}}\n", crc32(line.as_bytes()));
     }
     fs::write(state.journal(id), text).expect("write file");

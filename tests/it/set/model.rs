@@ -101,7 +101,11 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(windows) { 5 } else { 16 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(windows) { 5 } else { 16 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn random_children_match_a_model(scripts in prop::collection::vec(script(), 1..12), habits in habits()) {

@@ -144,8 +144,8 @@ fn waiting_children_can_be_killed() {
         let until = patience();
         for token in [tokens[1], tokens[0]] {
             set.kill(token, Termination::IMMEDIATE).expect("kill child");
-            while !matches!(set.next(Some(until)).expect("wait for event"), Some(Event::Done(of, _)) if of == token)
-            {
+            let is_done = |event| matches!(event, Some(Event::Done(of, _)) if of == token);
+            while !is_done(set.next(Some(until)).expect("wait for event")) {
                 assert!(Instant::now() < until, "{backend}: {token:?} is not done");
             }
         }

@@ -88,7 +88,8 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 -k -m -s 10 -x echo").input("1\n2\n3\n123456789\n4\n"),
     case("-j1 -k --xargs -s 10 -x echo").input("1\n2\n3\n123456789\n4\n"),
     case("-j1 -k -n1 -s 10 -x echo").input("1\n2\n3\n123456789\n4\n"),
-    case("-j1 -x -n3 -s 10 echo").input(SEVEN).status().differs("it ends the run before the first job that would be too long"),
+    case("-j1 -x -n3 -s 10 echo").input(SEVEN).status()
+        .differs("it ends the run before the first job that would be too long"),
     case("-j1 --exit -s 30 -n3 echo").input(SEVEN),
     case("-j1 -s 1k -X echo").input(SEVEN),
     script("seq 50000 | parallel -j1 -X echo | tr ' ' '\\n' | cksum"),

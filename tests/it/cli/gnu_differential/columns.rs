@@ -37,7 +37,8 @@ pub(super) const CASES: &[Case] = &[
     case("-k --colsep , echo {1}-{2}-{3}").input("a,b\nc,d,e\nf\n"),
     case("-k --colsep , echo {1} {-1}").input("a,b,c\nd,e\n"),
     case("-k --colsep , echo '[{1}] [{2}]'").input(" a , b \n"),
-    case("-k --colsep , --trim n echo '\"[{1}] [{2}]\"' ").input(" a , b \n").differs("Inside double quotes a value is unchanged"),
+    case("-k --colsep , --trim n echo '\"[{1}] [{2}]\"' ").input(" a , b \n")
+        .differs("Inside double quotes a value is unchanged"),
     case("-k --colsep , --trim n echo '[{1}]' '[{2}]' ").input(" a , b \n"),
     case("-k --colsep '[;,]' echo {1} {2} {3}").input("a;b,c\n"),
     case(r"-k --colsep '\s+' echo {2} {1}").input("a   b\nc\td\n"),
@@ -52,11 +53,14 @@ pub(super) const CASES: &[Case] = &[
     case("-k --colsep , -N2 echo {1} {2} {3} {4}").input("a,b\nc,d\n"),
     case("-k --colsep , echo {1} {2} {3} ::: a,b c,d ::: x y"),
     case("-k --colsep , --link echo {1} {2} {3} ::: a,b c,d ::: x y"),
-    case("-k --colsep , echo {1} {2} :::: t").files(&[("t", "a,b\n,\nc\n")]).differs("A missing column is an empty string"),
+    case("-k --colsep , echo {1} {2} :::: t").files(&[("t", "a,b\n,\nc\n")])
+        .differs("A missing column is an empty string"),
     case("-k --colsep , -r echo '[{1}][{2}]'").input(",\na,b\n\n"),
     // CSV.
-    case("-k --csv echo {1} of {2} at {3}").input("\"1 big, 2 small\",\"2\"\"x4\"\" plank\",12.34\n").needs("Text::CSV"),
-    case("-k --csv --colsep ';' echo Field 1: {1} Field 2: {2}").input("\"Start of field\nLine 2\";value 2\n").needs("Text::CSV"),
+    case("-k --csv echo {1} of {2} at {3}").input("\"1 big, 2 small\",\"2\"\"x4\"\" plank\",12.34\n")
+        .needs("Text::CSV"),
+    case("-k --csv --colsep ';' echo Field 1: {1} Field 2: {2}").input("\"Start of field\nLine 2\";value 2\n")
+        .needs("Text::CSV"),
     case("-k --csv echo {2}").input("a,b\nc,d\n").needs("Text::CSV"),
     case("-k --csv echo {2}").input("a,\"b,c\"\n\"\",\n").needs("Text::CSV"),
     case("-k --csv --header : echo {x} {y}").input("x,y\n1,\"2,3\"\n").needs("Text::CSV"),

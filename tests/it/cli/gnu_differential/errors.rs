@@ -65,9 +65,11 @@ pub(super) const CASES: &[Case] = &[
     case("-d '' echo").input("a\nb\n").status().differs("An invalid value is refused"),
     case("-0 -d , echo").input("a,b\n").status(),
     case("-k -X -m -j1 echo a{} ::: 1 2").status(),
-    case("-k --csv --colsep ,, echo ::: a").status().needs("Text::CSV").differs("An invalid value is refused"),
+    case("-k --csv --colsep ,, echo ::: a").status().needs("Text::CSV")
+        .differs("An invalid value is refused"),
     case("--header : echo {x}").input(""),
-    case("--header : --link echo ::: a b :::").status().differs("An empty source beside others is one empty value"),
+    case("--header : --link echo ::: a b :::").status()
+        .differs("An empty source beside others is one empty value"),
     case("--linkinputsource echo ::: a").status(),
     case("-S : -k echo ::: a b"),
     case("--sshlogin : -k echo ::: a"),

@@ -5,7 +5,8 @@ use super::{Case, case, script};
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 const LOG: &[(&str, &str)] = &[(
     "log",
-    "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n1\t:\t1000000000.000\t     0.001\t0\t2\t3\t0\techo a\n",
+    "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n1\t:\t1000000000.000\t     \
+        0.001\t0\t2\t3\t0\techo a\n",
 )];
 
 #[rustfmt::skip]
@@ -19,7 +20,8 @@ pub(super) const CASES: &[Case] = &[
     case("--latestline -k echo ::: a").status(),
     case("-k --result=out echo ::: a").tree(),
     case("-j1 --joblog log --resumefailed echo ::: a b").files(LOG).tree(),
-    case("-j1 --joblog log --retryfailed").files(LOG).tree().differs("a command that a joblog names is not run"),
+    case("-j1 --joblog log --retryfailed").files(LOG).tree()
+        .differs("a command that a joblog names is not run"),
     case("-k --shell_quote ::: 'a b'"),
     case("-k --tag-string x{} echo ::: a"),
     case("-k --ctag-string x{} echo ::: a"),

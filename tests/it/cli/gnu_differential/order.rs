@@ -35,7 +35,9 @@ pub(super) const CASES: &[Case] = &[
     case("-k -j procs echo").input(FIVE).files(&[("procs", "100%\n")]),
     // The last three run at once, or say that they do not. The file changes a second later, so
     // that its time does, too.
-    script("echo 1 > procs; parallel -k -j procs 'if [ {} = 2 ]; then sleep 1.2; echo 3 > procs; sleep 1.2; fi; if [ {} -gt 2 ]; then touch run{}; for i in $(seq 100); do test -e run3 -a -e run4 -a -e run5 && break; sleep 0.1; done; test $i -lt 100 || echo alone; fi; echo {}' ::: 1 2 3 4 5"),
+    script("echo 1 > procs; parallel -k -j procs 'if [ {} = 2 ]; then sleep 1.2; echo 3 > procs; sleep 1.2; \
+        fi; if [ {} -gt 2 ]; then touch run{}; for i in $(seq 100); do test -e run3 -a -e run4 -a -e run5 \
+        && break; sleep 0.1; done; test $i -lt 100 || echo alone; fi; echo {}' ::: 1 2 3 4 5"),
     case("-j2 'sleep 0.{}; echo {#} {%}' ::: 5 9 1 1"),
     case("-j3 'echo {%}; sleep 1; : {}' ::: a b c").sorted(),
     case("-j3 'echo $PARALLEL_JOBSLOT; sleep 1; : {}' ::: a b c").sorted(),
@@ -59,7 +61,8 @@ pub(super) const CASES: &[Case] = &[
     case("-j2 -k 'sleep 0.{}; echo {}' ::: 6 1 1 1"),
     script("parallel -j2 'sleep 0.{}; echo {}' ::: 9 1 2 3"),
     script("seq 200 | parallel -j0 'sleep 0.01; echo {}' | sort -n | cksum"),
-    script("parallel -j4 'test $(ls run* 2>/dev/null | wc -l) -lt 4 && touch run{}; sleep 0.2; rm run{}' ::: 1 2 3 4 5 6 7 8; echo $?"),
+    script("parallel -j4 'test $(ls run* 2>/dev/null | wc -l) -lt 4 && touch run{}; sleep 0.2; rm run{}' \
+        ::: 1 2 3 4 5 6 7 8; echo $?"),
     // The order of options, and of several of one kind.
     case("-k -I a -I b echo a b ::: x"),
     case("-k --tagstring a --tagstring b echo ::: x"),

@@ -111,8 +111,10 @@ pub(super) const CASES: &[Case] = &[
     case("-k --dry-run touch out{} ::: 1").tree(),
     case("-k --dry-run -q echo '$x' {} ::: a"),
     case("-k --dry-run false ::: a"),
-    case("-k --dry-run echo ::: ä '~' '~a' 'a~' '#' 'a#' '{a,b}' 'a=b' ':' '-' '@' '%' '+' ',' '.' '/' '^' '!' '?' '[' ']'"),
-    case("-k --dry-run echo ::: $'a\\tb' $'a\\nb' 'a\\b' 'a\"b' 'a`b' 'a&b' 'a|b' 'a;b' 'a<b' 'a>b' 'a(b' 'a)b'").differs("A value of `:::` may contain a newline"),
+    case("-k --dry-run echo ::: ä '~' '~a' 'a~' '#' 'a#' '{a,b}' 'a=b' ':' '-' '@' '%' '+' ',' '.' '/' '^' \
+        '!' '?' '[' ']'"),
+    case("-k --dry-run echo ::: $'a\\tb' $'a\\nb' 'a\\b' 'a\"b' 'a`b' 'a&b' 'a|b' 'a;b' 'a<b' 'a>b' 'a(b' \
+        'a)b'").differs("A value of `:::` may contain a newline"),
     // Files.
     script("parallel -k --files echo ::: a b | xargs cat"),
     script("parallel -k --files echo ::: a b | sed 's,.*/par.....\\.,X.,'"),
@@ -121,14 +123,16 @@ pub(super) const CASES: &[Case] = &[
     script("parallel -k --files --tag echo ::: a | cut -f1"),
     script("parallel -k --files --ctag --cf 'echo {}; exit {}' ::: 1 | sed 's,/.*/par.....\\.,X.,'"),
     script("parallel -k --results -.csv --color --cf 'echo {}; exit {}' ::: 1 | tail -n1"),
-    script("mkdir t; parallel -k --files --tmpdir t echo ::: a b | sed 's,/par.*,,'; ls t | wc -l; cat t/* | sort"),
+    script("mkdir t; parallel -k --files --tmpdir t echo ::: a b | sed 's,/par.*,,'; ls t | wc -l; cat \
+        t/* | sort"),
     script("mkdir t; TMPDIR=t parallel -k --files echo ::: a | sed 's,/par.*,,'"),
     script("mkdir t; parallel -k --tmpdir=t --compress seq ::: 1000 7 | cksum"),
     case("-k --compress 'echo {}; echo e{} >&2' ::: a b").errors(),
     case("-k --compress --compress-program gzip seq ::: 100 3"),
     case("-k --compress-program 'gzip -1' seq ::: 10 3"),
     case("-k --compress-program 'gzip -1' --decompress-program 'gzip -dc' seq ::: 10 3"),
-    case("-k --compress --compress-program nosuchprogram seq ::: 3").status().differs("no effect: too little output waits in files for compression to pay off"),
+    case("-k --compress --compress-program nosuchprogram seq ::: 3").status()
+        .differs("no effect: too little output waits in files for compression to pay off"),
     script("parallel -k --compress --files --compress-program gzip echo ::: a | xargs zcat -f"),
     // Much of it.
     script("parallel -k 'seq {}' ::: 100000 10 50000 | cksum"),

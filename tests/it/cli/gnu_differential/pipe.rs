@@ -47,7 +47,8 @@ pub(super) const CASES: &[Case] = &[
     script("seq 100000 | parallel --pipe -j4 -k --block 50k cat | cksum"),
     script("head -c 3000000 /dev/zero | parallel --pipe -k --recend '' --block 1M wc -c"),
     script("head -c 10 /dev/zero | parallel --pipe -k --recend '' --block 4 'od -An -tx1'"),
-    script("(printf 'a\\nb\\n'; sleep 6; printf 'c\\n') | parallel --pipe -k --block-timeout 1 'cat; echo -'"),
+    script("(printf 'a\\nb\\n'; sleep 6; printf 'c\\n') | parallel --pipe -k --block-timeout 1 \
+        'cat; echo -'"),
     script("(printf 'a\\nb\\n'; sleep 6; printf 'c\\n') | parallel --pipe -k --bt 1s 'cat; echo -'"),
     script("(printf 'a\\nb\\n'; sleep 1; printf 'c\\n') | parallel --pipe -k 'cat; echo -'"),
     // Records.
@@ -70,17 +71,20 @@ pub(super) const CASES: &[Case] = &[
     case("--pipe -k --regexp --recend 'x' --recstart '[ab]' -N1 'cat; echo'").input("a1xa2xb3xc4"),
     case("--pipe -k --regexp --recend '\\n\\n+' -N1 'cat; echo -'").input("a\n\nb\n\n\nc\n"),
     case("--pipe -k --regexp --recstart '[0-9]+y' -N1 'echo R; cat'").input("x12y\nx34y\n"),
-    case("--pipe -k --regexp --recstart '.*, Start' -N1 'echo R; cat'").input("A2, Start, 5\nA3, Start, 6\nfoo\n"),
+    case("--pipe -k --regexp --recstart '.*, Start' -N1 'echo R; cat'")
+        .input("A2, Start, 5\nA3, Start, 6\nfoo\n"),
     case("--pipe -k --regexp --recstart 'a+b' -N1 'echo R; cat; echo'").input("aab ab aaab"),
     case("--pipe -k --regexp --recstart 'a+b' -N2 'echo R; cat; echo'").input("aabab1aaab"),
     case("--pipe -k --regexp --recstart 'aa' -N1 'echo R; cat; echo'").input("aaaa"),
     case("--pipe -k --regexp --recend ';' --recstart '[0-9]+' -N1 'echo R; cat; echo'").input("1;12;123"),
     case("--pipe -k --regexp --recend ';+' --recstart '[0-9]*' -N1 'echo R; cat; echo'").input("x;;1;;2"),
-    case("--pipe -k --regexp --recstart '[0-9]+y' --block 5 'echo R; cat; echo'").input("12y34y56y7").differs("a match is never split"),
+    case("--pipe -k --regexp --recstart '[0-9]+y' --block 5 'echo R; cat; echo'").input("12y34y56y7")
+        .differs("a match is never split"),
     case("--pipe -k -0 -N1 'tr \"\\000\" n; echo'").input("a\0b\0c\0").status(),
     case("--pipe -k --recend '\\0' -N1 'tr \"\\000\" n; echo'").input("a\0b\0c\0"),
     case("--pipe -k -d ';' -N1 'cat; echo'").input("a;b;c").status(),
-    case("--pipe -k --csv -N1 'cat; echo -'").input("a,\"b\nc\"\nd,e\n").needs("Text::CSV").differs("with `--pipe`, records are lines, even inside quotes"),
+    case("--pipe -k --csv -N1 'cat; echo -'").input("a,\"b\nc\"\nd,e\n").needs("Text::CSV")
+        .differs("with `--pipe`, records are lines, even inside quotes"),
     // Values: job N has the Nth.
     case("-k --pipe 'cat; echo end {}' ::: a b").input(TEN),
     case("-k --pipe -N3 --tag cat ::: a b").input(TEN),
@@ -102,19 +106,24 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --pipe -N1 --results 'out/{}' cat ::: a b").input("1\n2\n").tree(),
     script("seq 5 | parallel -j2 --pipe --round-robin 'cat > {}' ::: o1 o2; cat o1 o2; ls"),
     script("seq 200000 | parallel -j2 --pipe --round-robin 'cat > {}' ::: o1 o2; cat o1 o2 | wc -l; ls"),
-    case("-k --pipe --round-robin -j3 'cat; echo {}' ::: 1 2").input(TEN).differs("with values, output of jobs that get no block is shown"),
-    case("-k --pipe-part -a ten --block 6 'cat; echo {}' ::: a b c d").files(TEN_FILE).differs("`--pipe-part` accepts values, too"),
+    case("-k --pipe --round-robin -j3 'cat; echo {}' ::: 1 2").input(TEN)
+        .differs("with values, output of jobs that get no block is shown"),
+    case("-k --pipe-part -a ten --block 6 'cat; echo {}' ::: a b c d").files(TEN_FILE)
+        .differs("`--pipe-part` accepts values, too"),
     case("-k --pipe --tee wc -l ::: a b").input(TEN),
     case("-k --pipe --tee 'wc -l; echo {}' ::: a b").input(TEN),
     case("-k --pipe --tee ::: 'wc -l' 'wc -c'").input(TEN),
     case("-k --pipe --tee --tag wc -l ::: a b").input(TEN),
     script("seq 3000 | sort -R > f; sort f > g; parsort f | cmp - g && parsort < f | cmp - g && echo same"),
-    script("seq 100000 | sort -R > f; sort -rn f > g; parsort -rn f | cmp - g && parsort -rn < f | cmp - g && echo same"),
+    script("seq 100000 | sort -R > f; sort -rn f > g; parsort -rn f | cmp - g && parsort -rn < f | cmp - g \
+        && echo same"),
     script("seq 9 > f; parallel --pipe-part -a f --block -2 -j2 --dry-run -vv wc -l | sh"),
-    script("(echo h; seq 9) > \"it's\"; parallel -k --pipe-part -a \"it's\" --header : --block 5 --dry-run -v -v cat | sh"),
+    script("(echo h; seq 9) > \"it's\"; parallel -k --pipe-part -a \"it's\" --header : --block 5 --dry-run \
+        -v -v cat | sh"),
     // What was sent.
     script("seq 4 | parallel --pipe -j1 -N2 --results r.csv cat > /dev/null; cut -d, -f5,6 r.csv"),
-    script("for how in --pipe --cat --fifo; do seq 4 | parallel $how -j1 -N2 --joblog log 'cat {}' > /dev/null; cut -f5 log; done"),
+    script("for how in --pipe --cat --fifo; do seq 4 | parallel $how -j1 -N2 --joblog log 'cat {}' > \
+        /dev/null; cut -f5 log; done"),
     // The first line.
     case("-k --skip-first-line --pipe -N1 'cat; echo -'").input("junk\n1\n2\n"),
     case("-k --skip-first-line --pipe cat").input("junk\n1\n2\n"),
@@ -124,7 +133,8 @@ pub(super) const CASES: &[Case] = &[
     case("-k --skip-first-line --pipe 'cat; echo -'").input("junk\n"),
     case("--skip-first-line --pipe --round-robin -j2 cat").input("junk\n1\n2\n").sorted(),
     case("-k --skip-first-line --pipe-part -a f --block 2 'cat; echo -'").files(&[("f", "junk\n1\n2\n3\n")]),
-    case("-k --skip-first-line --header : --pipe-part -a f --block 2 'cat; echo -'").files(&[("f", "junk\nh\n1\n2\n")]),
+    case("-k --skip-first-line --header : --pipe-part -a f --block 2 'cat; echo -'")
+        .files(&[("f", "junk\nh\n1\n2\n")]),
     // Headers.
     case("--pipe -k --header : -N2 'cat; echo -'").input("head\n1\n2\n3\n"),
     case("--pipe -k --header 2 -N2 'cat; echo -'").input("h1\nh2\n1\n2\n3\n"),
@@ -154,7 +164,8 @@ pub(super) const CASES: &[Case] = &[
     case("--pipe-part -k -a ten --block 6 --fifo 'cat {}; echo -'").files(TEN_FILE),
     case("--pipe-part -k -a ten -a two --block 6 'cat; echo -'").files(&[("ten", TEN), ("two", "a\nb\n")]),
     case("--pipe-part -k -a empty 'cat; echo -'").files(&[("empty", "")]),
-    case("--pipe-part -k -a ten --block 6 --rrs 'cat; echo -'").files(TEN_FILE).differs("An option that would have no effect is refused"),
+    case("--pipe-part -k -a ten --block 6 --rrs 'cat; echo -'").files(TEN_FILE)
+        .differs("An option that would have no effect is refused"),
     script("seq 100000 > f; parallel --pipe-part -k -a f --block 100k wc -c"),
     script("seq 100000 > f; parallel --pipe-part -k -a f --block -3 -j2 wc -l"),
     script("seq 100000 > f; parallel --pipe-part -k -a f --block 50k cat | cksum"),

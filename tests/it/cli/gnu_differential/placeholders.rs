@@ -2,7 +2,8 @@
 
 use super::{Case, case, script};
 
-const PATHS: &str = "foo.jpg\nsub.dir/bar\nsub.dir/foo.jpg\n/abs/x.tar.gz\n.hidden\na/.b\ndir/\n/\n..\n./a.b\na.b.\n//x//y.z\n";
+const PATHS: &str = "foo.jpg\nsub.dir/bar\nsub.dir/foo.jpg\n/abs/x.tar.gz\n.hidden\na/.b\ndir/\n/\n\
+    ..\n./a.b\na.b.\n//x//y.z\n";
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
@@ -62,7 +63,8 @@ pub(super) const CASES: &[Case] = &[
     case("-k 'echo {}{}' ::: 'a b'"),
     case("-k 'echo x{}y' ::: 'a b' '' '*'"),
     case("-k 'echo \\{}' ::: a").status().differs("Where a value would be code, the line is refused"),
-    case("-k 'printf \"%s|\" {} \"$#\" x; echo' ::: a").differs("Where a value would be code, the line is refused"),
+    case("-k 'printf \"%s|\" {} \"$#\" x; echo' ::: a")
+        .differs("Where a value would be code, the line is refused"),
     case("-k echo '\\$HOME' {} ::: a"),
     case("-k echo {} \\> out ';' cat out ::: a"),
     case("-k echo {} '|' tr a b ::: a"),

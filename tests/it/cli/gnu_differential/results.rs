@@ -10,10 +10,12 @@ pub(super) const CASES: &[Case] = &[
     case("-k --results=out 'echo {}; echo e{} >&2' ::: a").tree().errors(),
     case("-k --results out echo {1} {2} ::: I II ::: III IIII").tree(),
     case("-k --header : --results out echo {a} {b} ::: a I II ::: b III IIII").tree(),
-    case("-k --results out echo").input("a b\nc/d\n..\n.\n").tree().differs("Every value has its own directory"),
+    case("-k --results out echo").input("a b\nc/d\n..\n.\n").tree()
+        .differs("Every value has its own directory"),
     case("-k --results out echo ::: '' 'a\\b' '*' '~'").tree().differs("Every value has its own directory"),
     case("-k --results out echo ::: 'a\\b' '*' '~'").tree(),
-    case("-k --results out echo ::: $'two\\nlines' $'t\\tb'").tree().differs("A value of `:::` may contain a newline"),
+    case("-k --results out echo ::: $'two\\nlines' $'t\\tb'").tree()
+        .differs("A value of `:::` may contain a newline"),
     case("-k --results out echo ::: $'t\\tb'").tree(),
     case("-k --results out/ echo ::: a").tree(),
     case("-k --results deep/er/out echo ::: a").tree(),
@@ -21,13 +23,15 @@ pub(super) const CASES: &[Case] = &[
     case("-k --results out true ::: a").tree(),
     case("-k --results out 'exit {}' ::: 0 3").tree(),
     case("-k --results out --tag echo ::: a").tree(),
-    case("-k --results out -j1 --lb 'echo {}' ::: a").tree().differs("Output that goes to files is not shown"),
+    case("-k --results out -j1 --lb 'echo {}' ::: a").tree()
+        .differs("Output that goes to files is not shown"),
     case("-k --results out -j1 -u 'echo {}' ::: a").tree(),
     case("-k --results out -v echo ::: a").tree(),
     case("-k --results out --dry-run echo ::: a").tree().status().differs("`--dry-run` creates no files"),
     case("-k --results out --colsep , echo {1} {2}").input("a,b\nc,d\n").tree(),
     case("-k --results out").input("echo a\n").tree(),
-    case("-k --results out echo ::: a").files(&[("out/1/a/stdout", "old"), ("out/1/z/stdout", "older")]).tree(),
+    case("-k --results out echo ::: a").files(&[("out/1/a/stdout", "old"), ("out/1/z/stdout", "older")])
+        .tree(),
     case("-k --results 'my_{}' echo ::: foo bar").tree(),
     case("-k --results 'my_{}/' echo ::: foo bar").tree(),
     case("-k --results 'd/{#}.txt' echo ::: foo bar").tree(),
@@ -38,7 +42,8 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --results out.csv echo ::: a b").tree(),
     case("-j1 --results out.tsv echo ::: a b").tree(),
     case("-j1 --results out.json echo ::: a b").tree(),
-    case("-j1 --results out.csv 'echo {}; echo \"e,{}\" >&2; exit 3' ::: 'x y'").tree().differs("Inside double quotes a value is unchanged"),
+    case("-j1 --results out.csv 'echo {}; echo \"e,{}\" >&2; exit 3' ::: 'x y'").tree()
+        .differs("Inside double quotes a value is unchanged"),
     case("-j1 --results out.csv 'echo {}; echo e,{} >&2; exit 3' ::: 'x y'").tree(),
     case("-j1 --results out.csv echo {1} {2} ::: a ::: 1 2").tree(),
     case("-j1 --results out.csv --header : echo {f} ::: f 1 2").tree(),

@@ -9,7 +9,8 @@ pub(super) const CASES: &[Case] = &[
     case("-k --quote echo ';' '|' '>x' {} ::: a").tree(),
     case("-k -q printf '%s|' 'a  b' {} '' ::: \"it's\" ''"),
     case("-k -q echo 'a{}b' '{}' '{.}' ::: 'x y.z'"),
-    case("-k -q sh -c 'echo \"$1\" {}' sh 'p q' ::: a").differs("Where a value would be code, the line is refused"),
+    case("-k -q sh -c 'echo \"$1\" {}' sh 'p q' ::: a")
+        .differs("Where a value would be code, the line is refused"),
     case("-k -q sh -c 'echo \"$1\"' {} {} ::: a 'b  c'"),
     case("-k -q perl -e 'print \"@ARGV\\n\"' {} ::: 'a  b'").status(),
     case("-k -q -X -j1 echo '<{}>' ::: 'a b' c"),
@@ -19,16 +20,20 @@ pub(super) const CASES: &[Case] = &[
     case("-k --shell-quote --shell-quote ::: 'a b'"),
     case("-k --shellquote --shellquote --shellquote ::: 'a b' \"it's\""),
     case("-k --shellquote echo {} ::: 'a b'"),
-    case("-k --shellquote ::: ä $'a\\tb' $'a\\nb' '!' '#' '{}' '(a)' 'a,b' 'a=b' '%' '^' 'a:b'").differs("A value of `:::` may contain a newline"),
+    case("-k --shellquote ::: ä $'a\\tb' $'a\\nb' '!' '#' '{}' '(a)' 'a,b' 'a=b' '%' '^' 'a:b'")
+        .differs("A value of `:::` may contain a newline"),
     // Programs and shells.
     case("-k 'echo $0 {}' ::: a"),
     case("-k 'echo $0' ::: a").env(&[("PARALLEL_SHELL", "/bin/bash")]),
     case("-k 'echo {} $BASH_VERSION | wc -w' ::: a").env(&[("PARALLEL_SHELL", "/bin/bash")]),
-    case("-k 'a=(1 2 {}); echo ${a[2]}' ::: x 'y  z'").env(&[("PARALLEL_SHELL", "/bin/bash")]).differs("Where a value would be code, the line is refused"),
+    case("-k 'a=(1 2 {}); echo ${a[2]}' ::: x 'y  z'").env(&[("PARALLEL_SHELL", "/bin/bash")])
+        .differs("Where a value would be code, the line is refused"),
     case("-k '[[ {} == a* ]] && echo yes' ::: ab").env(&[("PARALLEL_SHELL", "/bin/bash")]),
     case("-k 'cat <(echo {})' ::: x 'y  z'").env(&[("PARALLEL_SHELL", "/bin/bash")]),
-    script("bash -c 'f() { echo \"f $1\"; }; export -f f; PARALLEL_SHELL=/bin/bash parallel -k f ::: a \"b  c\"'"),
-    script("bash -c 'f() { echo \"f $1 $2\"; }; export -f f; PARALLEL_SHELL=/bin/bash parallel -k --env f f {} {#} ::: a b'"),
+    script("bash -c 'f() { echo \"f $1\"; }; export -f f; PARALLEL_SHELL=/bin/bash parallel -k f ::: \
+        a \"b  c\"'"),
+    script("bash -c 'f() { echo \"f $1 $2\"; }; export -f f; PARALLEL_SHELL=/bin/bash parallel -k --env f f \
+        {} {#} ::: a b'"),
     case("-k ./own {} ::: a 'b c'").files(&[("own", "#!/bin/sh\necho own \"$1\"\n")]),
     case("-k 'set -- {} x; echo $#' ::: 'a b'").differs("Where a value would be code, the line is refused"),
     case("-k 'exit 3' ::: a"),
@@ -74,7 +79,8 @@ pub(super) const CASES: &[Case] = &[
     script("nice -n 7 parallel -k --nice -99 'nice; : {}' ::: a"),
     script("nice -n 7 parallel -k 'nice; : {}' ::: a"),
     // A process that may lower nothing.
-    script("nice -n 12 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice parallel -k --nice 5 'nice; : {}' ::: a"),
+    script("nice -n 12 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice parallel -k --nice 5 'nice; : \
+        {}' ::: a"),
     case("-k --tmpdir . 'echo {}' ::: a").tree(),
     case("-k --tempdir . 'echo {}' ::: a").status(),
     // Templates.
@@ -95,8 +101,10 @@ pub(super) const CASES: &[Case] = &[
     script("echo -v > $HOME/.parallel/config; parallel --plain -k echo ::: a"),
     script("echo -v > $HOME/.parallel/mine; parallel -J mine -k echo ::: a"),
     script("echo -v > $HOME/.parallel/mine; parallel --profile mine -k echo ::: a"),
-    script("echo -v > $HOME/.parallel/mine; echo --tag > $HOME/.parallel/two; parallel -J mine -Jtwo -k echo ::: a"),
-    script("echo -v > $HOME/.parallel/config; echo --tag > $HOME/.parallel/mine; parallel -J mine -k echo ::: a"),
+    script("echo -v > $HOME/.parallel/mine; echo --tag > $HOME/.parallel/two; parallel -J mine -Jtwo -k \
+        echo ::: a"),
+    script("echo -v > $HOME/.parallel/config; echo --tag > $HOME/.parallel/mine; parallel -J mine -k \
+        echo ::: a"),
     script("echo -v > here; parallel -J ./here -k echo ::: a"),
     script("echo -v > here; parallel -J $PWD/here -k echo ::: a"),
     script("parallel -J nosuch -k echo ::: a"),
@@ -107,7 +115,9 @@ pub(super) const CASES: &[Case] = &[
     script("echo -v > $HOME/.parallelrc; parallel -k echo ::: a"),
     script("echo 'echo pre \\;' > $HOME/.parallel/pre; parallel -k -J pre echo ::: a"),
     // In each other.
-    script("parallel -k 'parallel -k echo {}-\\{\\} ::: x y' ::: a b").differs("Where a value would be code, the line is refused"),
-    script("parallel -k parallel -k echo {} ::: a b").differs("Where a value would be code, the line is refused"),
+    script("parallel -k 'parallel -k echo {}-\\{\\} ::: x y' ::: a b")
+        .differs("Where a value would be code, the line is refused"),
+    script("parallel -k parallel -k echo {} ::: a b")
+        .differs("Where a value would be code, the line is refused"),
     script("seq 3 | parallel -k 'seq {} | parallel -k echo'"),
 ];

@@ -116,11 +116,17 @@ pub(super) const CASES: &[Case] = &[
     case("echo hello").input(""),
     // Scripts whose first line names us.
     case("'--shebang -k echo' s").files(&[("s", "#!/usr/bin/parallel --shebang -k echo\na\nb\n")]),
-    case("'--hashbang -k echo {} {}' s").files(&[("s", "#!/usr/bin/parallel --hashbang -k echo {} {}\na\nb\n")]),
+    case("'--hashbang -k echo {} {}' s")
+        .files(&[("s", "#!/usr/bin/parallel --hashbang -k echo {} {}\na\nb\n")]),
     case("'--shebang -k -r echo' s").files(&[("s", "#!/usr/bin/parallel --shebang -k -r echo\n\na\n\n")]),
-    case("'--shebang-wrap -k /bin/sh' s a b").files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k /bin/sh\necho got $1\n")]),
-    case("'--shebang-wrap -k /bin/sh' s").files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k /bin/sh\necho got $1\n")]).input("a\nb\n"),
-    case("'--shebang-wrap -k -j1 --pipe -N1 /bin/sh' s").files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k -j1 --pipe -N1 /bin/sh\ncat -n\n")]).input("a\nb\n"),
+    case("'--shebang-wrap -k /bin/sh' s a b")
+        .files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k /bin/sh\necho got $1\n")]),
+    case("'--shebang-wrap -k /bin/sh' s")
+        .files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k /bin/sh\necho got $1\n")]).input("a\nb\n"),
+    case("'--shebang-wrap -k -j1 --pipe -N1 /bin/sh' s")
+        .files(&[("s", "#!/usr/bin/parallel --shebang-wrap -k -j1 --pipe -N1 /bin/sh\ncat -n\n")])
+            .input("a\nb\n"),
     // An option that the manual does not name, and the program does not know.
-    case("'--hashbang-wrap -k /bin/sh' s a b").files(&[("s", "#!/usr/bin/parallel --hashbang-wrap -k /bin/sh\necho got $1\n")]).status(),
+    case("'--hashbang-wrap -k /bin/sh' s a b")
+        .files(&[("s", "#!/usr/bin/parallel --hashbang-wrap -k /bin/sh\necho got $1\n")]).status(),
 ];

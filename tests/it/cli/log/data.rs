@@ -46,7 +46,8 @@ fn json_is_exact() {
         let begin = format!(r#"{{"run":"aaaa0001","job":{},"args":[{value}],"#, number + 1);
         assert_eq!(before_times(line), begin);
         let tail = if value == "\"\"" { "null" } else { value };
-        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},"out_tail":null,"timed_out":false,"attempts":1,"cause":null}}"#)), "{line}");
+        let end = r#""out_tail":null,"timed_out":false,"attempts":1,"cause":null}"#;
+        assert!(line.ends_with(&format!(r#","leaked":false,"tail":{tail},{end}"#)), "{line}");
         assert!(line.contains(r#","exit":3,"signal":null,"error":null,"out":0,"err":"#), "{line}");
     }
     assert_eq!(state.log("last --json --failed").exit_code(0).text(), text);

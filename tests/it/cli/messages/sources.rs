@@ -243,7 +243,8 @@ pub(super) fn check(root: &Path, lines: &[&str]) {
     });
     assert!(
         missing.is_empty(),
-        "no case shows these: add one to tests/it/cli/messages/*.txt, or a reason to WITHOUT_A_CASE\n\n{missing}"
+        "no case shows these: add one to tests/it/cli/messages/*.txt, or a reason to \
+            WITHOUT_A_CASE\n\n{missing}"
     );
     for (text, why) in WITHOUT_A_CASE {
         let Some((file, part)) = why.split_once("see ").and_then(|(_, see)| see.split_once(": ")) else {

@@ -99,7 +99,8 @@ fn output_files_are_private_and_removed() {
             fs::create_dir(&own).expect("create directory");
             let more = if tmpdir { format!(" --tmpdir {}", path(&own)) } else { String::new() };
             let line = format!(
-                "case {{}} in first) KID await {0} x; KID await {1} x;; second) KID spew 900000; KID touch {0} 0; KID await {1} y;; *) KID spew 90000;; esac",
+                "case {{}} in first) KID await {0} x; KID await {1} x;; second) KID spew 900000; KID touch \
+                    {0} 0; KID await {1} y;; *) KID spew 90000;; esac",
                 path(&written),
                 path(&wait)
             );

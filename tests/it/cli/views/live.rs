@@ -70,7 +70,8 @@ fn last_running_job_is_streamed() {
         {
             let folder = temp_dir();
             let line = format!(
-                "case {{}} in slow) KID spew {before}; echo; echo slow; KID await {} x; KID await {} end;; *) echo {{}}; KID touch {0} 0;; esac",
+                "case {{}} in slow) KID spew {before}; echo; echo slow; KID await {} x; KID await {} end;; \
+                    *) echo {{}}; KID touch {0} 0;; esac",
                 path(&folder.path().join("one")),
                 path(&folder.path().join("two")),
             );
@@ -111,7 +112,8 @@ fn spilled_job_is_streamed_when_it_becomes_first() {
     let folder = temp_dir();
     for flags in ["-k -j2", "-k -j2 --no-record", "-k -j2 --tag --buffer 64k", "-k -j3 --buffer 64k"] {
         let line = format!(
-            "case {{}} in a) KID await {0}/ready x; KID await {0}/a a;; b) KID spew 3000000; KID spew 900000 >&2; KID touch {0}/ready 0; KID await {0}/b b;; *) echo {{}};; esac",
+            "case {{}} in a) KID await {0}/ready x; KID await {0}/a a;; b) KID spew 3000000; KID spew \
+                900000 >&2; KID touch {0}/ready 0; KID await {0}/b b;; *) echo {{}};; esac",
             path(folder.path())
         );
         let mut live = Run::start(&shell(flags, &line, &["a", "b", "c"]));
