@@ -1,11 +1,11 @@
-//! The program that the tests of consoles run: it makes a console of its own, starts a program in
+//! The program that the tests of consoles run: it makes its own console, starts a program in
 //! it, and presses keys. Windows only.
 //!
-//! `console_child press c|break JOBS MARKER PROGRAM ARGUMENT…` waits until so many processes have
+//! `console_child press c|break JOBS MARKER PROGRAM ARGUMENT…` waits until that many processes have
 //! written to MARKER, or until it is there if these are none; then it presses, and prints how the
 //! program ended and how many of the processes are left. `console_child sleep MARKER` writes a line
 //! there and sleeps. As long as it lives there is a file beside MARKER whose name has its number
-//! behind MARKER's: a number alone may be somebody else's by now.
+//! behind MARKER's: a pid alone may have been reused.
 
 #![cfg_attr(windows, expect(unsafe_code, reason = "a console of its own"))]
 #![cfg_attr(windows, expect(clippy::print_stdout, reason = "output is what this program is for"))]
@@ -59,7 +59,7 @@ mod console {
 
     /// Far beyond what the slowest machine needs.
     const PATIENCE: Duration = Duration::from_secs(60);
-    /// How long a job runs that nobody ends.
+    /// How long a job runs unless it is ended.
     const LONG: Duration = Duration::from_secs(120);
     const LOOK: Duration = Duration::from_millis(10);
 
@@ -67,7 +67,7 @@ mod console {
         let mut own = marker.as_os_str().to_owned();
         own.push(format!(".{}", std::process::id()));
         let mut options = OpenOptions::new();
-        // The system closes what is open of a process however it ends.
+        // Windows closes the handles of a process on any exit.
         let _life = options.write(true).create_new(true).custom_flags(FILE_FLAG_DELETE_ON_CLOSE).open(own)?;
         let mut file = crate::append::append(marker)?;
         file.write_all(format!("{}\n", std::process::id()).as_bytes())?;
@@ -89,7 +89,7 @@ mod console {
             // SAFETY: the handle is ours and stays open. The program that is started below gets a copy.
             done(unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) })?;
         }
-        // SAFETY: has no preconditions. It fails where there is no console, which is as well.
+        // SAFETY: has no preconditions. It fails where there is no console, which is harmless.
         unsafe { FreeConsole() };
         // SAFETY: has no preconditions.
         done(unsafe { AllocConsole() })?;
@@ -97,7 +97,7 @@ mod console {
         done(unsafe { SetConsoleCtrlHandler(Some(deaf), 1) })?;
         let mut command = Command::new(program);
         if key == "break" {
-            // Who leads a group hears no Ctrl-C, and Ctrl-Break all the same.
+            // The leader of a process group ignores Ctrl-C and receives Ctrl-Break.
             command.creation_flags(CREATE_NEW_PROCESS_GROUP);
         }
         let mut child = command.args(words).spawn()?;
@@ -124,12 +124,12 @@ mod console {
         Ok(())
     }
 
-    /// Whether the file is there and has so many lines.
+    /// Whether the file is there and has that many lines.
     fn holds(marker: &Path, lines: usize) -> bool {
         std::fs::read(marker).is_ok_and(|text| text.iter().filter(|byte| **byte == b'\n').count() >= lines)
     }
 
-    /// How many live of those who wrote to the marker.
+    /// The number of living processes that wrote to the marker.
     fn left(marker: &Path) -> io::Result<usize> {
         let folder = marker.parent().unwrap_or(marker).read_dir()?.flatten();
         let begin = format!("{}.", marker.file_name().unwrap_or_default().display());

@@ -38,7 +38,7 @@ mod system {
         pid
     }
 
-    /// Forks as the system does: 0 in the child.
+    /// Forks as fork(2) does: 0 in the child.
     pub(crate) fn fork_plainly() -> i32 {
         // SAFETY: this program never starts a thread before it forks.
         unsafe { libc::fork() }
@@ -62,7 +62,7 @@ mod system {
         }
     }
 
-    /// Becomes a job: this program with nothing in its name and arguments that tells where it came
+    /// Becomes a job: this program with nothing in its name and arguments that shows where it came
     /// from.
     pub(crate) fn become_job(name: &str) -> io::Error {
         execute("/proc/self/exe", &["a-job".into(), "job".into(), name.into()])
@@ -78,7 +78,7 @@ mod system {
         let (path, words) = (text(path), words.iter().map(|w| text(w)).collect::<Vec<_>>());
         let mut pointers: Vec<_> = words.iter().map(|w| w.as_ptr()).collect();
         pointers.push(std::ptr::null());
-        // SAFETY: terminated strings in a terminated list, which live until the call is over.
+        // SAFETY: terminated strings in a terminated list, which live until the call has ended.
         unsafe { libc::execv(path.as_ptr(), pointers.as_ptr()) };
         io::Error::last_os_error()
     }
@@ -260,7 +260,7 @@ mod jobs {
                 }
             }
             "run" => {
-                // A run inside the run, with a tree of its own.
+                // A run inside the run, with its own tree.
                 let words = ["runner", "/dev/null", "plain", "setsid", "daemon"].map(str::to_owned);
                 Err(exec_self(&words))
             }
@@ -277,7 +277,7 @@ mod jobs {
         }
     }
 
-    /// Forks twice; the grandchild, in a session of its own, goes on.
+    /// Forks twice; the grandchild, in its own session, continues.
     fn daemon(then: impl FnOnce()) -> ! {
         fork(|| {
             let _ = setsid();
@@ -422,8 +422,8 @@ mod before {
         system::exit(ended.exit_status().unwrap_or(1))
     }
 
-    /// Runs the command as a job of a shell does: a group of its own, in the foreground if there is
-    /// a terminal; when it stops, takes the terminal back, says so, and continues it at once,
+    /// Runs the command as a job of a shell does: its own group, in the foreground if there is
+    /// a terminal; when it stops, takes the terminal back, reports it, and continues it at once,
     /// as `fg` does, or not.
     fn shell(report: &str, command: &[String], continues: bool) -> io::Result<()> {
         ignore(libc::SIGTTOU);

@@ -17,13 +17,13 @@ use super::Words;
 /// Does the verb, if it is one of these.
 pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
     match words.word(0) {
-        // confined VERB …: enters a new job, starts the verb there by the library, and passes on what it
-        // writes.
+        // confined VERB …: enters a new job, starts the verb there by the library, and forwards
+        // its output.
         "confined" => {
             enter_job()?;
             super::herd(1, &args[1..])?;
         }
-        // break-away: tries to start somebody outside of our job.
+        // break-away: tries to start a process outside of our job.
         "break-away" => {
             let mut command = Command::new(std::env::current_exe()?);
             command.args(["exit", "0"]).stdin(Stdio::null()).creation_flags(CREATE_BREAKAWAY_FROM_JOB);

@@ -1,4 +1,4 @@
-//! A program that tells its arguments and does nothing else: what the lines of tests may run under
+//! A program that records its arguments and does nothing else. Lines of tests may run it under
 //! any name.
 //!
 //! It appends one record to the file that `ARGUMENT_LOG` names: each argument as `LENGTH:BYTES`, then

@@ -3,7 +3,7 @@
 //! `mini-shell LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the
 //! commands in [`MiniShell::builtin`]. `$1` and so on are the values, everywhere and always as they are.
 //! `KID` is this program, which does its verbs itself where it can.
-//! A backslash is a character like any other, but for `printf`.
+//! A backslash is an ordinary character, except for `printf`.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -192,7 +192,7 @@ impl MiniShell {
         if self.takes("(") {
             let status = self.list(runs)?;
             self.takes(")");
-            // What exits is a process of its own.
+            // What exits is a separate process.
             return Ok(self.over.take().unwrap_or(status));
         }
         self.simple(runs)

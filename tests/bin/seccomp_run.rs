@@ -1,6 +1,6 @@
 //! `seccomp_run CALL[,CALL…] PROGRAM ARGUMENT…`: runs a program to which the kernel refuses these
 //! system calls (ENOSYS), as old kernels and sandboxes do. `write-64k` is refused a write of just
-//! so many bytes (ENOSPC). Linux only.
+//! that many bytes (ENOSPC). Linux only.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "a seccomp filter"))]
 
 #[cfg(not(target_os = "linux"))]
@@ -31,7 +31,7 @@ fn number(name: &str) -> u32 {
     u32::try_from(number).expect("a small number")
 }
 
-/// Installs the filter: load the number, compare it with each, answer ENOSYS or go on. Where a rule
+/// Installs the filter: load the number, compare it with each, answer ENOSYS or continue. Where a rule
 /// has a length, the third argument is compared with it, and the answer is ENOSPC.
 #[cfg(target_os = "linux")]
 fn deny(rules: &[(u32, Option<u32>)]) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! The child that does as it is told: one verb, its arguments, nothing else.
+//! The child that does as it is reported: one verb, its arguments, nothing else.
 //!
 //! Tests run this instead of the tools of the machine, so that they mean the same everywhere.
 
@@ -62,7 +62,7 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
         return Ok(code);
     }
     match word(0) {
-        // exit CODE: all 32 bits of it, where the system has so many.
+        // exit CODE: all 32 bits of it, where the exit code has that many.
         "exit" => std::process::exit(number(1) as i32),
         // spew BYTES [CHUNK]: the pattern, in writes of CHUNK bytes.
         "spew" => spew(&mut io::stdout(), number(1), number(2))?,
@@ -132,9 +132,9 @@ fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
             spew(&mut io::stdout(), number(2), 0)?;
             descend(&["sleep-ms", word(1)])?;
         }
-        // leave-lines N PERIOD_MS: leaves a grandchild that goes on writing.
+        // leave-lines N PERIOD_MS: leaves a grandchild that is still running writing.
         "leave-lines" => descend(&["lines", word(1), word(2)])?,
-        // tree DEPTH: each one starts the next, says its number and sleeps.
+        // tree DEPTH: each one starts the next, prints its pid and sleeps.
         "tree" => {
             if number(1) > 1 {
                 descend(&["tree", &(number(1) - 1).to_string()])?;
@@ -169,7 +169,7 @@ fn spew(to: &mut impl Write, bytes: usize, chunk: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the input to the output, each piece at once.
+/// Copies the input to the output, each chunk at once.
 fn cat() -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {
@@ -203,7 +203,7 @@ fn descend(args: &[&str]) -> io::Result<()> {
     Command::new(std::env::current_exe()?).args(args).stdin(Stdio::null()).spawn().map(drop)
 }
 
-/// All children end with this process, however it ends, if the library keeps its word.
+/// All children end with this process, on any exit, as the library promises.
 fn herd(many: usize, args: &[std::ffi::OsString]) -> io::Result<()> {
     let mut command = minder::Command::new(std::env::current_exe()?);
     command.args(args).stdin(minder::Stdio::Null).stdout(minder::Stdio::Piped);
@@ -244,7 +244,7 @@ mod system {
     pub(super) fn act(words: &Words) -> io::Result<u8> {
         let (word, number) = (|place| words.word(place), |place| words.number(place));
         match word(0) {
-            // ignore-term MS [VERB …]: takes no SIGTERM from here on; neither does what it starts.
+            // ignore-term MS [VERB …]: takes no SIGTERM from here on; neither do its children.
             "ignore-term" => {
                 // SAFETY: no handler is installed.
                 unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
@@ -252,8 +252,8 @@ mod system {
                 io::stdout().flush()?;
                 pause(number(1));
             }
-            // stubborn-tree: ignores SIGTERM, with a child in its group and one in a session of its own that
-            // do, too. Says the numbers of all three.
+            // stubborn-tree: ignores SIGTERM, with a child in its group and one in its own session that
+            // do, too. Prints the pids of all three.
             "stubborn-tree" => {
                 // SAFETY: no handler is installed; ignored signals stay ignored in what is started.
                 unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
@@ -264,7 +264,7 @@ mod system {
                 io::stdout().flush()?;
                 pause(600_000);
             }
-            // session-stray MS: leaves a child in a session of its own, says both numbers, and lives on for
+            // session-stray MS: leaves a child in its own session, prints both pids, and lives on for
             // MS.
             "session-stray" => {
                 let stray = myself(&["daemon", "600000"]).spawn()?.id();
@@ -273,7 +273,7 @@ mod system {
                 io::stdout().flush()?;
                 pause(number(1));
             }
-            // leave-group MS: leaves a child in its group that holds none of its streams, says its number,
+            // leave-group MS: leaves a child in its group that holds none of its streams, prints its pid,
             // and ends.
             "leave-group" => {
                 let kid =
@@ -284,7 +284,7 @@ mod system {
                 rustix::process::setsid()?;
                 pause(number(1));
             }
-            // join-parent MS: moves to its parent's group, says its number, and sleeps.
+            // join-parent MS: moves to its parent's group, prints its pid, and sleeps.
             "join-parent" => join_parent(number(1))?,
             "stop-self" => kill_process(getpid(), Signal::STOP)?,
             "kill-self" => {
@@ -298,7 +298,7 @@ mod system {
                 println!("{} {}", limit.current.unwrap_or(0), limit.maximum.unwrap_or(0));
             }
             // raise-limit SOFT OPEN: lowers the soft limit, raises it as a host does, opens descriptors, and
-            // says what a child of its own finds.
+            // prints what its own child finds.
             "raise-limit" => raise_limit(number(1), number(2))?,
             "sigmask" => {
                 let status = fs::read_to_string("/proc/self/status")?;

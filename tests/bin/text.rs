@@ -1,10 +1,10 @@
-//! Long outputs that tell of themselves: each line names its job and its number, and any byte may
+//! Long outputs that describe themselves: each line names its job and its number, and any byte may
 //! follow.
 
 /// Where the bodies of lines are cut from.
 const TABLE: usize = 64 << 10;
 
-/// The lines of one stream of a job: at least so many bytes of them, none longer than about
+/// The lines of one stream of a job: at least that many bytes of them, none longer than about
 /// `longest`. The last has no end where the job's number is odd.
 pub(crate) fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
     let table: Vec<u8> = (0..TABLE).map(|at| plain(mix(at) as u8)).collect();

@@ -1,4 +1,4 @@
-//! The pump: a set on a thread of its own, and a host that watches one descriptor.
+//! The pump: a set on its own thread, and a host that watches one descriptor.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use minder::{
 
 use crate::support::{EventLog, each_backend, limits, patience, patterned, readable, test_child};
 
-/// A host with a loop of its own, which knows nothing but the descriptor.
+/// A host with its own loop, which knows nothing but the descriptor.
 struct Host {
     set: BackgroundSet,
     event_log: EventLog,
@@ -31,7 +31,7 @@ impl Host {
         self.set.spawn(command, options).expect("spawn test child")
     }
 
-    /// Whether there is news before `deadline`, as the system sees it.
+    /// Whether the poll handle is readable before `deadline`.
     fn news(&self, deadline: Instant) -> bool {
         readable(self.set.poll_handle(), deadline.saturating_duration_since(Instant::now()))
     }
@@ -354,7 +354,7 @@ fn undrained_child_counts_against_max_children() {
     host.wait_all();
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
 fn stop_escalates_and_ends_the_set_for_all_handles() {

@@ -1,4 +1,4 @@
-//! `Child`: its end, however it comes, and how it is killed.
+//! `Child`: every way to exit, and to be killed.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ fn child_pipes_are_blocking() {
     assert!(child.wait().expect("wait for child").status.success());
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
 fn graceful_kill_signals_once_without_escalating() {
@@ -116,7 +116,7 @@ fn immediate_kill_ends_the_tree() {
     }
 }
 
-/// Somebody else in the process takes the status. The wait ends; the status is the kept one, or
+/// Another part of the process reaps the child. The wait returns; the status is the kept one, or
 /// unknown. On Windows it is there for everybody who has a handle.
 #[cfg(target_os = "linux")]
 #[test]
@@ -178,7 +178,7 @@ fn wait_returns_when_the_host_ignores_sigchld() {
     });
 }
 
-// There are no zombies on Windows.
+// Windows has no zombies.
 #[cfg(target_os = "linux")]
 #[test]
 fn dropped_child_is_reaped() {

@@ -52,7 +52,7 @@ use crate::support::{ChildLog, EventLog, KID, TEST_CHILD};
 /// The command, of this package, so that it is found.
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
-/// Where the records of all these runs are, but for those that look at theirs.
+/// Where these runs are recorded, except those whose tests read the record.
 const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
 /// When a run is given up. Nothing here takes a tenth of it on an idle machine; under Wine a start
@@ -68,12 +68,12 @@ fn arguments(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `minder` with these words, an empty input, and outputs that we hear.
+/// `minder` with these arguments, an empty stdin, and piped outputs.
 fn minder(line: &str) -> Command {
     from(MINDER, line)
 }
 
-/// `minder` with these words, started under other circumstances: see test_child's `as`.
+/// `minder` with these arguments, started under other circumstances: see test_child's `as`.
 #[cfg(unix)]
 fn minder_as(changes: &str, line: &str) -> Command {
     let mut command = from(TEST_CHILD, "as");
@@ -81,7 +81,7 @@ fn minder_as(changes: &str, line: &str) -> Command {
     command
 }
 
-/// What a machine, or a build of which the tests are a part, may have said to a run.
+/// What a machine, or a build of which the tests are a part, may have set for a run.
 const AROUND: [&str; 6] =
     ["MINDER_BACKEND", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO_MAKEFLAGS", "NO_COLOR"];
 
@@ -100,14 +100,14 @@ fn with_script<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// The words that have `minder run` do what a shell line says, in which `KID` stands for test_child:
+/// The arguments that make `minder run` do what a shell line does, in which `KID` stands for test_child:
 /// the line, or, where there is no POSIX shell, test_child's `mini-shell` of it. These are the lines of
 /// tests whose point is not the shell.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
         return vec![line.replace("KID", KID)];
     }
-    // A value is a word of its own, which nothing in it can change.
+    // A value is a separate word, which nothing in it can change.
     let (mut text, mut values, mut rest) = (String::new(), Vec::new(), line);
     while let Some((before, (place, after))) =
         rest.split_once('{').and_then(|(before, after)| Some((before, after.split_once('}')?)))
@@ -131,18 +131,18 @@ fn script(line: &str) -> Vec<String> {
     [vec![TEST_CHILD.to_owned(), "mini-shell".to_owned(), text], values].concat()
 }
 
-/// The program that has a console of its own, and jobs that say when they run.
+/// The program that has its own console, and jobs that report when they run.
 #[cfg(windows)]
 const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 
-/// Runs this in a console of its own, and presses Ctrl-C there when so many processes have written
-/// to `marker`, or when it is there if these are none. Gives what was said; the run has to end with
+/// Runs this in its own console, and presses Ctrl-C there when that many processes have written
+/// to `marker`, or when it is there if these are none. Returns the output; the run has to exit with
 /// this status, and none of the processes may live on.
 #[cfg(windows)]
 fn interrupted(processes: usize, marker: &Path, command: &Command, code: u32) -> RunOutput {
     let mut console = from(CONSOLE_CHILD, "press c");
     console.arg(processes.to_string()).arg(marker).arg(command.get_program()).args(command.get_args());
-    // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
+    // A group leader and its children ignore Ctrl-C.
     console.group(minder::Group::Inherit);
     let mut ended = Run::start(&console).wait().exit_code(0);
     let end = format!("{code:08x} 0\n").into_bytes();
@@ -156,17 +156,17 @@ fn input(bytes: &[u8]) -> Stdio {
     crate::support::file_of(bytes).into()
 }
 
-/// Runs `minder` with these words to its end.
+/// Runs `minder` with these arguments to its end.
 fn run_to_end(line: &str) -> RunOutput {
     Run::start(&minder(line)).wait()
 }
 
-/// Runs `minder` with these words and this input to its end.
+/// Runs `minder` with these arguments and this input to its end.
 fn run_with_input(line: &str, bytes: &[u8]) -> RunOutput {
     Run::start(minder(line).stdin(input(bytes))).wait()
 }
 
-/// A run that goes on. It is killed when this is dropped.
+/// A run that is still running. It is killed when this is dropped.
 struct Run {
     set: ChildSet,
     token: Token,
@@ -226,7 +226,7 @@ impl Run {
         self.event_log.child(self.token)
     }
 
-    /// Hears the run until `enough`.
+    /// Reads events of the run until `enough`.
     fn wait_until(&mut self, what: &str, enough: impl Fn(&ChildLog) -> bool) {
         let (token, deadline) = (self.token, Instant::now() + PATIENCE);
         let heard =
@@ -235,12 +235,12 @@ impl Run {
         assert!(heard, "no {what} came: {:?}, {:?}", text(&record.outs[0]), text(&record.outs[1]));
     }
 
-    /// Hears the run for so long.
+    /// Reads events of the run for this time.
     fn read_for(&mut self, time: Duration) {
         self.event_log.read_until(&mut self.set, Instant::now() + time, |_| false);
     }
 
-    /// Waits until something holds that the run does not tell.
+    /// Waits until a condition holds that no event reports.
     fn wait_until_true(&mut self, what: &str, holds: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds() {
@@ -270,7 +270,7 @@ impl Drop for Run {
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 struct RunOutput {
     status: ExitStatus,
@@ -333,7 +333,7 @@ impl RunOutput {
         self
     }
 
-    /// Fails unless one line alone is said, which names these.
+    /// Fails unless stderr is one error line that contains these parts.
     #[track_caller]
     fn error_line(self, parts: &[&str]) -> Self {
         let err = &self.err;
@@ -350,7 +350,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder of our own that everybody may use.
+/// Our own directory that everybody may use.
 fn temp_dir() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("create temporary directory");
     #[cfg(unix)]
@@ -433,7 +433,7 @@ fn is_public(program: &str) -> bool {
     Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty()).all(may)
 }
 
-/// The signals that whoever started these tests ignores, as `/proc` shows them: jobs ignore those,
+/// The signals that the parent of these tests ignores, as `/proc` shows them: jobs ignore those,
 /// too. SIGPIPE is our own runtime's.
 #[cfg(target_os = "linux")]
 fn ignored_from_outside() -> u64 {

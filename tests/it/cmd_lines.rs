@@ -87,7 +87,7 @@ impl Place {
         self.command(&words)
     }
 
-    /// What it prints, if it fails nowhere.
+    /// Its stdout, if all jobs succeed.
     #[track_caller]
     fn says(&self, line: &str, values: &[OsString]) -> String {
         let output = self.run(&[], line, values);
@@ -215,7 +215,7 @@ fn unquotable_values_are_rejected() {
 #[test]
 fn shell_is_the_system_cmd() {
     let place = Place::new();
-    // Whatever lies in the current folder.
+    // Files in the current directory are ignored.
     std::fs::write(place.folder.path().join("cmd.exe"), "no program").unwrap();
     assert_eq!(place.says("echo a {}", &["b".into()]), "a \"b\"\n");
     for shell in ["cmd", "CMD.EXE"] {

@@ -19,13 +19,13 @@ fn press(key: &str) -> (Output, String) {
     let mut command = Command::new(CONSOLE_CHILD);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
     command.args(["run", "-j2", CONSOLE_CHILD, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
-    // Whoever leads a group hears no Ctrl-C, nor do those that it starts.
+    // A group leader and its children ignore Ctrl-C.
     let output = output_of(command.env("MINDER_STATE_DIR", &state).group(Group::Inherit));
     let run = fs::read_dir(state.join("runs")).expect("runs").next().expect("a run").expect("a folder");
     (output, fs::read_to_string(run.path().join("attempt-1.jsonl")).expect("read file"))
 }
 
-/// The exit status is what the system ends programs with that do not know these keys.
+/// Windows ends programs without a handler for these keys with this exit status.
 fn ends_the_jobs_and_the_run(key: &str, why: &str) {
     let (output, journal) = press(key);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

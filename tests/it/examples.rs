@@ -1,10 +1,10 @@
-//! The examples of the library say what they promise. They are built with the tests of the whole
+//! The examples of the library print what they promise. They are built with the tests of the whole
 //! workspace.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Every file in the folder of examples, and how the line begins that it ends with.
+/// Every file in the directory of examples, and how the line begins that it ends with.
 const EXAMPLES: [(&str, &str); 8] = [
     ("spawn", "spawn: "),
     ("child", "child: "),
@@ -16,7 +16,7 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("hundred", "100 children, "),
 ];
 
-/// Where cargo puts an example: beside the folder of this binary.
+/// Where cargo puts an example: beside the directory of this binary.
 fn built(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().expect("find test binary");
     let profile = own.parent().and_then(std::path::Path::parent).expect("the folder of the profile");

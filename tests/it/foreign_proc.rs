@@ -1,4 +1,4 @@
-//! A `/proc` that is not ours: no stranger is signalled, and what cannot be promised is said.
+//! A `/proc` that is not ours: no foreign process is signalled, and missing guarantees are reported.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -28,7 +28,7 @@ fn in_namespaces(folder: &Path, outer: &str, inner: &str) -> Option<Output> {
     Some(output.expect("unshare runs"))
 }
 
-/// A job that says its number and waits.
+/// A job that prints its pid and waits.
 const JOB: &str = "printf 'echo $$ >started; exec sleep 300' >job\n";
 const STARTED: &str = "until [ -s started ]; do sleep 0.05; done\n";
 

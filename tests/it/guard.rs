@@ -1,4 +1,4 @@
-//! The guard: whatever is killed, nothing of the tree lives one second later; signals and ends are
+//! The guard: after any kill, no process of the tree lives one second later; signals and exits are
 //! those of one process.
 //!
 //! The runner, the jobs and the shell are `guard_child`. Processes are found by a word in their

@@ -33,7 +33,7 @@ impl Signal {
         // SAFETY: no attributes, no name.
         let raw = unsafe { CreateEventW(null(), manual, 0, null()) };
         assert!(!raw.is_null(), "an event");
-        // SAFETY: new, and nobody else's.
+        // SAFETY: new, with no other owner.
         Self(unsafe { OwnedHandle::from_raw_handle(raw) })
     }
 
@@ -67,12 +67,12 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
     ready.iter().map(|ready| ready.token.0).collect()
 }
 
-/// What is told within the time that a signal takes to be heard.
+/// The events within the time that a signal needs.
 fn told(poller: &Poller) -> Vec<u64> {
     names(&wait_events(poller, patience()))
 }
 
-/// Nothing is told, and nothing is on its way.
+/// Nothing is reported, and nothing is on its way.
 fn silent(poller: &Poller) {
     assert_eq!(names(&wait_events(poller, Instant::now() + Duration::from_millis(30))), [0; 0]);
 }
@@ -134,7 +134,7 @@ fn semaphore_is_reported_once_per_unit() {
         // SAFETY: no attributes, no name.
         let raw = unsafe { CreateSemaphoreW(null(), 0, 100, null()) };
         assert!(!raw.is_null());
-        // SAFETY: new, and nobody else's.
+        // SAFETY: new, with no other owner.
         let semaphore = unsafe { OwnedHandle::from_raw_handle(raw) };
         poller.add(&semaphore, Token(1), Interest::READABLE).expect("add semaphore");
         silent(&poller);
@@ -197,7 +197,7 @@ fn reused_handle_can_be_modified() {
         let number = first.0.as_raw_handle();
         poller.add(&first.0, Token(1), Interest::READABLE).expect("add event");
         drop(first);
-        // The system gives the lowest free number; others may take it first.
+        // The kernel gives the lowest free number; others may take it first.
         let mut kept = Vec::new();
         let second = (0..64).map(|_| Signal::manual()).find_map(|event| {
             if event.0.as_raw_handle() == number {
@@ -234,7 +234,7 @@ fn exits_of_children_and_threads_are_reported() {
             seen.dedup();
         }
         assert_eq!(seen, [1, 2]);
-        // By its number, an end is told once where that was asked for.
+        // By its number, an end is reported once where that was asked for.
         assert_eq!([told(&poller), told(&poller)], [[1], [1]]);
         child.wait().expect("wait for child");
     });

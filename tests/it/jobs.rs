@@ -17,7 +17,7 @@ use crate::support::{patience, patterned, quiet_child, test_child};
 mod control;
 #[cfg(unix)] // A limit of descriptors.
 mod resource_shortage;
-#[cfg(unix)] // Nobody stands still on Windows: there is no word for it.
+#[cfg(unix)] // Windows has no way to suspend a process.
 mod suspend;
 
 const LOOPS: usize = 2;
@@ -29,7 +29,7 @@ struct Site {
     queue: Mutex<VecDeque<Command>>,
     log: Mutex<Log>,
     bell: Condvar,
-    /// Whoever has it keeps the loops busy in their idle moment.
+    /// Its holder keeps the idle workers busy.
     gate: Mutex<()>,
     /// How many loops are at the gate.
     at_gate: AtomicUsize,

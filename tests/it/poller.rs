@@ -43,7 +43,7 @@ fn look(poller: &Poller) -> Vec<Readiness> {
     wait_events(poller, Instant::now())
 }
 
-/// What one wait tells until then.
+/// The events of one wait until the deadline.
 fn wait_events(poller: &Poller, deadline: Instant) -> Vec<Readiness> {
     let mut events = Events::new();
     let count = poller.wait(&mut events, Some(deadline)).expect("wait for events");
@@ -61,7 +61,7 @@ fn names(ready: &[Readiness]) -> Vec<u64> {
     ready.iter().map(|ready| ready.token.0).collect()
 }
 
-/// These are told now, and no others.
+/// These are reported now, and no others.
 #[track_caller]
 fn expect(poller: &Poller, expected: &[u64]) {
     expect_since(poller, expected, "told");

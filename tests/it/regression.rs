@@ -1,4 +1,4 @@
-//! What went wrong once, each test named by it.
+//! Bugs that were fixed. Each test is named after the wrong behaviour.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +6,8 @@ use minder::{ChildSet, ChildSetConfig, Event, OverflowPolicy, SpawnOptions, Term
 
 use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, patterned, test_child};
 
-/// Grace that has no end became five seconds.
-// Nobody can be asked on Windows: the first word ends.
+/// A grace period without an end was cut to five seconds.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
 fn unlimited_grace_was_cut_to_five_seconds() {
@@ -26,7 +26,7 @@ fn unlimited_grace_was_cut_to_five_seconds() {
     event_log.wait_all(&mut set);
 }
 
-/// Once the leader's exit was told it was reaped, and nothing could end what it had left behind.
+/// The leader was reaped when its exit was reported. A later kill did not reach its descendants.
 #[test]
 fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     let mut limits = ChildSetConfig::default();
@@ -43,7 +43,7 @@ fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     assert!(!event_log.outcome(token).left_running);
 }
 
-/// A deadline was for the leader alone: what it left behind held the outputs for ever.
+/// A deadline applied to the leader only. Descendants held the outputs forever.
 #[test]
 fn deadline_was_dropped_when_the_leader_exited() {
     let mut limits = ChildSetConfig::default();
@@ -57,7 +57,7 @@ fn deadline_was_dropped_when_the_leader_exited() {
     assert!(event_log.outcome(token).exit.status.success(), "the leader ended by itself");
 }
 
-/// A read into no room is no end of file.
+/// A read into an empty buffer was taken for end of file.
 #[test]
 fn zero_sized_buffer_ended_every_output() {
     let mut limits = ChildSetConfig::default();
@@ -69,7 +69,7 @@ fn zero_sized_buffer_ended_every_output() {
     assert_eq!(event_log.child(token).outs, [patterned(3000), patterned(3000)]);
 }
 
-/// Bytes that the spill file did not take were lost, or kept in memory without a bound.
+/// Bytes that did not fit into the spill file were lost, or kept in memory without a limit.
 #[cfg(target_os = "linux")] // A limit of the size of files.
 #[test]
 fn spilled_bytes_were_lost_on_a_full_disk() {
@@ -82,7 +82,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&test_child("both 500000"), options).expect("spawn test child");
-        // A file takes 100,000 bytes and half a piece, and then no more.
+        // A file takes 100,000 bytes and half a chunk, and then no more.
         setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard })
             .expect("set resource limit");
         let (mut kept, mut errors) = (Vec::new(), 0);
@@ -106,7 +106,7 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
     });
 }
 
-/// A file from which everything was taken back went on growing.
+/// A spill file kept growing after all of its bytes were read back.
 #[test]
 fn empty_spill_file_kept_growing() {
     let folder = tempfile::tempdir().expect("create temporary directory");
@@ -124,7 +124,7 @@ fn empty_spill_file_kept_growing() {
         let (mut kept, mut heard, mut written) = (Vec::new(), 0, 0);
         while written < piece.len() {
             written += set.write(token, &piece[written..]).expect("write to stdin");
-            // What is told stays in our hands, so that the rest goes to the file.
+            // What is reported stays in our hands, so that the rest goes to the file.
             while let Some(event) =
                 set.next(Some(Instant::now() + Duration::from_millis(2))).expect("wait for event")
             {
@@ -149,8 +149,8 @@ fn empty_spill_file_kept_growing() {
     assert_eq!(event_log.child(token).outs[0], piece.repeat(40));
 }
 
-/// Hundreds of children ended, each with a full pipe and a grandchild that held it. When we came
-/// late, their outputs counted as silent before they were read.
+/// Hundreds of children exited, each with a full pipe that a grandchild held open. A slow host saw
+/// their outputs marked as silent before they were read.
 #[test]
 fn unread_output_was_treated_as_silent() {
     let mut limits = ChildSetConfig::default();
@@ -172,7 +172,7 @@ fn unread_output_was_treated_as_silent() {
     let (mut exits, until) = (0, patience());
     while !set.is_empty() {
         let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
-        // We are slow once a look at the system.
+        // We are slow once per scan of processes.
         if matches!(event, Event::Exited(..)) && exits % 100 == 50 {
             std::thread::park_timeout(Duration::from_millis(150));
         }

@@ -88,7 +88,7 @@ fn run_succeeds_without_any_of_these_calls() {
     }
 }
 
-/// A job whose input ends early takes what it has for all of it. Only a pipe that it closed itself
+/// A job whose input ends early takes it for complete. Only a pipe that the job itself closed
 /// is its own affair.
 #[test]
 fn failed_write_is_not_an_end_of_input() {
@@ -141,7 +141,7 @@ fn doctor_names_refused_calls() {
     assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
 }
 
-/// Containers often forbid io_uring: whoever asks for it is told why, and waits by something else.
+/// Containers often forbid io_uring: a request for it reports the reason, and another backend is used.
 #[test]
 fn run_reports_refused_io_uring_and_continues() {
     let output =

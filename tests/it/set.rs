@@ -5,7 +5,7 @@ mod output;
 mod streaming;
 mod read_turns;
 mod kill;
-// Nobody stands still on Windows: there is no word for it.
+// Windows has no way to suspend a process.
 #[cfg(unix)]
 mod suspend;
 mod foreign_loop;
@@ -165,7 +165,7 @@ fn ten_megabytes_pass_through_cat() {
         while written < bytes.len() {
             match set.write(token, &bytes[written..]).expect("write to stdin") {
                 0 => {
-                    // What was told as full is told when there is room again, even if nobody asks meanwhile.
+                    // What was reported as full is reported when there is room again, even without a write meanwhile.
                     let before = event_log.child(token).writables;
                     assert!(event_log.read_until(
                         &mut set,
@@ -314,7 +314,7 @@ fn next_never_returns_early_and_returns_at_once_without_children() {
     });
 }
 
-// Nobody stops on Windows.
+// Windows does not stop processes.
 #[cfg(unix)]
 #[test]
 fn stopped_children_are_reported() {
@@ -379,7 +379,7 @@ fn two_thousand_children_leak_nothing() {
         each_backend(|backend| {
             let mut set = ChildSet::new(limits(backend)).expect("create set");
             let mut before = 0;
-            // Where Wine stands for Windows, a start takes many times as long.
+            // Under Wine, a start takes many times as long.
             let rounds = if cfg!(windows) { 4 } else { 21 };
             for round in 0..rounds {
                 let count = if round == 0 { 10 } else { 50 };
@@ -402,7 +402,7 @@ fn two_thousand_children_leak_nothing() {
     });
 }
 
-// There are no zombies on Windows.
+// Windows has no zombies.
 #[cfg(target_os = "linux")]
 #[test]
 fn child_is_a_zombie_until_its_exit_is_reported() {

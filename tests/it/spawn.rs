@@ -1,4 +1,4 @@
-//! Starting: what a child finds, what it does not find, and what is said when it cannot be started.
+//! Spawning: what a child inherits, what it does not, and the errors of a failed spawn.
 
 #![expect(unsafe_code, reason = "the environment of processes that a test has for itself")]
 
@@ -18,7 +18,7 @@ use crate::support::{TEST_CHILD, alone, quiet_child, read_all, stdout_of, test_c
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
-/// An argument that is no text here: bytes, or a half of a pair of 16-bit units, as test_child shows
+/// An argument that is not text here: bytes, or a half of a pair of 16-bit units, as test_child shows
 /// it.
 fn no_text() -> (OsString, &'static str) {
     #[cfg(unix)]
@@ -32,7 +32,7 @@ fn program(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
 }
 
-/// Folders, as PATH lists them.
+/// Directories, as PATH lists them.
 fn listed(folders: &[&Path]) -> OsString {
     std::env::join_paths(folders).expect("plain names")
 }
@@ -42,7 +42,7 @@ fn child_runs_in_the_given_directory() {
     let folder = tempfile::tempdir().expect("create temporary directory");
     let path = folder.path().canonicalize().expect("canonicalize path");
     let found = stdout_of(test_child("cwd").current_dir(&path));
-    // Windows gives the form of paths with `\\?\`, which a child's own folder does not have.
+    // Windows gives the form of paths with `\\?\`, which a child's own directory does not have.
     assert_eq!(found.trim(), path.to_string_lossy().trim_start_matches(r"\\?\"));
     let error = test_child("cwd").current_dir(path.join("missing")).spawn().expect_err("no such folder");
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -68,7 +68,7 @@ fn environment_is_inherited_with_changes() {
     assert!(text.to_uppercase().contains("\"PATH\"="), "{text}");
     let mut command = test_child("echo-env");
     command.env("BEFORE", "1").env_clear();
-    // The system adds some of its own on Windows.
+    // Windows adds its own variables.
     let text = stdout_of(&command);
     assert!(text.is_empty() || cfg!(windows) && !text.contains("BEFORE"), "an empty environment: {text}");
     let (odd, shown) = no_text();
@@ -97,7 +97,7 @@ fn set_path(path: impl AsRef<OsStr>) {
     unsafe { std::env::set_var("PATH", path) };
 }
 
-/// A set keeps what it found in PATH from one start to the next.
+/// A set caches lookups in PATH from one start to the next.
 #[test]
 fn moved_program_is_found_again() {
     alone("spawn::moved_program_is_found_again", || {
@@ -120,7 +120,7 @@ fn moved_program_is_found_again() {
         start(&mut set);
         // Another PATH is another search.
         let third = tempfile::tempdir().expect("create temporary directory");
-        // Which is no program that ends well with these arguments.
+        // It does not succeed with these arguments.
         std::fs::copy(env!("CARGO_BIN_EXE_minder-dup"), third.path().join(&mover)).expect("copy file");
         set_path(listed(&[third.path(), second.path()]));
         let token = set.spawn(&command, minder::SpawnOptions::default()).expect("spawn program");

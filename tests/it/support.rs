@@ -1,5 +1,4 @@
-//! What many tests need: the program that they run, deadlines, backends, and a event_log of what a set
-//! told.
+//! Helpers of many tests: the program that they run, deadlines, backends, and the events of a set.
 
 #![allow(dead_code, reason = "not every system runs every test")]
 
@@ -19,13 +18,13 @@ pub(crate) use unix::*;
 #[cfg(windows)]
 pub(crate) use windows::*;
 
-/// The child that does as it is told.
+/// The child that does as it is reported.
 pub(crate) const TEST_CHILD: &str = env!("CARGO_BIN_EXE_test_child");
 
-/// The same as a word of a shell line: the path of a checkout may have blanks.
+/// The same as a word of a shell line: the path of a checkout may have spaces.
 pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'");
 
-/// The folder of the program, for `PATH`. Windows looks for programs in absolute folders only, and
+/// The directory of the program, for `PATH`. Windows looks for programs in absolute directories only, and
 /// a drive is missing in its path.
 pub(crate) fn test_child_dir() -> PathBuf {
     let path = std::path::absolute(TEST_CHILD).expect("make path absolute");
@@ -39,7 +38,7 @@ pub(crate) fn test_child(words: &str) -> Command {
     command
 }
 
-/// The verb and its arguments, heard by nobody.
+/// The verb and its arguments, without outputs.
 pub(crate) fn quiet_child(words: &str) -> Command {
     let mut command = test_child(words);
     command.stdout(Stdio::Null).stderr(Stdio::Null);
@@ -60,13 +59,13 @@ pub(crate) fn race_time() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(1.0))
 }
 
-/// Whether a race goes on that was to end then. On a busy machine it begins late.
+/// Whether a race continues that was to end then. On a busy machine it begins late.
 pub(crate) fn race_continues(end: Instant, has_begun: bool) -> bool {
     let now = Instant::now();
     now < end || (!has_begun && now < end + PATIENCE)
 }
 
-/// Does this when it goes, be it since a test failed: else threads would wait for ever for the end
+/// Runs this when dropped, also after a failure: otherwise threads would wait forever for the end
 /// of a race.
 pub(crate) fn on_drop(act: impl FnMut()) -> impl Drop {
     struct AtEnd<F: FnMut()>(F);
@@ -88,7 +87,7 @@ pub(crate) fn patterned(bytes: usize) -> Vec<u8> {
     (0..bytes).map(pattern).collect()
 }
 
-/// Whether this machine has the wait backend, or whatever else is called so. Containers often
+/// Whether this machine has the wait backend, or another mechanism of this name. Containers often
 /// forbid one, and only the newer systems have another; the others are everywhere.
 pub(crate) fn has_backend(name: &str) -> bool {
     static MISSING: std::sync::OnceLock<HashMap<&str, String>> = std::sync::OnceLock::new();
@@ -137,7 +136,7 @@ pub(crate) fn limits(backend: &'static str) -> ChildSetConfig {
     limits
 }
 
-/// Runs the test in a process of its own, which it may change as it likes: `name` is its path in
+/// Runs the test in a separate process, which it may change as it likes: `name` is its path in
 /// this binary.
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     const ALONE: &str = "MINDER_TEST_ALONE";
@@ -158,7 +157,7 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
 /// What begins a line about something that was not tested.
 const SKIPPED: &str = "skipped: ";
 
-/// Says that this test leaves something out, and why. A line that is printed by a macro would be
+/// Reports that this test skips something, and why. A line that is printed by a macro would be
 /// seen for a failed test only. With `MINDER_SKIPPED` in the environment, the line goes to the end
 /// of that file, too.
 pub(crate) fn skip(why: std::fmt::Arguments<'_>) {
@@ -184,7 +183,7 @@ pub(crate) fn read_all(pipe: Option<std::fs::File>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A file of its own that holds these bytes, to be read from the start.
+/// A separate file that holds these bytes, to be read from the start.
 pub(crate) fn file_of(bytes: &[u8]) -> std::fs::File {
     let mut file = tempfile::tempfile().expect("create temporary file");
     file.write_all(bytes).expect("write bytes");
@@ -202,7 +201,7 @@ pub(crate) fn stdout_of(command: &Command) -> String {
     text
 }
 
-/// What a set told of one child.
+/// The events of one child.
 #[derive(Debug, Default)]
 pub(crate) struct ChildLog {
     pub(crate) outs: [Vec<u8>; 2],
@@ -214,7 +213,7 @@ pub(crate) struct ChildLog {
     pub(crate) done: Option<Outcome>,
 }
 
-/// What a set told of all children. It fails at once when the order of events is wrong.
+/// The events of all children. It fails at once when the order of events is wrong.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     pub(crate) records: HashMap<Token, ChildLog>,
@@ -264,7 +263,7 @@ impl EventLog {
         record
     }
 
-    /// Hears the set until all of its children are done.
+    /// Reads the set until all of its children are done.
     pub(crate) fn wait_all(&mut self, set: &mut ChildSet) {
         let until = patience();
         while !set.is_empty() {
@@ -275,7 +274,7 @@ impl EventLog {
         }
     }
 
-    /// Hears the set until `enough`; says whether that came before the deadline.
+    /// Reads the set until `enough`; returns whether that came before the deadline.
     pub(crate) fn read_until(
         &mut self,
         set: &mut ChildSet,
@@ -298,7 +297,7 @@ impl EventLog {
             .collect()
     }
 
-    /// What was told of this child.
+    /// What was reported of this child.
     pub(crate) fn child(&self, token: Token) -> &ChildLog {
         static NOTHING: std::sync::OnceLock<ChildLog> = std::sync::OnceLock::new();
         self.records.get(&token).unwrap_or_else(|| NOTHING.get_or_init(ChildLog::default))

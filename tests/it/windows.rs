@@ -1,6 +1,6 @@
 //! Numbers at which waits for handles break on Windows, and the ends of whole trees there.
 //!
-//! A wait for several objects takes 64 at most, less one for a wake: whoever uses it has a step
+//! A wait for several objects takes 64 at most, less one for a wake: a user of it has a step
 //! there, and another at every further 63. So what is shown here is shown on either side of such
 //! numbers.
 //!
@@ -27,7 +27,7 @@ fn long_patience() -> Instant {
     Instant::now() + Duration::from_secs(240)
 }
 
-/// Starts so many of the command, or as many as the system has room for, which is said.
+/// Starts that many of the command, or as many as fit, which is printed.
 fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -> Vec<Token> {
     let mut tokens = Vec::new();
     for number in 0..count {
@@ -43,7 +43,7 @@ fn start(set: &mut ChildSet, count: usize, command: impl Fn(usize) -> Command) -
     tokens
 }
 
-/// Hears until all are done, for longer than most tests would.
+/// Reads until all are done, for longer than most tests would.
 fn finish(set: &mut ChildSet, event_log: &mut EventLog, until: Instant) {
     while !set.is_empty() {
         let event = set.next(Some(until)).expect("wait for event");
@@ -56,8 +56,8 @@ fn words_for(number: usize) -> Vec<u8> {
     format!("child {number}\n").repeat(1 + number % 50).into_bytes()
 }
 
-/// Children with three pipes each that all live at once: each writes on both outputs, then says
-/// what it reads, and ends with a code of its own. Returns how many threads there were then.
+/// Children with three pipes each that all live at once: each writes on both outputs, then prints
+/// its input, and exits with its own code. Returns how many threads there were then.
 fn crowd(backend: &'static str, count: usize) -> usize {
     let mut set = ChildSet::new(limits(backend)).expect("create set");
     let tokens = start(&mut set, count, |number| {
@@ -111,18 +111,18 @@ fn set_handles_1021_children_with_few_threads() {
     });
 }
 
-/// How many more threads this process has while so many silent children live, than the `before`
+/// How many more threads this process has while that many silent children live, than the `before`
 /// that it began with.
 fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) -> Command) -> usize {
     const COUNT: usize = 130;
-    // Threads of the system's pool stay for some seconds after their last work.
+    // Threads of the pool of Windows stay for some seconds after their last work.
     let until = patience();
     while threads() > before && Instant::now() < until {
         nap(Duration::from_millis(20));
     }
     let mut set = ChildSet::new(limits(backend)).expect("create set");
     assert_eq!(start(&mut set, COUNT, command).len(), COUNT);
-    // Whatever is started late is there by then.
+    // Late starts are done by then.
     let mut event_log = EventLog::default();
     event_log.read_until(&mut set, Instant::now() + Duration::from_millis(200), |_| false);
     let more = threads().saturating_sub(before);
@@ -132,7 +132,7 @@ fn threads_beside(before: usize, backend: &'static str, command: impl Fn(usize) 
     more
 }
 
-/// A child that reads with its outputs piped and is not written to says nothing.
+/// A child that reads with its outputs piped and is not written to is silent.
 fn reader(_number: usize) -> Command {
     let mut command = test_child("cat");
     command.stdin(Stdio::Piped);
@@ -154,7 +154,7 @@ fn threads_do_not_grow_with_pipes_and_little_with_children() {
 #[test]
 fn one_writer_is_read_at_once_beside_300_silent_children() {
     alone("windows::one_writer_is_read_at_once_beside_300_silent_children", || {
-        // Every backend hears outputs through the same port.
+        // Every backend reads outputs through the same port.
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
@@ -208,7 +208,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     });
     let started = begun.elapsed();
     let mut event_log = EventLog::default();
-    // What they write meanwhile is heard, so that none of them is held by a full pipe when it is to
+    // Their output is read meanwhile, so that none of them is held by a full pipe when it is to
     // end.
     let all = |event_log: &EventLog| tokens.iter().all(|token| event_log.child(*token).outs[0].len() == OUT);
     assert!(!pipes || read_rarely(&mut set, &mut event_log, all), "not all have written");
@@ -310,7 +310,7 @@ fn suspend_is_unsupported() {
     EventLog::default().wait_all(&mut set);
 }
 
-/// Starts what starts twenty trees of two, which say their numbers; ends it as nobody can prevent,
+/// Starts what starts twenty trees of two, which print their pids; ends it abruptly,
 /// and sees whether all forty end with it.
 fn end_with_its_trees(command: &mut Command) {
     command.group(Group::Inherit).stdin(Stdio::Null).stdout(Stdio::Piped).stderr(Stdio::Null);

@@ -1,4 +1,4 @@
-//! What the command has round it on Windows: names, files of text, folders, paths, records that
+//! What the command has round it on Windows: names, files of text, directories, paths, records that
 //! several look at.
 
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::support::{TEST_CHILD, file_of, output_of, patience};
 
 const MINDER: &str = env!("CARGO_BIN_EXE_minder-dup");
 
-/// A folder with a state folder in it.
+/// A directory with a state directory in it.
 struct Place(tempfile::TempDir);
 
 impl Place {

@@ -13,7 +13,7 @@ use crate::support::{end, lives};
 /// Shows what a job writes at once, where its numbers are to be had in no other way.
 const SHOWN: &str = if cfg!(windows) { "-u" } else { "" };
 
-/// How those who live on are named: on Windows nothing tells who is left of a job.
+/// How survivors are reported: on Windows nothing lists what is left of a job.
 fn named(daemon: u32) -> String {
     match cfg!(windows) {
         true => "left running by 1 job: they live on".to_owned(),

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::{MINDER, Run, RunOutput, STATE, file, temp_dir};
 
-/// Runs this text with bash in a folder of its own, where `parallel`, `sem` and `minder` are ours.
+/// Runs this text with bash in its own directory, where `parallel`, `sem` and `minder` are ours.
 fn bash(text: &str) -> (RunOutput, TempDir) {
     let folder = temp_dir();
     let programs = folder.path().join("programs");
@@ -24,7 +24,7 @@ fn bash(text: &str) -> (RunOutput, TempDir) {
     (Run::start(&command).wait(), folder)
 }
 
-/// The same, for a text that succeeds; returns what it wrote.
+/// The same, for a text that succeeds; returns its stdout.
 #[track_caller]
 fn said(text: &str) -> String {
     let (ended, _folder) = bash(text);
@@ -95,7 +95,7 @@ fn sem_command_inherits_descriptors() {
     assert_eq!(said("sem --id fds2 'echo y >&3' 3>file; sem --wait --id fds2; cat file"), "y\n");
 }
 
-/// No guardian holds one: the reader sees the end when the run is over, and `$(…)` ends.
+/// No guardian holds one: the reader sees the end when the run has ended, and `$(…)` ends.
 #[test]
 fn readers_see_eof_when_the_run_exits() {
     let text = "minder run 'echo {} >&3' ::: a 3> >(cat; echo end >&2); wait $!";

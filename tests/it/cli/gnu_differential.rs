@@ -1,8 +1,8 @@
-//! GNU parallel as the oracle: what it does with the same words, input and environment is what our
+//! GNU parallel is the oracle. Its result for the same arguments, input and environment is what our
 //! compatible face has to do.
 //!
 //! A table holds cases; each is run by GNU parallel and by us, one after the other in the same
-//! folder, emptied in between. Where our rules want another result, the case says why, and
+//! directory, emptied in between. Where our rules require another result, the case names the reason, and
 //! `docs/from-parallel.md` contains the same text.
 
 mod case;
@@ -58,7 +58,7 @@ const TABLES: &[(&str, &[Case])] = &[
 /// How many cases of a table run at once. Most of their time is GNU parallel's start.
 const AT_ONCE: usize = 4;
 
-/// Whether GNU parallel is there; otherwise says why nothing is compared.
+/// Whether GNU parallel is there; otherwise prints why nothing is compared.
 fn is_there() -> bool {
     let lacks = harness::lacks_parallel();
     if let Some(why) = &lacks {
@@ -84,7 +84,7 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
     faults.into_inner().expect("lock is not poisoned")
 }
 
-/// One case in so many is run where nothing else is asked for: in well under a minute on two cores.
+/// One case in that many is run where nothing else is asked for: in well under a minute on two cores.
 const EVERY: u64 = 6;
 
 /// The cases of a table that are run now: one in some, or all with `MINDER_ORACLE=full`.
@@ -174,7 +174,7 @@ tables!(
     option_aliases,
 );
 
-/// Says which cases are no good as cases: GNU parallel itself must give one result. With
+/// Finds unusable cases: GNU parallel itself must give one result. With
 /// `MINDER_ORACLE_SHOW` in the environment, that result is printed.
 #[test]
 #[ignore = "a check of the cases, not of us: run it when cases change"]

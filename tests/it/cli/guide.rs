@@ -1,7 +1,7 @@
 //! What the guide and the topics of `minder help` show is what happens.
 //!
-//! Every command in them is run by bash, in a folder of its own for each section, and what comes is
-//! compared with what stands there, but for what differs from run to run: see `PATTERNS`. After a
+//! Every command in them is run by bash, in its own directory for each section, and what comes is
+//! compared with what stands there, except for what differs from run to run: see `PATTERNS`. After a
 //! change, run this test with `MINDER_REWRITE=1`: it writes what came into the texts, for a person
 //! to read.
 
@@ -23,7 +23,7 @@ const PATTERNS: [(&str, &str); 6] = [
     (r"today \d\d:\d\d", "today"),
     (r" · [0-9.]+ times as fast as one by one", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
-    // bash says more of a program that was killed when it reads a script.
+    // bash prints more about a killed program when it reads a script.
     (r"^\S+: line \d+: +\d+ Killed .*", "Killed"),
 ];
 
@@ -50,7 +50,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the repository")
 }
 
-/// A command that a text shows, and what it shows of its output.
+/// A command in a text, with the output shown there.
 struct Step<'a> {
     /// What stands before each line.
     indent: &'static str,

@@ -271,7 +271,7 @@ fn log_help_explains_columns_and_exit_statuses() {
     let names = |line: &str| {
         let mut lines = help.lines().skip_while(|it| !it.trim_start().starts_with(line));
         let first = lines.next().expect(line).trim_start().strip_prefix(line).expect(line);
-        // Lines that go on stand below the names.
+        // Lines that are still running stand below the names.
         let more = lines.take_while(|it| it.starts_with("            "));
         let all: Vec<&str> = std::iter::once(first).chain(more).collect();
         all.join(" ").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
@@ -362,7 +362,7 @@ fn doctor_reports_as_table_and_json() {
     for name in ["area", "name", "state", "reason", "chosen", "value", "note"] {
         assert!(json.contains(&format!("\"{name}\":")), "{json}");
     }
-    // Whoever reads only the beginning ends it quietly.
+    // A reader that closes early ends it quietly.
     let (reader, writer) = pipe();
     drop(reader);
     Run::start(minder("doctor --json").stdout(writer)).wait().exit_code(141).stderr("");

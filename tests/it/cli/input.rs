@@ -1,4 +1,4 @@
-//! Where arguments come from: lines of standard input, as they come, whatever is in them.
+//! Where arguments come from: lines of standard input, unchanged, with any content.
 
 use minder::Stdio;
 
@@ -55,7 +55,7 @@ fn million_lines_take_constant_memory() {
     use std::io::Write;
     use std::time::Duration;
 
-    // A program that writes lines for ever, without a process: a thread of ours.
+    // A program that writes lines forever, without a process: a thread of ours.
     let (reader, mut writer) = pipe();
     let producer = std::thread::spawn(move || {
         let mut many = Vec::new();
@@ -118,7 +118,7 @@ fn closed_stdin_runs_no_job() {
     assert_eq!(closed.text(), "");
 }
 
-// Arguments are bytes on Unix; `windows.rs` has what is no text there.
+// Arguments are bytes on Unix; `windows.rs` has what is not text there.
 #[cfg(unix)]
 #[test]
 fn non_utf8_bytes_reach_jobs() {
@@ -189,7 +189,7 @@ fn nonblocking_stdin_is_waited_for() {
     assert_eq!(live.wait().exit_code(0).stderr("").text(), "\"x\"\n");
 }
 
-// Windows opens no folder as a file.
+// Windows opens no directory as a file.
 #[cfg(unix)]
 #[test]
 fn unreadable_stdin_is_one_line_of_error() {
@@ -253,7 +253,7 @@ fn xargs_fills_each_command_line() {
         let expected = arguments.iter().map(|argument| format!("{argument:?}")).collect::<Vec<_>>();
         let (found, jobs) = gathered("--xargs KID echo-args", arguments);
         assert!(found == expected, "{} of {} came", found.len(), expected.len());
-        // With quotes and escapes a line of 32,766 units holds so much of them.
+        // With quotes and escapes a line of 32,766 units holds that much of them.
         assert_eq!(jobs, if cfg!(windows) { most } else { arguments.concat().len().div_ceil(120_000) });
     }
     let (found, _) = gathered("-j2 -X KID echo-args a{}\\\"b{#}", &hard);

@@ -10,16 +10,16 @@ use tempfile::TempDir;
 use super::{MINDER, Run, RunOutput, STATE, file, path, temp_dir};
 use crate::support::KID;
 
-/// What make says at its end when tokens are missing.
+/// What make prints at its exit when tokens are missing.
 const LOST: &str = "INTERNAL";
 
 /// Runs `make` with these flags on a rule of this one line; `MINDER` and `KID` stand for the
-/// programs. Nothing where there is no make.
+/// programs. `None` without make.
 fn make(flags: &str, rule: &str) -> Option<(RunOutput, TempDir)> {
     make_live(flags, rule).map(|(live, folder)| (live.wait(), folder))
 }
 
-/// The same, while it goes on.
+/// The same, while it continues.
 fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
     let folder = temp_dir();
     let rule = rule.replace("MINDER", &format!("'{MINDER}'")).replace("KID", KID);
@@ -43,8 +43,8 @@ fn make_live(flags: &str, rule: &str) -> Option<(Run, TempDir)> {
     Some((Run::start(&command), folder))
 }
 
-/// A job that sleeps, and says when it began and when it ended. What it says of itself lies within
-/// the time in which its slot is taken, however late others hear of it.
+/// A job that sleeps, and prints when it began and when it ended. Both times lie within
+/// the time in which its slot is taken, however late others notice it.
 const TIMED: &str = "\"date +%s.%N; KID sleep-ms {}; date +%s.%N\"";
 
 /// How many of [`TIMED`] ran at the same time.

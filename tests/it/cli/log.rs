@@ -1,4 +1,4 @@
-//! `minder log`: what is told of runs that ended well, badly or not at all, and of records that are
+//! `minder log`: what is reported of runs that ended well, badly or not at all, and of records that are
 //! damaged.
 #![cfg(any(target_os = "linux", windows))]
 
@@ -18,7 +18,7 @@ use super::{Run, RunOutput, minder, path, pipe, script};
 use super::{is_public, is_root, minder_as};
 use crate::support::TEST_CHILD;
 
-/// A state folder of our own, and the runs in it.
+/// A private state directory, and its runs.
 struct State(tempfile::TempDir);
 
 impl State {
@@ -53,7 +53,7 @@ impl State {
         command
     }
 
-    /// `minder` with the words of a line, and then with these as they are.
+    /// `minder` with the arguments of a line, and then with these as they are.
     fn with(&self, line: &str, words: &[impl AsRef<OsStr>]) -> RunOutput {
         Run::start(self.command(line).args(words.iter().map(AsRef::as_ref))).wait()
     }
@@ -87,7 +87,7 @@ impl State {
         self.ids().first().is_some_and(|id| super::file(&self.journal(id)).ends_with('\n'))
     }
 
-    /// Cuts so many lines, and so many bytes before them, from a journal.
+    /// Cuts that many lines, and that many bytes before them, from a journal.
     fn cut(&self, id: &str, lines: usize, bytes: usize) {
         let text = fs::read(self.journal(id)).expect("read journal");
         let all: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
@@ -216,7 +216,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
         let wanted = if line == "--follow" { "line 2 cannot be read" } else { both };
         assert!(ended.err.contains(wanted), "{line}: {}", ended.err);
     }
-    // Others are shown all the same.
+    // Others are shown anyway.
     state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
     fs::write(state.folder("bbbb0002").join("manifest.json"), "{").expect("write file");
     state.run("cccc0003", "KID exit :::", &["0"]).exit_code(0);
@@ -291,7 +291,7 @@ fn control_characters_never_reach_the_terminal() {
     let state = State::new();
     let evil = "\u{1b}[2J\u{1b}]0;x\u{7}\r\u{8}\u{9b}31m\u{202e}\u{2066}\u{2028}\n\ttail\u{7f}\0";
     let evil_arg = evil.trim_end_matches('\0');
-    // What is no text, too, where arguments are bytes.
+    // What is not text, too, where arguments are bytes.
     let no_text: &[u8] = if cfg!(unix) { b"\xff" } else { b"" };
     let arg = minder_os::encoding::os_string_from_encoded([evil_arg.as_bytes(), no_text].concat());
     let words = script("cat >/dev/null; printf %s {} >&2; exit 3");
@@ -313,7 +313,7 @@ fn control_characters_never_reach_the_terminal() {
     let wanted = r"\x1b[2J\x1b]0;x\x07\r\x08\u{9b}31m\u{202e}\u{2066}\u{2028}\n\ttail\x7f";
     assert!(text.contains(&format!("{wanted}{}", if cfg!(unix) { r"\xff" } else { "" })), "{text}");
     assert!(all[4].text().contains(r"\x1b[2J"), "{text}");
-    // Nor by an error, nor by a folder's or a file's name.
+    // Nor by an error, nor by a directory's or a file's name.
     all = vec![
         sql(&format!("select {evil_arg}")).exit_code(255),
         state.with("log", &[evil_arg]).exit_code(255),
@@ -430,7 +430,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[cfg(unix)]
-/// Makes the record of a run with so many jobs, which was killed.
+/// Makes the record of a run with that many jobs, which was killed.
 fn large(state: &State, id: &str, jobs: usize) {
     state.killed(id);
     let mut text = super::file(&state.journal(id));
@@ -475,7 +475,7 @@ fn before_times(line: &str) -> &str {
     line.split_once("\"at\":").map_or(line, |(before, _)| before)
 }
 
-/// Fails unless the only file of a run's folder with this name is there.
+/// Fails unless the only file of a run's directory with this name is there.
 #[track_caller]
 fn assert_there(path: &Path) {
     assert!(path.exists(), "{} is gone", path.display());

@@ -1,4 +1,4 @@
-//! What the command says when something is wrong: every message, with how it comes about.
+//! Every message of the command about an error, with its cause.
 //!
 //! The tables are the files beside this one. A case is what a terminal would show, in paragraphs:
 //!
@@ -11,13 +11,13 @@
 //!
 //! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`.
 //! The lines are all of stderr; `***` in them stands for anything. `exit 255` is left out; with
-//! `exit *` the run is killed when it has said the lines. `DIR` is the folder of the case, in which
-//! it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the system's variable
-//! for temporary files, and `X3000` a word of so many letters. What `given` knows is in
+//! `exit *` the run is killed when it has printed the lines. `DIR` is the directory of the case, in which
+//! it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the platform's variable
+//! for temporary files, and `X3000` a word of that many letters. What `given` knows is in
 //! [`Scene::give`].
 //!
 //! All of it holds on Linux and on Windows, where both slashes are one, `\xff` in a word is half of
-//! a pair of surrogates, and the words for an error of the system are its own: see [`ERRORS`]. What
+//! a pair of surrogates, and the text of an OS error differs: see [`ERRORS`]. What
 //! holds on one of them alone has a line more, with the reason:
 //!
 //! ```text
@@ -26,7 +26,7 @@
 //!
 //! The table `windows` is of Windows alone.
 //!
-//! Whoever adds a message adds a case: `every_message_is_in_a_table` reads the sources for those
+//! A new message needs a case: `every_message_has_a_case` searches the sources for those
 //! that have none.
 #![cfg(any(target_os = "linux", windows))]
 
@@ -60,20 +60,20 @@ const TABLES: &[(&str, &str)] = &[
     ("windows", include_str!("messages/windows.txt")),
 ];
 
-/// The system that these tests run on, as `only` names it.
+/// The operating system of these tests, as `only` names it.
 const HERE: &str = std::env::consts::OS;
 
 /// How many cases run at once: they wait for processes more than they work.
 const AT_ONCE: usize = 4;
 
-/// Errors of the system as the tables have them, and their numbers on Windows ("System Error
+/// OS errors as the tables have them, and their numbers on Windows ("System Error
 /// Codes"), whose words for them differ between versions and languages.
 const ERRORS: &[(&str, &[i32])] = &[
     // ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND.
     ("no such file or directory", &[2, 3]),
-    // ERROR_ACCESS_DENIED: so it calls a folder where a file is wanted.
+    // ERROR_ACCESS_DENIED: so it calls a directory where a file is wanted.
     ("is a directory", &[5]),
-    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the folder above is made, which is a
+    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the directory above is made, which is a
     // file.
     ("not a directory", &[3, 267, 183]),
     // ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS.
@@ -82,7 +82,7 @@ const ERRORS: &[(&str, &[i32])] = &[
     ("bad file descriptor", &[5]),
 ];
 
-/// Variables of whoever runs the tests that would be heard.
+/// Variables of the environment of the tests that minder would read.
 const HEARD: &[&str] = &[
     "MINDER_BACKEND",
     "XDG_STATE_HOME",
@@ -103,7 +103,7 @@ struct Case {
     words: Vec<Vec<u8>>,
     line: &'static str,
     says: Vec<&'static str>,
-    /// None: it goes on, and is killed.
+    /// None: it continues, and is killed.
     code: Option<i32>,
 }
 
@@ -133,7 +133,7 @@ fn cases(table: &'static str) -> Vec<Case> {
     cases
 }
 
-/// The system that `only` names, with a reason behind it.
+/// The operating system that `only` names, with a reason behind it.
 fn only_system(text: &'static str) -> &'static str {
     let (system, why) = text.split_once(" # ").unwrap_or((text, ""));
     assert!(["linux", "windows"].contains(&system) && !why.is_empty(), "only {text}: which system, and why?");
@@ -182,7 +182,7 @@ fn os(word: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(word)
 }
 
-/// A word of a command line; what is no UTF-8 is half of a pair of surrogates.
+/// A word of a command line; what is not UTF-8 is half of a pair of surrogates.
 #[cfg(windows)]
 fn os(word: Vec<u8>) -> OsString {
     let text = String::from_utf8_lossy(&word);
@@ -227,7 +227,7 @@ impl Scene {
     fn new(case: &Case) -> Self {
         let folder = super::temp_dir();
         let dir = match cfg!(windows) {
-            // Canonical paths have a form there that nobody types.
+            // Canonical paths have an unusual form there.
             true => std::path::absolute(folder.path()),
             false => fs::canonicalize(folder.path()),
         };
@@ -259,7 +259,7 @@ impl Scene {
             #[cfg(unix)]
             "link" => std::os::unix::fs::symlink(text, path).expect("create symbolic link"),
             "input" => self.input = self.filled(unescape(rest)),
-            // So many lines as input.
+            // That many lines as input.
             "lines" => {
                 self.input =
                     (0..name.parse().expect("parse number")).flat_map(|_: u32| *b"a line\n").collect()
@@ -286,7 +286,7 @@ impl Scene {
                 fs::write(file, before.replace(old, new)).expect("write file");
             }
             "remove" => fs::remove_file(self.run().join(name)).expect("remove file"),
-            // A folder where a file was, of the record.
+            // A directory where a file was, of the record.
             "spoil" => {
                 let _ = fs::remove_file(self.run().join(name));
                 fs::create_dir(self.run().join(name)).expect("create directory");
@@ -308,7 +308,7 @@ impl Scene {
                 }
             }
             "delete" => fs::remove_file(path).expect("remove file"),
-            // Somebody else holds its lock.
+            // Another process holds its lock.
             "lock" => {
                 let path = match name.strip_prefix("ID/") {
                     Some(rest) => self.run().join(rest),
@@ -341,7 +341,7 @@ impl Scene {
             Ok(text) => text,
             Err(error) => return error.into_bytes(),
         };
-        // In a line of several words it is a word of its own, whatever its path.
+        // In a line of several words it is a separate argument, for any path.
         let kid = if text == "KID" || cfg!(windows) { TEST_CHILD } else { KID };
         let mut text = text.replace("DIR", &self.dir.to_string_lossy()).replace("KID", kid);
         if let Some(id) = self.ids().first() {
@@ -424,7 +424,7 @@ impl Scene {
     }
 }
 
-/// `PATH` with the folder of test_child: words that are separated by blanks cannot name it otherwise.
+/// `PATH` with the directory of test_child: words that are separated by spaces cannot name it otherwise.
 fn with_testkid() -> OsString {
     let own = crate::support::test_child_dir();
     let all = std::env::var_os("PATH").unwrap_or_default();
@@ -432,7 +432,7 @@ fn with_testkid() -> OsString {
     std::env::join_paths(folders).expect("folders without colons")
 }
 
-/// Whether a line is as a pattern has it, in the words of this system.
+/// Whether a line is as a pattern has it, in the arguments of this system.
 fn says(line: &str, pattern: &str) -> bool {
     if cfg!(unix) {
         return matches(line, pattern);
@@ -443,7 +443,7 @@ fn says(line: &str, pattern: &str) -> bool {
     matches(line, &pattern) || told.any(|(words, told)| matches(line, &pattern.replace(words, &told)))
 }
 
-/// The system's words for an error, as a part of a sentence.
+/// The text of an OS error, as a part of a sentence.
 fn spoken(number: i32) -> String {
     let text = io::Error::from_raw_os_error(number).to_string();
     let text = text.split(" (os error").next().unwrap_or_default().trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! What jobs write: whole, job by job, byte for byte, and what happens when nobody can take it.
+//! What jobs write: whole, job by job, byte for byte, and what happens when no reader takes it.
 
 use std::fs;
 use std::io::Read;
@@ -13,14 +13,14 @@ use crate::support::patterned;
 
 const MIB: usize = 1 << 20;
 
-/// The variable that names the folder for temporary files.
+/// The variable that names the directory for temporary files.
 const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// A folder that is not there, and how its name ends when it is told.
+/// A directory that is not there, and how its name ends when it is reported.
 const NOWHERE: &str = "/no/such/folder";
 const NOWHERE_TOLD: &str = if cfg!(windows) { r":\no\such\folder\`" } else { "`/no/such/folder`" };
 
-/// The command, with this folder for temporary files.
+/// The command, with this directory for temporary files.
 fn temporary<'a>(command: &'a mut minder::Command, folder: &str) -> &'a mut minder::Command {
     command.env(TEMPORARY, folder)
 }
@@ -54,7 +54,7 @@ fn spill_files_are_private_and_removed() {
     command.arg(format!("{KID} spew 6000000; {KID} await {{}} done", KID = crate::support::KID));
     let mut live = Run::start(command.args([":::", path(&wait), path(&wait)]).env("TMPDIR", &own));
     let outer = live.pid();
-    // Nothing is told as yet: the output waits where nobody else can read it.
+    // Nothing is reported as yet: the output waits in private files.
     let spilled = || {
         let Some(runner) = super::runner(outer) else { return 0 };
         let files = fs::read_dir(format!("/proc/{runner}/fd")).into_iter().flatten().flatten();
@@ -123,7 +123,7 @@ fn full_device_is_one_line_of_error() {
 fn closed_reader_ends_the_run() {
     let (mut reader, writer) = pipe();
     let mut command = minder("run -j2 KID spew 70000");
-    // So many bytes at once: few of them take long under Wine.
+    // That many bytes at once: few of them take long under Wine.
     let line: &[u8] = if cfg!(windows) { b"4000\n" } else { b"1\n" };
     let mut live = Run::start(command.stdin(input(&line.repeat(20_000))).stdout(writer));
     drop(command);

@@ -22,7 +22,7 @@ fn face(name: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Options come from this folder.
+/// Options come from this directory.
 fn at_home<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
     command.env_remove("PARALLEL").env("PARALLEL_HOME", home).env("PARALLEL_SHELL", "/bin/sh")
 }
@@ -149,7 +149,7 @@ fn resume_keeps_the_parallel_mode() {
     let state = temp_dir();
     let run = |command: &mut Command| Run::start(command.env("MINDER_STATE_DIR", state.path())).wait();
     // What only a shell knows, in one plain word.
-    // It says nothing on stderr, as GNU parallel, where nobody looks on.
+    // Without a terminal it prints nothing on stderr, as GNU parallel.
     run(&mut face("parallel", &["exit", ":::", "3"])).exit_code(1).stderr("");
     run(&mut from(MINDER, "run --resume-failed last")).exit_code(1).stderr("");
     run(&mut from(MINDER, "log last --failed")).exit_code(0);

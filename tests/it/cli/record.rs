@@ -13,7 +13,7 @@ use super::{Run, RunOutput, file, input, minder, path, temp_dir, with_script};
 #[cfg(unix)]
 use crate::support::KID;
 
-/// A state folder of its own, and a folder to work in.
+/// Its own state directory, and a directory to work in.
 pub(super) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -37,13 +37,13 @@ impl Place {
         Run::start(&self.command(line)).wait()
     }
 
-    /// The folders of all runs.
+    /// The directories of all runs.
     pub(super) fn runs(&self) -> Vec<PathBuf> {
         let found = fs::read_dir(self.at("state/runs")).into_iter().flatten().flatten();
         found.map(|entry| entry.path()).collect()
     }
 
-    /// The folder of the only run.
+    /// The directory of the only run.
     pub(super) fn run(&self) -> PathBuf {
         let mut runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// Everything below a folder.
+/// Everything below a directory.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let mut at = 0;
@@ -96,7 +96,7 @@ fn resume_failed_runs_only_failed_jobs() {
     }
 }
 
-/// A run that is taken up again asks of its values what it asked before, or what a flag asks that
+/// A run that is taken up again checks its values as before, or by a flag that
 /// is given then.
 #[cfg(unix)] // The line is one for a POSIX shell.
 #[test]
@@ -197,7 +197,7 @@ fn record_is_private_to_its_owner() {
     }
 }
 
-// Arguments are bytes on Unix; `windows.rs` has what is no text there.
+// Arguments are bytes on Unix; `windows.rs` has what is not text there.
 #[cfg(unix)]
 #[test]
 fn non_utf8_arguments_are_recorded_exactly() {
@@ -326,7 +326,7 @@ fn no_record_leaves_no_files() {
     for flags in ["", "-k", "--lb", "--spool", "-k --buffer 64k", "--tag"] {
         let place = Place::new();
         fs::create_dir(place.at("tmp")).expect("create directory");
-        // So many bytes at once, from 1 on, which takes long under Wine.
+        // That many bytes at once, from 1 on, which takes long under Wine.
         let chunks = if cfg!(windows) { "4001 4002 4003 4004 4005 4006" } else { "1 2 3 4 5 6" };
         let line = format!("run -j2 --no-record {flags} KID spew 300000 ::: {chunks}");
         let mut command = place.command(&line);

@@ -1,4 +1,4 @@
-//! Runs whose record meets a full disk, a folder that cannot be written, a damaged journal, another
+//! Runs whose record meets a full disk, a directory that cannot be written, a damaged journal, another
 //! run, a clock that jumps.
 #![cfg(any(target_os = "linux", windows))]
 
@@ -17,12 +17,12 @@ use super::is_root;
 use super::record::Place;
 use super::{Run, file, path, with_script};
 
-/// The words of three jobs that say their numbers, behind these flags.
+/// The arguments of three jobs that print their numbers, behind these flags.
 fn three(flags: &str) -> String {
     format!("run -j1 -k {flags} KID append ../log ::: 1 2 3")
 }
 
-/// The run goes on without a record, and says so in one line; where the record was asked for, it is
+/// The run continues without a record, and reports it in one line; where the record was asked for, it is
 /// an error.
 fn goes_without(place: &Place, part: &str) {
     for flags in ["", "--lb", "--spool"] {
@@ -62,7 +62,7 @@ fn state_that_is_a_dangling_link_disables_only_the_record() {
 fn unwritable_state_disables_only_the_record() {
     let place = Place::new();
     if is_root() {
-        // Root may write everywhere but where nobody can.
+        // Root may write everywhere except on a read-only file system.
         let Some(_disk) = full_disk::Disk::mount(&place.at("state"), 1 << 20) else { return };
         full_disk::Disk::read_only(&place.at("state"));
         return goes_without(&place, "ead-only");
@@ -134,7 +134,7 @@ fn concurrent_runs_have_separate_records() {
     }
 }
 
-/// Everything in a folder and below, with its content.
+/// Everything in a directory and below, with its content.
 fn all_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("list directory").flatten() {
@@ -214,7 +214,7 @@ fn runs_directory_writable_by_others_is_repaired_or_rejected() {
     place.ended("run --resume last").exit_code(255).error_line(&["it is a link"]);
 }
 
-#[cfg(unix)] // A folder in which files are open stays on Windows.
+#[cfg(unix)] // A directory in which files are open stays on Windows.
 #[test]
 fn record_removed_during_a_run_is_reported() {
     let place = Place::new();

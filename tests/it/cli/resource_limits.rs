@@ -62,8 +62,8 @@ fn too_few_descriptors_for_one_job_fail_at_once() {
     assert!(kinds > 2, "even 5 descriptors were enough");
 }
 
-/// A user whose processes nobody else counts, not even the same test of another run. 65534 is
-/// everybody's nobody.
+/// A user without other processes, also of the same test in another run. 65534 is
+/// the shared `nobody`.
 #[cfg(unix)]
 fn user(place: u32) -> u32 {
     50_000 + 2 * (std::process::id() % 7_000) + place
@@ -123,7 +123,7 @@ fn no_free_process_fails_at_once() {
 #[cfg(unix)] // Signals.
 #[test]
 fn inherited_signal_dispositions_do_no_harm() {
-    // SIGCHLD ignored: the system would reap children before their status is read.
+    // SIGCHLD ignored: the kernel would reap children before their status is read.
     for changes in
         ["ignore=17", "block=17", "ignore=17,block=2,block=15,block=1,block=18", "ignore=13,block=13"]
     {

@@ -1,7 +1,7 @@
 //! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing
 //! that it wrote is lost.
 //!
-//! `MINDER_KILLS` says how many runs of each mode are killed, each at another moment; `MINDER_SEED`
+//! `MINDER_KILLS` returns how many runs of each mode are killed, each at another moment; `MINDER_SEED`
 //! repeats one choice of moments and outputs.
 #![cfg(any(target_os = "linux", windows))]
 
@@ -50,7 +50,7 @@ fn is_killed(status: ExitStatus) -> bool {
 
 /// How many runs of each mode are killed.
 fn kills() -> usize {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     let few = if cfg!(windows) { 1 } else { 3 };
     std::env::var("MINDER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
@@ -113,14 +113,14 @@ impl Trial {
         super::file(&self.file("log"))
     }
 
-    /// The only run in the state folder.
+    /// The only run in the state directory.
     fn run(&self) -> Option<PathBuf> {
         let found: Vec<_> = fs::read_dir(self.file("state/runs")).into_iter().flatten().flatten().collect();
         assert!(found.len() <= 1, "more than one run: {found:?}");
         Some(found.first()?.path())
     }
 
-    /// The words of the next attempt.
+    /// The arguments of the next attempt.
     fn words(&self) -> Vec<String> {
         let own = |text: &str| super::arguments(text).map(str::to_owned).collect::<Vec<_>>();
         match self.run().filter(|run| run.join("manifest.json").exists()) {
@@ -152,7 +152,7 @@ impl Trial {
         Running::start(&self.words(), self.folder.path(), self.shown.len().is_multiple_of(2))
     }
 
-    /// Makes one attempt, and kills it when the log has so many lines. Returns the jobs that it
+    /// Makes one attempt, and kills it when the log has that many lines. Returns the jobs that it
     /// started.
     fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, ExitStatus) {
         let (before, recorded) = (self.log().len(), self.recorded());
@@ -252,7 +252,7 @@ fn numbers(log: &str, mark: char) -> Vec<usize> {
     log.lines().filter_map(|line| line.strip_prefix(mark)?.parse().ok()).collect()
 }
 
-/// The folder in which all of a run works, as the system names it.
+/// The directory in which all of a run works, as the kernel names it.
 fn home(trial: &Path) -> PathBuf {
     let here = trial.join("here");
     if cfg!(windows) { here } else { fs::canonicalize(here).expect("canonicalize path") }
@@ -279,7 +279,7 @@ impl Sink {
         (File::create(&path).expect("create file").into(), Self::File(path))
     }
 
-    /// All that came. Whoever could write is gone.
+    /// All output. Every writer has exited.
     fn take(self) -> Vec<u8> {
         match self {
             Self::Pipe(reader) => reader.join().expect("join reader"),
@@ -288,7 +288,7 @@ impl Sink {
     }
 }
 
-/// One attempt that goes on. Everything of it works in a folder of its own, and is found by that.
+/// One attempt that is still running. Everything of it works in its own directory, and is found by that.
 struct Running {
     child: Child,
     sinks: Option<(Sink, Sink)>,
@@ -315,7 +315,7 @@ impl Running {
         self.child.try_wait().expect("poll child").is_some()
     }
 
-    /// Waits until something holds, or the run is over.
+    /// Waits until something holds, or the run has ended.
     fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(self) && !self.is_over() {
@@ -348,7 +348,7 @@ impl Running {
         };
     }
 
-    /// The processes that work in the run's folder.
+    /// The processes that work in the run's directory.
     #[cfg(windows)]
     fn inhabitants(&self) -> Vec<u32> {
         crate::support::children_of(self.child.id())

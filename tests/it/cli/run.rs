@@ -185,7 +185,7 @@ fn missing_programs_from_values_are_reported_one_by_one() {
     assert!(ended.err.contains("4 jobs · 2 failed"), "{}", ended.err);
 }
 
-// Modes and `#!` are those of Unix; `windows.rs` has what is no program there.
+// Modes and `#!` are those of Unix; `windows.rs` has the unrunnable programs there.
 #[cfg(unix)]
 #[test]
 fn unrunnable_program_is_reported_with_the_reason() {
@@ -204,7 +204,7 @@ fn unrunnable_program_is_reported_with_the_reason() {
         (path(folder.path()), "permission denied"),
         (path(&orphan), "interpreter"),
     ] {
-        // The same for every job, so it is said once.
+        // The same for every job, so it is reported once.
         let ended = run_to_end(&format!("run -j2 {program} ::: a b c")).exit_code(255);
         ended.error_line(&[program, reason, "(3 jobs, none started)"]);
     }
@@ -250,7 +250,7 @@ fn jobs_inherit_no_descriptor_and_no_signal_state() {
 
 #[test]
 fn thousands_of_short_jobs_run_once_each() {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 300 } else { 3000 };
     let folder = temp_dir();
     let log = folder.path().join("log");
@@ -266,7 +266,7 @@ fn thousands_of_short_jobs_run_once_each() {
 
 #[test]
 fn random_jobs_match_a_model() {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
     // xorshift: the same jobs every time, and none like the other.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -342,7 +342,7 @@ fn unusable_directory_fails_only_its_job() {
     let ended = Run::start(&command).wait().exit_code(2);
     assert_eq!(ended.text(), "\"a\"\n\"b\"\n", "{ended:?}");
     assert!(ended.err.contains("4 jobs · 2 failed"), "{ended:?}");
-    // The same for all is said once.
+    // An error of all jobs is reported once.
     let mut command = minder("run -j2 --wd file KID echo-args ::: a b");
     let ended = Run::start(command.current_dir(folder.path())).wait().exit_code(255);
     ended.error_line(&["cannot make `file`"]);

@@ -1,4 +1,4 @@
-//! One signal to all processes at once, as when a machine stops: what it ended did not fail, and
+//! One signal to all processes at once, as when a machine stops: a job that it ended did not fail, and
 //! runs again.
 #![cfg(target_os = "linux")]
 

@@ -1,6 +1,6 @@
-//! Ctrl-Z and Ctrl-C at any moment of a run of tiny jobs, and what stands still with it.
+//! Ctrl-Z and Ctrl-C at any moment of a run of tiny jobs, and what is suspended with it.
 //!
-//! `MINDER_KEYS` says how many keys are pressed; `MINDER_SEED` repeats the moments of the
+//! `MINDER_KEYS` returns how many keys are pressed; `MINDER_SEED` repeats the moments of the
 //! interrupts.
 #![cfg(target_os = "linux")]
 
@@ -15,7 +15,7 @@ use super::resume::Random;
 use super::{PATIENCE, file, minder, path, temp_dir};
 use crate::support::{EventLog, KID, TEST_CHILD};
 
-/// A run as the foreground job of a shell: it leads a group of its own, and its stops are told.
+/// A run as the foreground job of a shell: it leads its own group, and its stops are reported.
 struct Job {
     set: ChildSet,
     event_log: EventLog,

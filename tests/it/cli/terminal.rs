@@ -8,7 +8,7 @@ use minder::{Command, Group, Size, Stdio};
 use super::{Run, RunOutput, minder, path, run_to_end, temp_dir};
 use crate::support::KID;
 
-/// The command with all of its streams on a terminal of its own.
+/// The command with all of its streams on its own terminal.
 fn on_terminal(line: &str) -> Command {
     on_terminal_of(100, line)
 }

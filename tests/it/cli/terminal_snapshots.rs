@@ -23,7 +23,7 @@ const PATTERNS: [(&str, &str); 8] = [
     // An estimate is there when enough is known.
     (r" · about [^·]* left", ""),
     (r"\d[0-9.]* (ms|s|min|h)\b( \d+ (s|min)\b)?", "TIME"),
-    // bash leaves blanks behind its word for a stopped job, as many as it likes.
+    // bash leaves spaces behind its word for a stopped job, as many as it likes.
     (r"(\[1\]\+) +Stopped +", "$1 Stopped "),
     ("\x1b", "␛"),
 ];
@@ -34,7 +34,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal with a prompt, or nothing where there is no tmux.
+    /// A terminal with a prompt, or `None` without tmux.
     fn open() -> Option<Self> {
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let there = |name: &str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());
@@ -74,7 +74,7 @@ impl Terminal {
         self.folder.path().join(name)
     }
 
-    /// In the folder in which the shell is.
+    /// In the directory in which the shell is.
     fn work(&self, name: &str) -> PathBuf {
         self.at("work").join(name)
     }
@@ -200,7 +200,7 @@ fn bar_follows_the_run_and_the_window() {
     let bar = screen.lines().find(narrow).unwrap_or_default();
     insta::assert_snapshot!("bar-narrow", even(bar));
     std::fs::write(terminal.work("go"), "").expect("write file");
-    // The terminal breaks what it shows anew, and tells nobody: a piece of the wider bar may be left
+    // The terminal rewraps its lines without a notice: a part of the wider bar may be left
     // above.
     let screen = terminal.wait_for_prompt("3 jobs");
     assert!(!screen.lines().any(|line| narrow(&line)), "the bar is left on the screen:\n{screen}");

@@ -1,5 +1,5 @@
 //! Ways to see the output of jobs, each against the same promises: every byte, no line torn,
-//! nothing waits in vain.
+//! nothing waits forever.
 
 #[path = "../../bin/text.rs"]
 mod text;
@@ -20,7 +20,7 @@ use std::fs;
 use super::is_root;
 use super::{Run, RunOutput, file, input, minder, path, pipe, run_to_end, run_with_input, temp_dir};
 
-/// What test_child's `text` is told, and so what it writes.
+/// The arguments of test_child's `text`, and so its output.
 #[derive(Clone, Copy, Debug)]
 struct Text {
     id: usize,
@@ -42,7 +42,7 @@ impl Text {
 
 /// Some jobs of all sizes, numbered from 0.
 fn texts(many: usize, longest: usize, most: usize) -> Vec<Text> {
-    // Where Wine stands for Windows, all of it takes many times as long.
+    // Under Wine, all of it takes many times as long.
     let (many, most) = if cfg!(windows) { (many.min(7), most.min(200_000)) } else { (many, most) };
     let sizes = [0, 1, 300, 70_000, 300_000, 1_200_000, most];
     let size = |at: usize| sizes[at % sizes.len()].min(most);
@@ -113,12 +113,12 @@ fn shell(flags: &str, line: &str, args: &[&str]) -> minder::Command {
     command
 }
 
-/// Whether the system can do what these flags ask for: no pseudo console is made on Windows as yet.
+/// Whether this platform supports these flags: no pseudo console is made on Windows as yet.
 fn is_known(flags: &str) -> bool {
     cfg!(unix) || !flags.contains("--pty")
 }
 
-/// How many files are below a folder.
+/// How many files are below a directory.
 fn files(folder: &std::path::Path) -> usize {
     fs::read_dir(folder)
         .expect("list directory")

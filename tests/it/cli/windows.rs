@@ -1,4 +1,4 @@
-//! What only Windows has: names that are no text, two kinds of slashes, long paths, exit codes of
+//! What only Windows has: names that are not text, two kinds of slashes, long paths, exit codes of
 //! 32 bits, `\r\n`, and runs that are ended by TerminateProcess.
 
 use std::ffi::{OsStr, OsString};
@@ -10,12 +10,12 @@ use super::{Run, job_bytes, jobs_in, minder, path, run_to_end, run_with_input, t
 use crate::support::{self, TEST_CHILD};
 
 /// A word with a surrogate that has no other half: a name that Windows takes, and that no UTF-8 can
-/// say.
+/// express.
 fn unpaired() -> OsString {
     OsString::from_wide(&[u16::from(b'a'), 0xd800, u16::from(b'.'), u16::from(b'b')])
 }
 
-/// A folder whose path is longer than the 260 units that old programs have room for.
+/// A directory whose path is longer than the 260 units that old programs have room for.
 fn deep(below: &tempfile::TempDir) -> PathBuf {
     let deep = (0..6).fold(below.path().to_owned(), |path, _| path.join("x".repeat(60)));
     fs::create_dir_all(&deep).expect("create directory");
@@ -52,7 +52,7 @@ fn both_slashes_separate_path_components() {
         ("C:/a/b.txt", "b.txt", "C:/a", "C:/a/b", "b"),
         (r"a/b\c.txt", "c.txt", "a/b", r"a/b\c", "c"),
         (r"\\server\share\x.y", "x.y", r"\\server\share\", r"\\server\share\x", "x"),
-        // With a slash behind the folder it has to be this file again.
+        // With a slash behind the directory it has to be this file again.
         ("C:x.txt", "x.txt", "C:.", "C:x", "x"),
     ] {
         let mut command = minder("run -j1 KID echo-args {/} {//} {.} {/.} :::");
@@ -68,7 +68,7 @@ fn carriage_return_is_stripped_only_before_a_newline() {
         run_with_input("run -j1 KID echo-args", b"\xef\xbb\xbfa\r\nb\r\n").exit_code(0).text(),
         "\"a\"\n\"b\"\n"
     );
-    // Whoever says what ends a record gets what stands before it.
+    // With an explicit delimiter, a record is everything before it.
     assert_eq!(
         run_with_input("run -j1 -d \\n KID echo-args", b"a\r\nb").exit_code(0).text(),
         "\"a\\r\"\n\"b\"\n"
@@ -157,7 +157,7 @@ fn missing_jobserver_is_reported_once() {
     ended.stderr_contains("jobserver `minder-test-none` cannot be reached");
 }
 
-/// Ends a run of so many jobs at once, as nothing else can, and looks for those who live on.
+/// Ends a run of that many jobs at once, abruptly, and looks for survivors.
 fn ends_with_its_jobs(degree: usize) {
     let mut command = minder(&format!("run -j{degree} KID sleep-ms 600000 :::"));
     let mut live = Run::start(command.args((0..degree + 3).map(|job| job.to_string())));
@@ -216,7 +216,7 @@ fn long_program_path_is_accepted() {
 fn long_working_directory_is_entered_or_reported() {
     let folder = temp_dir();
     let deep = deep(&folder);
-    // The system takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
+    // Windows takes at most 258 units for it ("CreateProcessW", lpCurrentDirectory), unless it was
     // set up otherwise.
     let ended = run_to_end(&format!("run -j1 --wd {} KID cwd ::: 1", path(&deep)));
     let name = deep.file_name().and_then(OsStr::to_str).expect("get name");

@@ -84,7 +84,7 @@ impl Setting<'_> {
     }
 }
 
-/// A run in a session of its own, so that nothing of ours is in reach of what is sent to its group
+/// A run in its own session, so that nothing of ours is in reach of what is sent to its group
 /// or session.
 pub(crate) fn start(words: &[&str]) -> Run {
     Setting::new(&["session"], words).start()
@@ -116,13 +116,13 @@ impl Run {
         assert!(came.is_some(), "`{line}` came {} times, not {count}: {:?}", self.count(line), self.lines());
     }
 
-    /// Waits until at least so many processes carry the word.
+    /// Waits until at least that many processes carry the word.
     pub(crate) fn expect_alive(&self, count: usize) {
         let came = wait_for(|| (self.alive().len() >= count).then_some(()));
         assert!(came.is_some(), "only {:?} are alive, not {count}", self.alive());
     }
 
-    /// All living processes that carry the word. Zombies do not live, whoever fails to reap them.
+    /// All living processes that carry the word. Unreaped zombies do not count.
     pub(crate) fn alive(&self) -> Vec<Pid> {
         every_process(|pid| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -247,7 +247,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Says what was not tested, and why.
+/// Prints what was not tested, and why.
 pub(crate) fn skip(why: &str) {
     crate::support::skip(format_args!("{why}"));
 }

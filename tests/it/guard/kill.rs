@@ -125,7 +125,7 @@ fn stop(pid: Pid) {
     assert!(stopped.is_some(), "{pid:?} stops");
 }
 
-/// All cases once, and again until the time for races is over.
+/// All cases once, and again until the time for races has ended.
 fn cases(all: &[(Victim, State)], before: &[&str], words: &[&str], alive: usize) {
     let until = Instant::now() + Duration::from_secs(race_seconds());
     let mut worst = Duration::ZERO;
@@ -179,7 +179,7 @@ fn twenty_forking_daemons_are_killed() {
 
 #[test]
 fn nested_run_is_killed() {
-    // The inner run has three processes of its own and three jobs.
+    // The inner run has three own processes and three jobs.
     let all = [Outer, Inner, Runner, Group].map(|victim| (victim, Running));
     cases(&all, &[], &["run", "plain"], 3 + 1 + 6);
 }
@@ -220,7 +220,7 @@ fn unprivileged_guard_kills_the_tree() {
 
 #[test]
 fn killing_both_guardians_usually_ends_the_tree() {
-    // The exception: whoever of the two sees the other's death first kills the runner, and may be
+    // The exception: the guardian that sees the other's death first kills the runner, and may be
     // killed before it has killed the jobs. When neither got so far, the runner ends its own tree.
     // Of twenty times, that is one at least.
     let ended = (0..20).any(|_| {

@@ -1,4 +1,4 @@
-//! Keys, `kill`, `nohup` and background: what the runner hears.
+//! Keys, `kill`, `nohup` and background: signals that reach the runner.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use super::harness::{MIX, Run, Setting, send, send_group, start, stat, wait_for};
 use crate::support::nap;
 
-/// A run as the foreground job of a shell on a terminal of its own.
+/// A run as the foreground job of a shell on its own terminal.
 struct Terminal {
     run: Run,
     keys: File,
@@ -69,7 +69,7 @@ fn ctrl_z_and_fg_lose_no_signal() {
 
 #[test]
 fn session_leader_is_not_stopped() {
-    // No shell watches: the system drops the stop, and the run goes on.
+    // No shell watches: the kernel drops the stop, and the run continues.
     let mut terminal = Terminal::start(&[], &["plain"]);
     let pids = terminal.run.ready();
     for pressed in 1..=3 {
@@ -160,7 +160,7 @@ fn runner_receives_signals_sent_to_it() {
     let pids = run.ready();
     send(pids.runner, Signal::INT);
     run.expect_line("signal Interrupt", 1);
-    // The rest is only heard from the process that was started.
+    // The rest is only received by the started process.
     send(pids.runner, Signal::TSTP);
     send(pids.runner, Signal::USR1);
     send(pids.inner, Signal::TERM);
@@ -225,7 +225,7 @@ fn unstoppable_run_returns_the_prompt() {
         terminal.press("\x1a");
         terminal.run.expect_line("stopped", pressed);
     }
-    // And goes on with it.
+    // And continues with it.
     send(pids.outer, Signal::USR1);
     terminal.run.expect_line("signal User1", 1);
     send(pids.outer, Signal::TERM);
@@ -286,7 +286,7 @@ fn only_the_runner_holds_the_output() {
     }
     // Ends without a word: the guardians sleep on, or not, but hold nothing.
     send(pids.runner, Signal::KILL);
-    // Would wait for ever if a stopped guardian held the pipe.
+    // Would wait forever if a stopped guardian held the pipe.
     let mut text = String::new();
     output.read_to_string(&mut text).expect("an end");
     assert_eq!(text, "hello");

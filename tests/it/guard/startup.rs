@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal};
 use super::harness::{Run, group_of, kill, note, race_seconds, send_group, start};
 use crate::support::nap;
 
-/// Kills so many starts at a random moment, from the first to a while after the runner was ready.
+/// Kills that many starts at a random moment, from the first to a while after the runner was ready.
 fn race(words: &[&str], count: u32) {
     let ready_after = {
         let began = Instant::now();

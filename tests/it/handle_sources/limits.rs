@@ -1,4 +1,4 @@
-//! There is no limit of 64.
+//! More than 64 handles are watched.
 
 use std::collections::HashSet;
 use std::sync::Arc;

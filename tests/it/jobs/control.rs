@@ -1,4 +1,4 @@
-//! What can be said to a crew while it runs.
+//! Control of a pool while it runs.
 
 use minder::jobs::{HaltPolicy, HaltTrigger, Threshold};
 
@@ -20,7 +20,7 @@ fn paused_pool_starts_no_job() {
     assert_eq!(site.log.lock().expect("lock log").peak, 4);
 }
 
-/// Whoever is not admitted stays first in line.
+/// A job that is not admitted stays first in line.
 #[test]
 fn handlers_limit_admission() {
     let site = Site::new(degree(8), (0..12).map(|_| quiet_child(LONG)));
@@ -74,7 +74,7 @@ fn max_running_changes_while_jobs_run() {
     assert_eq!(site.log.lock().expect("lock log").peak, 8);
 }
 
-/// The second loop has no share, and sleeps without a child until all is over.
+/// The second loop has no share, and sleeps without a child until all has ended.
 #[test]
 fn worker_without_a_share_ends_with_the_others() {
     let site = Site::new(degree(1), (0..20).map(|_| quiet_child("exit 0")));
@@ -138,7 +138,7 @@ fn halt_ends_the_jobs_and_reports_its_rule() {
     assert_eq!((by.on, by.now), (HaltTrigger::Failed, true));
 }
 
-#[cfg(unix)] // Nobody can be asked on Windows: the first word ends.
+#[cfg(unix)] // Windows has no request to exit: the first kill ends the child.
 #[test]
 fn cancel_with_sends_the_configured_signal() {
     let mut site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));

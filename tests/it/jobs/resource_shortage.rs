@@ -1,4 +1,4 @@
-//! Starts that the system refuses for want of something that becomes free without us.
+//! Spawns that fail without a resource that other processes free.
 
 use std::fs::File;
 

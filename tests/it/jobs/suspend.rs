@@ -1,4 +1,4 @@
-//! Crews whose jobs stand still.
+//! Crews whose jobs are suspended.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn suspend_stops_all_jobs_and_starts_none() {
             site.crew.suspend();
             assert!(site.crew.wait_suspended(patience()));
             assert!(site.crew.wait_suspended(Instant::now()), "it stays so");
-            // What had ended may still be told.
+            // Earlier exits may still be reported.
             let told = Instant::now() + Duration::from_millis(50);
             while Instant::now() < told {
                 std::thread::yield_now();
@@ -58,7 +58,7 @@ fn last_of_rapid_suspends_and_resumes_wins() {
     assert_eq!(site.crew.counts().succeeded, 60);
 }
 
-/// It waits for a loop that is busy with its worker, but not for ever.
+/// It waits for a loop that is busy with its worker, but not forever.
 #[test]
 fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
     let site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));

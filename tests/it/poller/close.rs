@@ -21,8 +21,8 @@ use crate::support::{alone, each_backend, patience, test_child};
 fn closed_number(source: OwnedFd) -> BorrowedFd<'static> {
     let number = source.as_raw_fd();
     drop(source);
-    // SAFETY: it is not open, and nothing in this process opens another before the test is over:
-    // nobody's file is used.
+    // SAFETY: it is not open, and nothing in this process opens another before the test has ended:
+    // no foreign file is used.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 
@@ -48,7 +48,7 @@ fn unopened_descriptor_is_rejected() {
     });
 }
 
-/// A source that is closed without a word ends no wait for ever after, and hides nobody.
+/// A source that is closed without a delete ends no later wait, and hides no other source.
 #[test]
 fn source_closed_without_delete_can_be_removed_later() {
     alone("poller::close::source_closed_without_delete_can_be_removed_later", || {
@@ -102,7 +102,7 @@ fn silent_closed_source_hides_no_other() {
                 );
                 lower(&other);
             }
-            // io_uring holds the file, poll(2) says that there is none, epoll has forgotten it.
+            // io_uring holds the file, poll(2) reports none, epoll has forgotten it.
             let told = tokens(&poller);
             assert_eq!(told, if name == "poll" { vec![1] } else { vec![] });
             assert_eq!(poller.delete(&closed).is_ok(), name != "epoll");
@@ -111,7 +111,7 @@ fn silent_closed_source_hides_no_other() {
     });
 }
 
-/// A number that is used again is told for the new file, and the old one is let go.
+/// A reused descriptor is reported for the new file, and the old one is released.
 #[test]
 fn reused_descriptor_reports_only_the_new_file() {
     alone("poller::close::reused_descriptor_reports_only_the_new_file", || {
@@ -153,7 +153,7 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
             let mut place = counter();
             for round in 0..1000 {
                 let loud = round % 3 == 0;
-                // One copy only: epoll goes on with a file that is open elsewhere.
+                // One copy only: epoll continues with a file that is open elsewhere.
                 let next = counter();
                 rustix::io::dup2(&next, &mut place).expect("duplicate descriptor");
                 drop(next);
@@ -174,7 +174,7 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
     });
 }
 
-/// A copy of the source lives on in a child: it is the child's, and nothing of it is told here any
+/// A copy of the source lives on in a child: it is the child's, and nothing of it is reported here any
 /// more.
 #[test]
 fn copy_in_a_child_is_not_reported_after_delete() {

@@ -49,7 +49,7 @@ fn abandoned_deadline_does_not_end_the_next_wait() {
     });
 }
 
-/// Two threads wait on one poller with deadlines of their own. (What is bounded here is a hang, not
+/// Two threads wait on one poller with their own deadlines. (What is bounded here is a hang, not
 /// lateness.)
 #[test]
 fn concurrent_waits_keep_their_own_deadlines() {
@@ -120,7 +120,7 @@ fn past_deadline_polls_once() {
     });
 }
 
-/// Whoever serves nothing still gets out of every wait, and sees the time pass.
+/// Without serving the source, every wait returns, and deadlines pass.
 #[test]
 fn busy_source_ends_every_wait_and_hides_no_deadline() {
     each_source(|name| {

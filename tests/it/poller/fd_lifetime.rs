@@ -1,4 +1,4 @@
-//! What a poller holds open, and when it lets go.
+//! What a poller holds open, and when it closes it.
 //!
 //! Each test has a process for itself: a child that another test starts may hold copies for a
 //! moment.
@@ -70,7 +70,7 @@ fn delete_releases_the_file() {
     });
 }
 
-/// The same when another thread watched it, which waits, computes, or is no more.
+/// The same when another thread watched it, which waits, computes, or has exited.
 #[test]
 fn delete_releases_a_file_watched_by_another_thread() {
     alone("poller::fd_lifetime::delete_releases_a_file_watched_by_another_thread", || {
@@ -122,7 +122,7 @@ fn delete_releases_a_file_watched_by_another_thread() {
     });
 }
 
-/// A poller that goes lets go of all that it watched.
+/// A dropped poller releases all its sources.
 #[test]
 fn dropped_poller_releases_everything() {
     alone("poller::fd_lifetime::dropped_poller_releases_everything", || {
@@ -148,7 +148,7 @@ fn dropped_poller_releases_everything() {
     });
 }
 
-/// The same when the wait that goes on ends for something else in that moment, and no other
+/// The same when the wait that is still running ends for something else in that moment, and no other
 /// follows.
 #[test]
 fn delete_releases_a_file_while_the_wait_ends_for_another_source() {

@@ -58,7 +58,7 @@ fn ready_source_is_announced_until_served() {
     });
 }
 
-/// The descriptor is taken once, and watched by a thread of its own while sources change.
+/// The descriptor is taken once, and watched by its own thread while sources change.
 #[test]
 fn changes_of_sources_are_announced() {
     each_backend(|name| {
@@ -79,7 +79,7 @@ fn changes_of_sources_are_announced() {
         assert_eq!(tokens(&poller), [3]);
         poller.modify(&other, Token(4), Interest::READABLE).expect("modify source");
         assert_quiet(&poller, news, "nobody asks for room any more");
-        // One that was told once is no news until it is changed.
+        // A source that was reported once is not announced again until it is modified.
         poller.add(&ready, Token(5), Interest::READABLE.oneshot()).expect("add source");
         assert!(readable(news, LONG));
         assert_eq!(tokens(&poller), [5]);
@@ -148,7 +148,7 @@ fn timers_are_announced_whenever_added() {
     });
 }
 
-/// A wait of our own with a deadline in between takes nothing from the foreign loop.
+/// Our own wait with a deadline in between takes nothing from the foreign loop.
 #[test]
 fn own_wait_keeps_timers_for_the_foreign_loop() {
     each_backend(|name| {
@@ -313,7 +313,7 @@ fn notifier_thread_exits_with_its_poller() {
                         assert!(Instant::now() < until, "{} threads", heralds());
                     }
                     drop(poller);
-                    // The system lists a thread for a moment after it was joined.
+                    // The kernel lists a thread for a moment after it was joined.
                     let until = patience();
                     while heralds() != 0 {
                         assert!(Instant::now() < until, "the thread lives on");
@@ -344,7 +344,7 @@ fn many_threads_may_request_the_handle() {
     });
 }
 
-/// Whoever was refused for want of a descriptor may ask again.
+/// A caller that failed without a free descriptor may retry.
 #[test]
 fn poll_handle_is_retried_after_a_failure() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

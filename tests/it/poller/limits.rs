@@ -56,7 +56,7 @@ fn delete_of_one_source_leaves_the_others() {
     });
 }
 
-/// So many sources, or a word on why there are fewer.
+/// That many sources, or a word on why there are fewer.
 fn sources(count: usize) -> Option<Vec<Counter>> {
     let sources: Vec<_> = (0..count).map_while(|_| try_counter().ok()).collect();
     if sources.len() < count {
@@ -66,7 +66,7 @@ fn sources(count: usize) -> Option<Vec<Counter>> {
     Some(sources)
 }
 
-/// Watches them, makes some ready and then all; each is told, and nobody starves.
+/// Watches them, makes some ready and then all; each is reported, and none starves.
 fn crowd(name: &str, sources: &[Counter]) {
     let poller = open(name);
     let count = sources.len();
@@ -81,7 +81,7 @@ fn crowd(name: &str, sources: &[Counter]) {
         served(&poller, "it was served");
     }
     sources.iter().for_each(raise);
-    // All are told, none twice as often as another is told once.
+    // All are reported, none twice as often as another is reported once.
     let mut seen = vec![0u32; count];
     let mut looks = 0;
     while seen.contains(&0) {
@@ -89,10 +89,10 @@ fn crowd(name: &str, sources: &[Counter]) {
         assert!(looks <= count / 64 + 2 || !is_prompt(), "after {looks} looks some of {count} were not told");
         names(&soon(&poller)).into_iter().for_each(|token| seen[token as usize] += 1);
     }
-    // What is told later than it became ready is told less often.
+    // What is reported later than it became ready is reported less often.
     let most = seen.iter().max().copied().unwrap_or(0);
     assert!(most <= 2 || !is_prompt(), "one of {count} was told {most} times before another was told once");
-    // What was told, or lies in some queue, and is served now is not told.
+    // What was reported, or lies in some queue, and is served now is not reported.
     sources.iter().for_each(lower);
     served(&poller, &format!("all of {count} were served"));
     raise(&sources[count / 2]);
@@ -114,7 +114,7 @@ fn poller_watches_1025_and_4096_sources() {
     });
 }
 
-// Under Wine, so many handles do not fit into one process.
+// Under Wine, that many handles do not fit into one process.
 #[cfg(unix)]
 #[test]
 fn poller_watches_16384_sources() {
@@ -148,7 +148,7 @@ fn raise_limit() {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("set resource limit");
 }
 
-/// There is no such limit.
+/// Windows has no such limit.
 #[cfg(windows)]
 fn raise_limit() {}
 
@@ -174,7 +174,7 @@ fn busy_source_does_not_hide_a_quiet_one() {
     });
 }
 
-/// More sources are ready than one wait tells, none of them is ever served, and the bell is among
+/// More sources are ready than one wait reports, none of them is ever served, and the waker is among
 /// them.
 #[test]
 fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
@@ -188,7 +188,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
         busy.iter().for_each(raise);
         (0..5).for_each(|_| drop(tokens(&poller)));
         for round in 0..20 {
-            // Within so many waits each is told: the quiet one, too, and whoever rings.
+            // Within that many waits each is reported: the quiet one, too, and each wake.
             raise(quiet);
             poller.notify().expect("wake poller");
             let (mut seen, mut woken) = ([0; 601], false);
@@ -201,7 +201,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
             assert!(woken, "the wake was not told, round {round}");
             assert!(!seen.contains(&0), "round {round}: {seen:?}");
             let (least, most) = (seen.iter().min(), seen.iter().max());
-            // Six waits tell at least six times as many as one of them can.
+            // Six waits report at least six times as many as one of them can.
             let fair = least.zip(most).is_some_and(|(least, most)| most - least <= 2);
             assert!(fair, "round {round}: from {least:?} to {most:?} times");
             lower(quiet);
@@ -209,7 +209,7 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
     });
 }
 
-/// Sources that come and go while nobody waits leave nothing behind.
+/// Sources added and deleted without a wait leave nothing behind.
 #[test]
 fn hundred_thousand_changes_without_a_wait_leave_nothing() {
     each_source(|name| {

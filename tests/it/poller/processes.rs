@@ -1,4 +1,4 @@
-//! Processes as sources: children, those that ended, those that somebody else started.
+//! Processes as sources: children, those that ended, those that another process started.
 
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn sleeper() -> Child {
     quiet_child("sleep-ms 600000").spawn().expect("spawn test child")
 }
 
-/// The one token that the next wait tells.
+/// The one token that the next wait reports.
 fn next(poller: &Poller) -> u64 {
     let told = wait_events(poller, patience());
     match told[..] {
@@ -104,7 +104,7 @@ fn unused_pid_is_rejected() {
         let mut child = quiet_child("exit 0").spawn().expect("spawn test child");
         let number = child.id();
         child.wait().expect("wait for child");
-        // Windows keeps the number for whoever has a handle.
+        // Windows keeps the pid while a handle is open.
         drop(child);
         let until = patience();
         let error = loop {
@@ -127,7 +127,7 @@ fn unused_pid_is_rejected() {
     });
 }
 
-/// Starts a child that leaves a child of its own, which nobody here waits for.
+/// Starts a child that leaves its own child, which no test reaps.
 fn stranger() -> u32 {
     let mut child = test_child("leave-group 600000").stderr(Stdio::Null).spawn().expect("spawn test child");
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! What is told as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and errors.
+//! What is reported as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and errors.
 
 use std::io::{Read, Write};
 #[cfg(unix)]
@@ -107,7 +107,7 @@ fn two_descriptors_of_one_object_are_two_sources() {
     });
 }
 
-// The handle of a file is signalled by what was done with it, whatever that was.
+// The handle of a file is signalled by any operation on it.
 #[cfg(unix)]
 #[test]
 fn plain_file_is_rejected_or_always_ready() {
@@ -121,7 +121,7 @@ fn plain_file_is_rejected_or_always_ready() {
     });
 }
 
-/// The one source, its token and what is told of it: readable, writable, closed.
+/// The one source, its token and what is reported of it: readable, writable, closed.
 fn only(poller: &Poller) -> [bool; 3] {
     flags(&look(poller))
 }
@@ -162,7 +162,7 @@ const READ: [bool; 3] = [true, false, false];
 const ALL: [bool; 3] = [true, true, true];
 const NONE: [bool; 3] = [false; 3];
 
-/// Whatever was ready and was served before a wait began is not told by it, however it was watched
+/// A source that was served before a wait began is not reported by it, however it was watched
 /// meanwhile.
 #[test]
 fn source_served_before_a_wait_is_not_reported() {
@@ -173,10 +173,10 @@ fn source_served_before_a_wait_is_not_reported() {
             poller.add(source, Token(token), Interest::READABLE).expect("add source");
         }
         for round in 0..50 {
-            // All are watched and silent; then they become ready, while nobody waits.
+            // All are watched and silent; then they become ready, without a wait in progress.
             expect_since(&poller, &[], &format!("round {round}"));
             sources.iter().for_each(raise);
-            // Some rounds see a wait that tells them.
+            // Some rounds contain a wait that reports them.
             if round % 3 == 1 {
                 assert_eq!(tokens(&poller).len(), sources.len());
             }
@@ -202,7 +202,7 @@ fn only_requested_readiness_is_reported() {
     });
 }
 
-// There are no pairs of local sockets.
+// Windows lacks pairs of local sockets.
 #[cfg(unix)]
 #[test]
 fn half_closed_unix_socket_is_only_readable() {
@@ -243,7 +243,7 @@ fn tcp_connection_reports_bytes_half_close_and_close() {
         poller.modify(Source::socket(&ours), Token(1), Interest::BOTH).expect("modify source");
         soon(&poller, [true, true, false], "ours is open");
         ours.shutdown(Shutdown::Write).expect("shut down socket");
-        // The driver does not say whether our own half is closed.
+        // The driver does not report whether our own half is closed.
         if cfg!(unix) {
             soon(&poller, ALL, "both are closed");
         }
@@ -257,7 +257,7 @@ fn reset_connection_is_an_error() {
         let (mut ours, theirs) = connection();
         poller.add(Source::socket(&ours), Token(1), Interest::READABLE).expect("add source");
         assert_eq!(only(&poller), NONE);
-        // Whoever closes with unread bytes resets.
+        // Closing with unread bytes resets the connection.
         ours.write_all(b"x").expect("write bytes");
         // By other means than a poller: the byte is there.
         theirs.peek(&mut [0]).expect("peek at socket");
@@ -307,13 +307,13 @@ fn begin(to: SocketAddr) -> OwnedFd {
     }
 }
 
-// How many connections wait unseen is a matter of the system, and can be told to Linux only.
+// How many connections wait unseen depends on the kernel, and can be set on Linux only.
 #[cfg(unix)]
 #[test]
 fn connecting_socket_is_writable_when_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
     let to = listener.local_addr().expect("get local address");
-    // The system takes so many without us; the next hangs until one was taken, and its request is
+    // The kernel accepts that many connections before accept(2); the next hangs until one was taken, and its request is
     // repeated after a second.
     rustix::net::listen(&listener, 0).expect("a listener");
     let pollers: Vec<_> = backends().into_iter().map(open).collect();
@@ -349,7 +349,7 @@ fn refused_connection_is_reported_as_closed() {
             TcpListener::bind("127.0.0.1:0").expect("bind listener").local_addr().expect("get local address");
         let socket = begin(free);
         poller.add(&socket, Token(1), Interest::WRITABLE).expect("add source");
-        // Readable, too, where the system tells of what nobody asked for.
+        // Readable, too, where the kernel reports unrequested readiness.
         let told = soon_closed(&poller);
         assert!(told[1], "nobody listens: {told:?}");
         if cfg!(unix) {
@@ -371,7 +371,7 @@ fn terminal() -> (OwnedFd, OwnedFd) {
     (ours, theirs)
 }
 
-// A console is no source.
+// A console cannot be a source.
 #[cfg(unix)]
 #[test]
 fn terminal_is_readable_after_a_line_and_closed_with_its_peer() {
@@ -435,7 +435,7 @@ fn eventfd_is_writable_until_full() {
     });
 }
 
-/// A hang-up is told of a source of which only room was asked, and of one of which only bytes were.
+/// A hang-up is reported of a source of which only room was asked, and of one of which only bytes were.
 #[test]
 fn hangup_is_reported_for_any_interest() {
     each_backend(|name| {
@@ -453,7 +453,7 @@ fn hangup_is_reported_for_any_interest() {
     });
 }
 
-/// The same when so much is added before the wait that it takes more than one call to hand it over.
+/// The same when that much is added before the wait that it takes more than one call to hand it over.
 #[test]
 fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
     each_exact(|name| {

@@ -21,12 +21,12 @@ use crate::support::{alone, each_backend, patience};
 fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
     let number = stream.0.as_raw_socket();
     drop(stream);
-    // SAFETY: it is not open, and nothing in this process opens another before the test is over:
-    // nobody's socket is used.
+    // SAFETY: it is not open, and nothing in this process opens another before the test has ended:
+    // no foreign socket is used.
     unsafe { BorrowedSocket::borrow_raw(number) }
 }
 
-/// A socket that is closed without a word is told as closed until it is deleted, and hides nobody.
+/// A socket that is closed without a delete is reported as closed until deleted, and hides no other.
 #[test]
 fn closed_socket_is_reported_as_closed_until_deleted() {
     alone("poller::sockets::closed_socket_is_reported_as_closed_until_deleted", || {
@@ -72,7 +72,7 @@ fn reused_handle_reports_only_the_new_socket() {
                     expect(&poller, &[]);
                 }
                 drop(first);
-                // The system gives the lowest free number, or one that is free for longer.
+                // The kernel gives the lowest free number, or one that is free for longer.
                 let pairs: Vec<_> = (0..64).map(|_| pair().expect("create socket pair")).collect();
                 let mut sides = pairs.iter().flat_map(|(one, other)| [(one, other), (other, one)]);
                 let Some((ours, mut theirs)) = sides.find(|(ours, _)| ours.0.as_raw_socket() == number)
@@ -94,7 +94,7 @@ fn reused_handle_reports_only_the_new_socket() {
     });
 }
 
-/// More was ready and served meanwhile than the port tells at once: a look finds what is ready
+/// More was ready and served meanwhile than the port reports at once: a look finds what is ready
 /// behind it.
 #[test]
 fn poll_finds_ready_source_behind_many_served_ones() {

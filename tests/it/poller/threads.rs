@@ -53,7 +53,7 @@ fn change_takes_effect_in_a_wait_in_progress() {
     });
 }
 
-/// A deleted source is not told by a wait that begins after `delete` returned, whatever other
+/// A deleted source is not reported by a wait that begins after `delete` returned, with any activity of other
 /// threads do.
 #[test]
 fn deleted_source_is_never_reported() {
@@ -118,7 +118,7 @@ fn change_reaches_every_wait_in_progress() {
     });
 }
 
-/// The token of a source is whatever it was last given, in every wait that began after.
+/// The token of a source is the last one set, in every wait that began after.
 #[test]
 fn modified_token_is_used_from_then_on() {
     each_handle(|name| {
@@ -156,7 +156,7 @@ fn modified_token_is_used_from_then_on() {
     });
 }
 
-/// A wait that goes on while a number changes hands tells the new file of nothing that was the old
+/// A wait that is still running while a descriptor is reused reports nothing of the old file
 /// one's.
 // Only a descriptor is replaced in the moment in which it is closed.
 #[cfg(unix)]
@@ -166,7 +166,7 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
         let poller = open(name);
         let mut place = counter();
         poller.add(&place, Token(0), Interest::READABLE).expect("add source");
-        // A long list behind it: whoever goes through all of it needs some time.
+        // A long list follows: a scan of all of it takes some time.
         let crowd: Vec<_> = (0..500).map(|_| counter()).collect();
         crowd.iter().for_each(|one| poller.add(one, Token(0), Interest::READABLE).expect("add source"));
         let (stop, heard) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -233,7 +233,7 @@ fn new_source_does_not_report_the_one_it_replaced() {
                         let before = heard.load(Ordering::SeqCst);
                         raise(loud);
                         round += 1;
-                        // In some rounds it goes when it was told, in others just before.
+                        // In some rounds it goes when it was reported, in others just before.
                         while round % 4 == 0
                             && heard.load(Ordering::SeqCst) == before
                             && !stop.load(Ordering::SeqCst)
@@ -267,7 +267,7 @@ fn new_source_does_not_report_the_one_it_replaced() {
     });
 }
 
-/// A source that one thread was told, served and left is told to another one that waits still.
+/// A source that one thread was reported, served and left is reported to another one that waits still.
 #[test]
 fn source_served_by_one_thread_is_reported_to_others_again() {
     each_source(|name| {
@@ -287,7 +287,7 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
                     std::thread::yield_now();
                 }
                 lower(&source);
-                // Nobody comes back to wait.
+                // No thread waits again.
                 raise(&source);
                 let told = [first, second].map(|waiter| waiter.join().expect("join waiter"));
                 assert_eq!(told, [[1], [1]], "round {round}");
@@ -298,8 +298,8 @@ fn source_served_by_one_thread_is_reported_to_others_again() {
     });
 }
 
-/// Four threads add, change and delete sources of their own; one waits. Nothing that was deleted is
-/// told by a wait that began later.
+/// Four threads add, change and delete their own sources; one waits. Nothing that was deleted is
+/// reported by a wait that began later.
 #[test]
 fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
     each_handle(|name| {
@@ -369,7 +369,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         });
         expect(&poller, &[]);
         sources[..10].iter().for_each(raise);
-        // A wait hears of it, maybe a moment later: a system that did something for the thread says first
+        // A wait reports it, maybe a moment later: a kernel that worked for the thread first reports
         // that it ended.
         let (mut told, until) = (Vec::new(), patience());
         while told != (0..10).collect::<Vec<_>>() {
@@ -400,7 +400,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         });
         lower(&sources[15]);
         served(&poller, "it was served");
-        // What was to be told once, and edges.
+        // One-shot and edge-triggered sources.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| {
@@ -430,7 +430,7 @@ fn sources_are_reported_after_the_registering_thread_exited() {
     });
 }
 
-/// A wake that came to nobody because its waiter ended is the next one's.
+/// A wake whose waiter exited ends the next wait.
 #[test]
 fn exiting_thread_takes_no_wake_along() {
     each_backend(|name| {
@@ -454,7 +454,7 @@ fn exiting_thread_takes_no_wake_along() {
     });
 }
 
-/// Three threads look at the same time; whatever is ready is there for each of them.
+/// Three threads look at the same time; each finds every ready source.
 #[test]
 fn concurrent_polls_all_find_a_ready_source() {
     each_handle(|name| {
@@ -529,7 +529,7 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
             });
             let _stop = on_drop(|| begun.store(u64::MAX, Ordering::SeqCst));
             let (mut round, mut waits, mut time) = (0, 0, Duration::ZERO);
-            // Where rounds are slow, as beside much other work, there is one wait all the same.
+            // Where rounds are slow, as beside much other work, there is one wait anyway.
             while Instant::now() < end || waits == 0 {
                 expect(&poller, &[]);
                 round += 1;

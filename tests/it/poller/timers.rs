@@ -42,7 +42,7 @@ fn timer_is_never_early() {
         let mut events = Events::new();
         for round in 0..300u64 {
             let deadline = Instant::now() + Duration::from_nanos(100_000 + round * 2_801);
-            // Some waits have a deadline of their own before that, or behind it.
+            // Some waits have their own deadline before that, or behind it.
             poller.add_timer(Token(round), deadline, NONE).expect("add timer");
             let own = match round % 3 {
                 0 => None,
@@ -84,7 +84,7 @@ fn timers_with_tolerance_share_wakeups() {
     });
 }
 
-/// A wait that ends for another reason takes along whatever has come to its deadline.
+/// A wait that ends for another reason also reports due timers.
 #[test]
 fn wait_ended_by_a_source_also_reports_due_timers() {
     each_source(|name| {
@@ -145,11 +145,11 @@ fn timer_is_deleted_once_and_not_added_twice() {
         poller.delete_timer(Token(1)).expect("delete timer");
         assert_eq!(poller.delete_timer(Token(1)).expect_err("gone").kind(), ErrorKind::Unknown);
         assert_eq!(wait_events(&poller, soon + millis(3)), [], "told though it was deleted");
-        // One that was told is gone, too.
+        // One that was reported is gone, too.
         poller.add_timer(Token(1), soon, NONE).expect("free again");
         expect(&poller, &[1]);
         assert_eq!(poller.delete_timer(Token(1)).expect_err("told").kind(), ErrorKind::Unknown);
-        // What is due and was not told can be deleted.
+        // What is due and was not reported can be deleted.
         poller.add_timer(Token(2), soon, NONE).expect("add timer");
         poller.delete_timer(Token(2)).expect("delete timer");
         expect(&poller, &[]);
@@ -183,7 +183,7 @@ fn timer_added_during_a_wait_ends_it_in_time() {
     });
 }
 
-/// Two threads wait, one with a near deadline of its own. When it leaves, the other one tells the
+/// Two threads wait, one with its own near deadline. When it leaves, the other one reports the
 /// timer.
 #[test]
 fn exiting_waiter_takes_no_timer_along() {
@@ -198,7 +198,7 @@ fn exiting_waiter_takes_no_timer_along() {
                 if round % 2 == 0 {
                     std::thread::park_timeout(millis(round % 4));
                 }
-                // Whoever is nudged may be the one that leaves before that.
+                // The nudged thread may be the one that leaves before that.
                 poller.add_timer(Token(round), Instant::now() + millis(6), NONE).expect("add timer");
                 let mut told = short.join().expect("join short wait");
                 if told.is_empty() {
@@ -267,7 +267,7 @@ fn timer_at_the_latest_instant_is_kept() {
     });
 }
 
-/// A source that is never served does not keep timers from being told.
+/// A source that is never served does not keep timers from expiring.
 #[test]
 fn timers_expire_beside_a_busy_source() {
     each_source(|name| {

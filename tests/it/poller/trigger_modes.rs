@@ -1,4 +1,4 @@
-//! How often a source is told: one-shot and edge.
+//! How often a source is reported: one-shot and edge.
 
 use std::io::{Read, Write};
 
@@ -26,7 +26,7 @@ fn oneshot_is_reported_once_until_modified() {
         }
         writer.write_all(b"b").expect("write bytes");
         expect_since(&poller, &[], "more bytes do not matter");
-        // Still ready: told again at once, by its new token.
+        // Still ready: reported again at once, by its new token.
         poller.modify(&reader, Token(2), ONCE).expect("modify source");
         expect(&poller, &[2]);
         expect_since(&poller, &[], "told twice");
@@ -64,7 +64,7 @@ fn disarmed_source_can_be_deleted_and_added_again() {
     });
 }
 
-/// Hang-ups cannot be left out of what poll(2) and epoll(7) tell; silence can.
+/// Hang-ups cannot be left out of what poll(2) and epoll(7) report; a disarmed source can be ignored.
 #[test]
 fn hangup_of_a_disarmed_source_is_not_reported() {
     each_backend(|name| {
@@ -86,7 +86,7 @@ fn hangup_of_a_disarmed_source_is_not_reported() {
     });
 }
 
-/// Three threads wait: what is told once is told to one of them.
+/// Three threads wait: what is reported once is reported to one of them.
 #[test]
 fn oneshot_is_reported_to_one_of_many_threads() {
     each_source(|name| {
@@ -115,7 +115,7 @@ fn oneshot_is_reported_to_one_of_many_threads() {
                 raise(&end);
                 waiting.into_iter().map(|thread| thread.join().expect("join waiter")).sum()
             });
-            // The end may have been told before.
+            // The end may have been reported before.
             let (mut rest, until) = (0, patience());
             while told + rest == 0 && std::time::Instant::now() < until {
                 rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
@@ -131,7 +131,7 @@ fn oneshot_is_reported_to_one_of_many_threads() {
     });
 }
 
-/// Whether the backend has edges; if it has none, that it says so and registers nothing.
+/// Whether the backend has edges; if it has none, that it returns an error and registers nothing.
 fn has_edges(poller: &Poller) -> bool {
     let source = counter();
     let result = poller.add(&source, Token(1), Interest::READABLE.edge());
@@ -205,7 +205,7 @@ fn edge_is_reported_at_once_and_after_modify() {
     });
 }
 
-/// News that come while nobody waits, and while somebody does.
+/// News that come during a wait, and outside of one.
 #[test]
 fn edge_is_never_lost() {
     each_source(|name| {

@@ -1,4 +1,4 @@
-//! Sources of Unix: descriptors. What is ready is told by a look that follows at once.
+//! Sources of Unix: descriptors. What is ready is reported by a look that follows at once.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +16,7 @@ pub(super) use crate::support::{
     each_backend as each_source, each_backend as each_exact, each_backend as each_handle,
 };
 
-/// How often sources come and go while nobody waits.
+/// How often sources are added and deleted without a wait in progress.
 pub(super) const CHANGES: u64 = 100_000;
 /// How many children end at the same time.
 #[cfg(target_os = "linux")]
@@ -61,7 +61,7 @@ pub(super) fn await_hang_up(ours: &Stream) {
     poll(&mut [PollFd::new(ours, PollFlags::RDHUP)], None).expect("a hang-up");
 }
 
-/// Fills it, and says with how much.
+/// Fills it, and returns the number of bytes.
 pub(super) fn full(writer: &mut (impl Write + AsFd)) -> usize {
     rustix::io::ioctl_fionbio(&*writer, true).expect("set nonblocking mode");
     let mut written = 0;
@@ -71,24 +71,24 @@ pub(super) fn full(writer: &mut (impl Write + AsFd)) -> usize {
     written
 }
 
-/// What is told of a source that has just become ready.
+/// What is reported of a source that has just become ready.
 pub(super) fn soon(poller: &Poller) -> Vec<Readiness> {
     look(poller)
 }
 
-/// These are told, and no others.
+/// These are reported, and no others.
 #[track_caller]
 pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
     assert_eq!(tokens(poller), expected, "{what}");
 }
 
-/// Whatever was ready is served, and not told any more.
+/// Every ready source is served, and not reported any more.
 #[track_caller]
 pub(super) fn served(poller: &Poller, what: &str) {
     expect_since(poller, &[], what);
 }
 
-/// Whether a look finds whatever has become ready before it.
+/// Whether a poll finds every source that became ready before it.
 pub(super) fn is_prompt() -> bool {
     true
 }
@@ -98,7 +98,7 @@ pub(super) fn has_edge(name: &str) -> bool {
     name != "poll"
 }
 
-/// In which steps [`computed`] goes on.
+/// In which steps [`computed`] continues.
 pub(super) const COMPUTED_STEP: Duration = Duration::ZERO;
 
 /// The time that this thread has computed.

@@ -1,4 +1,4 @@
-//! Wakes: none is lost, none is told twice, whatever else ends waits.
+//! Wakes: none is lost, none is reported twice, beside all other reasons to return.
 
 #![cfg_attr(unix, expect(unsafe_code, reason = "signals to one thread"))]
 
@@ -72,7 +72,7 @@ fn wake_is_never_lost() {
                         waker.wake().expect("wake poller");
                         std::hint::spin_loop();
                     }
-                    // The very last one counts: nobody rings after it.
+                    // The last one counts: no wake follows it.
                     stored.fetch_add(1, Ordering::SeqCst);
                     waker.wake().expect("wake poller");
                 });
@@ -126,7 +126,7 @@ fn wake_is_answered_by_a_wake() {
     });
 }
 
-/// Eight threads ring, and each counts in a cell of its own what the waiter has to have seen after
+/// Eight threads ring, and each counts in its own cell what the waiter has to have seen after
 /// its last ring.
 #[test]
 fn wakes_of_eight_threads_all_arrive() {
@@ -162,7 +162,7 @@ fn wakes_of_eight_threads_all_arrive() {
 }
 
 /// Timers that are added from elsewhere make the wait look at its bounds again; a wake at the same
-/// moment is told all the same.
+/// moment is reported anyway.
 #[test]
 fn wake_is_not_mistaken_for_a_new_timer() {
     each_backend(|name| {
@@ -263,7 +263,7 @@ fn wake_is_reported_beside_busy_sources() {
 extern "C" fn ignore(_signal: i32) {}
 
 /// A signal ends no wait, nor a look at many sources that were served.
-// There are no signals.
+// Windows has no signals.
 #[cfg(unix)]
 #[test]
 fn signal_ends_no_wait() {
@@ -285,7 +285,7 @@ fn signal_ends_no_wait() {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     while !stop.load(Ordering::SeqCst) {
-                        // SAFETY: the thread lives until this one is over.
+                        // SAFETY: the thread lives until this one has ended.
                         unsafe { libc::pthread_kill(looker, libc::SIGUSR1) };
                         crate::support::nap(Duration::from_micros(50));
                     }

@@ -1,5 +1,5 @@
-//! Sources of Windows: events and connections, in turns. What becomes ready is told soon, and not
-//! always by a look that follows at once; an event that was reset before it was told may be told
+//! Sources of Windows: events and connections, in turns. What becomes ready is reported soon, and not
+//! always by a look that follows at once; an event that was reset before it was reported may be reported
 //! once.
 
 #![expect(unsafe_code, reason = "events, and what the standard library does not do with sockets")]
@@ -48,7 +48,7 @@ pub(super) fn each_source(test: impl Fn(&'static str)) {
     each_exact(test);
 }
 
-/// Where what was served must not be told: a signal of a handle cannot be called back.
+/// Where a served source must not be reported: a signal of a handle cannot be called back.
 pub(super) fn each_exact(test: impl Fn(&'static str)) {
     each(Kind::Connection, test);
 }
@@ -87,7 +87,7 @@ pub(super) fn try_counter() -> io::Result<Counter> {
     if raw.is_null() {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: new, and nobody else's.
+    // SAFETY: new, with no other owner.
     Ok(Counter::Event(unsafe { OwnedHandle::from_raw_handle(raw) }))
 }
 
@@ -127,7 +127,7 @@ pub(super) fn copy(counter: &Counter) -> Counter {
 }
 
 /// One side of a connection, which resets it when it is closed: that the other side is gone, and
-/// has not only ended what it sends, is told of no other.
+/// has not only ended what it sends, is reported of no other.
 pub(super) struct Stream(pub(super) TcpStream);
 
 impl<'a> From<&'a Stream> for Source<'a> {
@@ -187,7 +187,7 @@ pub(super) fn pair() -> io::Result<(Stream, Stream)> {
         side.set_nodelay(true)?;
         let linger = LINGER { l_onoff: 1, l_linger: 0 };
         let (socket, level, name) = (side.as_raw_socket() as SOCKET, SOL_SOCKET, SO_LINGER);
-        // SAFETY: the socket is open, and `linger` has the size that it is said to have.
+        // SAFETY: the socket is open, and `linger` has the size that is passed.
         let answer = unsafe {
             setsockopt(socket, level, name, (&raw const linger).cast(), size_of::<LINGER>() as i32)
         };
@@ -212,12 +212,12 @@ pub(super) fn await_hang_up(ours: &Stream) {
     }
 }
 
-/// Fills it, and says with how much.
+/// Fills it, and returns the number of bytes.
 pub(super) fn full(writer: &mut Stream) -> usize {
     writer.0.set_nonblocking(true).expect("a connection");
     let mut written = 0;
     let mut last = Instant::now();
-    // The system finds more room for a while.
+    // Windows finds more room for a while.
     while last.elapsed() < Duration::from_millis(100) {
         if let Ok(count) = writer.write(&[b'x'; 4096]) {
             written += count;
@@ -227,12 +227,12 @@ pub(super) fn full(writer: &mut Stream) -> usize {
     written
 }
 
-/// What is told of a source that has just become ready.
+/// What is reported of a source that has just become ready.
 pub(super) fn soon(poller: &Poller) -> Vec<Readiness> {
     wait_events(poller, patience())
 }
 
-/// These are told, and no others: maybe not all by the same wait.
+/// These are reported, and no others: maybe not all by the same wait.
 #[track_caller]
 pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
     if expected.is_empty() {
@@ -255,7 +255,7 @@ pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
     }
 }
 
-/// Whatever was ready is served, and not told any more. What a handle said before that may be told
+/// Every ready source is served, and not reported any more. An earlier signal of a handle may be reported
 /// still.
 #[track_caller]
 pub(super) fn served(poller: &Poller, what: &str) {
@@ -268,7 +268,7 @@ pub(super) fn served(poller: &Poller, what: &str) {
     }
 }
 
-/// Whether a look finds whatever has become ready before it.
+/// Whether a poll finds every source that became ready before it.
 pub(super) fn is_prompt() -> bool {
     KIND.get() == Kind::Connection
 }
@@ -278,7 +278,7 @@ pub(super) fn has_edge(_name: &str) -> bool {
     false
 }
 
-/// In which steps [`computed`] goes on: those of the system's clock (GetSystemTimeAdjustment), or
+/// In which steps [`computed`] continues: those of the clock of Windows (GetSystemTimeAdjustment), or
 /// of Linux under Wine.
 pub(super) const COMPUTED_STEP: Duration = Duration::from_millis(16);
 
@@ -299,7 +299,7 @@ pub(super) fn begin(to: SocketAddr) -> Stream {
     // SAFETY: numbers only; the standard library has opened Winsock for the listener.
     let raw = unsafe { socket(AF_INET.into(), SOCK_STREAM, 0) };
     assert_ne!(raw, INVALID_SOCKET, "a socket");
-    // SAFETY: new, and nobody else's.
+    // SAFETY: new, with no other owner.
     let stream = Stream(unsafe { TcpStream::from_raw_socket(raw as u64) });
     let mut yes = 1;
     // SAFETY: the socket is open; `yes` outlives the call.
@@ -307,7 +307,7 @@ pub(super) fn begin(to: SocketAddr) -> Stream {
     let address = IN_ADDR { S_un: IN_ADDR_0 { S_addr: u32::from_ne_bytes(to.ip().octets()) } };
     let name =
         SOCKADDR_IN { sin_family: AF_INET, sin_port: to.port().to_be(), sin_addr: address, sin_zero: [0; 8] };
-    // SAFETY: the socket is open, and the name has the size that it is said to have.
+    // SAFETY: the socket is open, and the name has the size that is passed.
     unsafe { connect(raw, (&raw const name).cast(), size_of::<SOCKADDR_IN>() as i32) };
     stream
 }

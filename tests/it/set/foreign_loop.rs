@@ -167,7 +167,7 @@ fn deadline_is_enforced_in_a_foreign_loop() {
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
 fn escalation_happens_in_a_foreign_loop() {
@@ -187,7 +187,7 @@ fn escalation_happens_in_a_foreign_loop() {
     });
 }
 
-/// Room that somebody makes is news to the set, which then reads on.
+/// A dropped chunk wakes the set, which then reads on.
 #[test]
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn freed_buffer_is_announced_in_a_foreign_loop() {
@@ -206,7 +206,7 @@ fn freed_buffer_is_announced_in_a_foreign_loop() {
                     kept.push(event);
                 }
             } else {
-                // Nothing to tell: all is in our hands, or the child is slow.
+                // No event: all chunks are ours, or the child is slow.
                 kept.drain(..).for_each(|event| event_log.record(event));
             }
         }

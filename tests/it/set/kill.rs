@@ -14,7 +14,7 @@ use crate::support::{alone, open_descriptors};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Starts the child and hears it until it wrote a line; returns the numbers in that line.
+/// Starts the child and reads until it wrote a line; returns the numbers in that line.
 pub(super) fn start(
     set: &mut ChildSet,
     event_log: &mut EventLog,
@@ -47,7 +47,7 @@ fn immediate_kill_ends_group_and_stray_before_done() {
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(target_os = "linux")]
 #[test]
 fn graceful_kill_escalates_for_processes_that_ignore_it() {
@@ -119,7 +119,7 @@ fn graceful_kill_lets_a_tree_exit() {
     });
 }
 
-// Nobody stops on Windows.
+// Windows does not stop processes.
 #[cfg(target_os = "linux")]
 #[test]
 fn stopped_tree_receives_a_graceful_kill() {
@@ -154,7 +154,7 @@ fn stray_in_its_own_session_is_killed() {
     });
 }
 
-/// The leader is gone, and its end was not told yet: its number still holds the group.
+/// The leader is gone, and its end was not reported yet: its number still holds the group.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
 fn group_of_an_exited_leader_is_killed() {
@@ -189,7 +189,7 @@ fn group_of_an_exited_leader_is_killed() {
     });
 }
 
-/// A job that ends normally may leave a daemon: it is told, and lives on.
+/// A job that ends normally may leave a daemon: it is reported, and lives on.
 #[cfg(any(target_os = "linux", windows))]
 #[test]
 fn normal_exit_leaves_the_group_running_and_reports_it() {
@@ -240,7 +240,7 @@ fn past_deadline_kills_the_child_at_once() {
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
 fn stronger_kill_replaces_a_weaker_one_only() {
@@ -259,7 +259,7 @@ fn stronger_kill_replaces_a_weaker_one_only() {
     });
 }
 
-// Nobody can be asked on Windows: the first word ends.
+// Windows has no request to exit: the first kill ends the child.
 #[cfg(unix)]
 #[test]
 fn signal_sequence_continues_until_the_child_exits() {
@@ -320,7 +320,7 @@ fn kill_all_ends_many_trees() {
     });
 }
 
-/// The kill races with the exit: whatever wins, there is one end, and it is told.
+/// The kill races with the exit: in both orders there is one exit, and it is reported.
 #[test]
 fn kill_racing_with_exit_reports_one_exit() {
     each_backend(|backend| {

@@ -1,11 +1,11 @@
-//! Random children against what the set tells of them.
+//! Random children against a model of their events.
 
 use minder::{ChildSet, ExitStatus, OutputMode, OverflowPolicy, SpawnOptions};
 use proptest::prelude::*;
 
 use crate::support::{EventLog, limits, patience, patterned, test_child};
 
-/// What one child is told to do, and how it is treated.
+/// What one child is reported to do, and how it is treated.
 #[derive(Clone, Debug)]
 struct Script {
     sizes: [usize; 2],
@@ -49,7 +49,7 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     let (mut event_log, mut held) = (EventLog::default(), std::collections::VecDeque::new());
     let until = patience();
     let mut take = |set: &mut ChildSet, hands: usize| {
-        // What is in our hands may be what a child waits for: let go before a wait that nothing else would
+        // A child may wait for chunks that we hold: they are dropped before a wait that nothing else would
         // end.
         let soon = std::time::Instant::now() + std::time::Duration::from_millis(20);
         match set.next(Some(if held.is_empty() { until } else { soon })).expect("wait for event") {

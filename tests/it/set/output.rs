@@ -11,7 +11,7 @@ use crate::support::{
     EventLog, each_backend, kill_group_of, killed, limits, nameless_files, patience, patterned, test_child,
 };
 
-/// Small bounds: a piece of 4 KiB, 16 KiB a child, 64 KiB in all.
+/// Small bounds: a chunk of 4 KiB, 16 KiB a child, 64 KiB in all.
 fn tight(backend: &'static str) -> ChildSetConfig {
     let mut limits = limits(backend);
     (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
@@ -19,7 +19,7 @@ fn tight(backend: &'static str) -> ChildSetConfig {
     limits
 }
 
-/// Keeps what the set tells until it has nothing to tell for a while. Before the first word a child
+/// Keeps events until none comes for a while. Before its first output a child
 /// may start slowly.
 fn hoard(set: &mut ChildSet, quiet: Duration) -> Vec<Event> {
     let mut kept: Vec<Event> = set.next(Some(patience())).expect("wait for event").into_iter().collect();
@@ -138,7 +138,7 @@ fn blocked_children_stay_within_the_total_limit() {
             })
             .collect();
         let kept = hoard(&mut set, Duration::from_millis(300));
-        // A child that holds nothing may always hold one piece.
+        // A child that holds nothing may always hold one chunk.
         let bound = (64 << 10) + tokens.len() * (4 << 10);
         assert!(set.buffered_bytes() <= bound, "{} bytes are held", set.buffered_bytes());
         let mut event_log = EventLog::default();
@@ -157,7 +157,7 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
         let mut set = ChildSet::new(limits).expect("create set");
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
-        // The child is never blocked: it ends although nothing is taken but the first few pieces.
+        // The child is never blocked: it ends although nothing is taken but the first few chunks.
         let (mut kept, mut event_log) = (Vec::new(), EventLog::default());
         let until = patience();
         loop {
@@ -258,7 +258,7 @@ fn drop_oldest_counts_every_byte() {
             let mut event_log = EventLog::default();
             let until = patience();
             while !set.is_empty() {
-                // What is taken stays in our hands, so that there is no room for long.
+                // Taken chunks are kept, so that there is no room for long.
                 kept.push(set.next(Some(until)).expect("wait for event").expect("the child was blocked"));
                 assert!(
                     set.buffered_bytes() <= (64 << 10) + 4 * (8 << 10),
@@ -346,7 +346,7 @@ fn writing_grandchild_keeps_its_output_open() {
 fn blocked_child_is_not_treated_as_silent() {
     let mut set = ChildSet::new(tight(best())).expect("create set");
     let token = set.spawn(&test_child("spew 40000"), SpawnOptions::default()).expect("spawn test child");
-    // The child exits with its last bytes in the pipe, and nobody takes them for longer than silence is
+    // The child exits with its last bytes in the pipe, and they stay unread for longer than silence is
     // borne.
     let kept = hoard(&mut set, Duration::from_millis(400));
     assert!(

@@ -40,7 +40,7 @@ fn is_done(event_log: &EventLog, token: Token) -> bool {
     event_log.child(token).done.is_some()
 }
 
-/// Runs `act`, and tells the most that waited in files meanwhile.
+/// Runs `act`, and returns the most bytes that waited in files meanwhile.
 fn peak(backlog: &Backlog, act: impl FnOnce()) -> u64 {
     let (over, most) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn endless_child_leaves_others_a_share() {
         assert!(came && !is_done(&event_log, endless), "{backend}");
         assert!(event_log.child(other).outs.iter().all(|out| *out == patterned(400_000)), "{backend}");
         set.kill(endless, Termination::IMMEDIATE).expect("kill child");
-        // What it wrote is dropped piece by piece: it may be much.
+        // Its output is dropped chunk by chunk: it may be large.
         let until = patience();
         while !set.is_empty() {
             set.next(Some(until)).expect("wait for event").expect("wait for exit");
@@ -153,7 +153,7 @@ fn waiting_children_can_be_killed() {
     });
 }
 
-// Nobody stands still on Windows.
+// Windows does not suspend processes.
 #[cfg(unix)]
 #[test]
 fn suspended_child_holds_no_other() {

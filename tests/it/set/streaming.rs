@@ -1,4 +1,4 @@
-//! Output that waited and is handed over while its child goes on; output that passes on without a
+//! Output that waited and is handed over while its child continues; output that passes on without a
 //! copy.
 
 use std::collections::{HashMap, VecDeque};
@@ -19,7 +19,7 @@ use crate::support::{
     test_child,
 };
 
-/// Small bounds, and a folder for what finds no room.
+/// Small bounds, and a directory for what finds no room.
 fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
     let mut limits = limits(backend);
     (limits.read_buffer_bytes, limits.max_child_bytes, limits.max_buffered_bytes) =
@@ -28,7 +28,7 @@ fn tight(backend: &'static str, folder: &Path) -> ChildSetConfig {
     limits
 }
 
-/// Hears as long as this holds, for which no event stands.
+/// Reads events as long as this condition holds.
 #[track_caller]
 fn read_while(stream_log: &mut StreamLog, set: &mut ChildSet, holds: impl Fn() -> bool) {
     let until = patience();
@@ -46,7 +46,7 @@ fn at_end(files: bool) -> SpawnOptions {
         .spill_as_file(files)
 }
 
-/// What was told of one child.
+/// What was reported of one child.
 #[derive(Debug, Default)]
 struct Record {
     outs: [Vec<u8>; 2],
@@ -57,7 +57,7 @@ struct Record {
     done: Option<Outcome>,
 }
 
-/// What was told of all of them. Where a stream is forwarded, what comes as output is written after
+/// What was reported of all of them. Where a stream is forwarded, what comes as output is written after
 /// it.
 #[derive(Debug, Default)]
 struct StreamLog {
@@ -144,7 +144,7 @@ impl StreamLog {
     }
 }
 
-/// Hears for a while and keeps nothing back.
+/// Reads for a while and keeps nothing.
 fn read_for(stream_log: &mut StreamLog, set: &mut ChildSet, time: Duration) {
     let until = Instant::now() + time;
     while let Some(event) = set.next(Some(until)).expect("wait for event") {
@@ -171,7 +171,7 @@ fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
     (Arc::new(file(writer)), thread)
 }
 
-/// A pipe that nobody reads from yet, and that is full.
+/// A full pipe without an active reader.
 #[cfg(unix)]
 fn full_pipe(nonblocking: bool) -> (Arc<File>, std::io::PipeReader, usize) {
     let (reader, writer) = std::io::pipe().expect("create pipe");
@@ -278,7 +278,7 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
     assert_eq!(left, 0, "files that nobody was given are left, round {round} on {backend}");
 }
 
-/// A child that says nothing more must not be what its earlier output waits for.
+/// Earlier output must not wait for a child that writes nothing more.
 #[test]
 fn start_streaming_delivers_waiting_output_of_a_silent_child() {
     each_backend(|backend| {
@@ -407,7 +407,7 @@ fn named_spill_files_are_private_and_skip_existing_names() {
     });
 }
 
-/// A small file system of its own, nearly full; `None` where we may not have one.
+/// A small separate file system, nearly full; `None` where we may not have one.
 #[cfg(target_os = "linux")]
 struct Disk(tempfile::TempDir);
 
@@ -618,7 +618,7 @@ fn closed_forward_reader_returns_the_rest_as_output() {
     });
 }
 
-/// Two pipes that nobody reads; the children behind them have exited, and their last bytes are in
+/// Two pipes that are not read; the children behind them have exited, and their last bytes are in
 /// their pipes.
 // Nothing is forwarded without a copy on Windows: who writes it on waits himself.
 #[cfg(unix)]
@@ -691,7 +691,7 @@ fn terminal_forwarded_to_a_full_pipe_does_not_block_the_set() {
         command.args(["lines", "30", "5"]).group(minder::Group::Terminal(minder::Size::default()));
         let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         set.forward(token, Stream::Stdout, &file).expect("forward output");
-        // Whoever blocks is let go by this in the end.
+        // This unblocks a blocked writer in the end.
         let thread = read_later(reader, 3000);
         let begun = Instant::now();
         read_for(&mut stream_log, &mut set, Duration::from_millis(300));
@@ -786,7 +786,7 @@ fn start_streaming_works_on_an_exited_or_killed_child() {
     });
 }
 
-/// A stream that ends while its child lives on has its end told, after its file.
+/// A stream that ends while its child lives on is reported as ended, after its file.
 // Its child is a shell.
 #[cfg(unix)]
 #[test]

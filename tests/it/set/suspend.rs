@@ -1,4 +1,4 @@
-//! Children that stand still, and deadlines that change.
+//! Children that are suspended, and deadlines that change.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ fn killed_by(signal: i32) -> impl Fn(ExitStatus) -> bool {
     move |status| matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal)
 }
 
-/// Waits until nothing or everything of these processes stands still.
+/// Waits until nothing or everything of these processes is suspended.
 #[cfg(target_os = "linux")]
 fn await_state(numbers: &[u32], stopped: bool) {
     let until = patience();
@@ -187,7 +187,7 @@ fn suspended_child_can_be_killed() {
     });
 }
 
-/// The child is over, and what it left stands still with the outputs: that is no silence.
+/// The child has ended, and its suspended survivor holds the outputs: that does not count as silence.
 #[test]
 fn suspended_output_is_not_leaked() {
     each_backend(|backend| {
@@ -213,7 +213,7 @@ fn suspended_output_is_not_leaked() {
     });
 }
 
-/// Somebody else ends the child while it stands still: nobody would wake the stray that it had.
+/// Another process kills the suspended child: nothing would wake its stray.
 /// (The rest of its group gets `SIGHUP` and `SIGCONT` from the kernel, as a group without a parent
 /// in its session.)
 #[cfg(target_os = "linux")]
@@ -285,7 +285,7 @@ fn deadline_is_added_moved_and_removed() {
     });
 }
 
-/// What is left from the call on is left when the child goes on.
+/// What is left from the call on is left when the child continues.
 #[test]
 fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {

@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_millis(300);
 
 /// Sends `signal` to our group while a child of ours is being started and is still in the group.
 fn press(signal: i32) {
-    // The terminal's signals are the parent's matter: it hears them and lives on.
+    // The parent receives the terminal's signals and lives on.
     count(signal);
     nix::unistd::setpgid(nix::unistd::Pid::this(), nix::unistd::Pid::from_raw(0))
         .expect("a group of our own");

@@ -113,7 +113,7 @@ fn child_inherits_only_three_descriptors() {
 #[test]
 fn child_inherits_the_descriptors_of_its_command() {
     alone("spawn::unix::child_inherits_the_descriptors_of_its_command", || {
-        // What those who run these tests left open is none of ours.
+        // Descriptors inherited from the test runner do not count.
         minder::Descriptors::inherited().close_on_exec();
         let numbers = [3, 5, 40, 63, 70].map(inheritable);
         let found = minder::Descriptors::inherited();
@@ -160,7 +160,7 @@ fn child_inherits_the_descriptors_of_its_command() {
 #[test]
 fn host_without_standard_streams_spawns_children() {
     alone("spawn::unix::host_without_standard_streams_spawns_children", || {
-        // What this process says later goes through copies.
+        // Later output of this process goes through copies.
         let kept = [0, 1, 2].map(inheritable_copy);
         let result = std::panic::catch_unwind(|| {
             for many in [false, true] {
@@ -194,7 +194,7 @@ fn inheritable_copy(fd: i32) -> i32 {
     unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 20) }
 }
 
-/// Whether each of the three streams leads where it should, told by what comes and goes through
+/// Whether each of the three streams leads where it should, checked by the bytes that pass through
 /// each.
 #[cfg(target_os = "linux")]
 fn swapped() -> [String; 3] {
@@ -232,7 +232,7 @@ fn child_starts_with_no_blocked_signal_and_default_sigpipe() {
             u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("parse number")
         };
         assert_eq!(field("SigBlk:"), 0, "{text}");
-        // What we ignore stays ignored, but for SIGPIPE. (The child's runtime ignores that again, before it
+        // Ignored signals stay ignored, except SIGPIPE. (The child's runtime ignores that again, before it
         // looks.)
         let own = std::fs::read_to_string("/proc/thread-self/status").expect("our status");
         let ignored = own.lines().find(|line| line.starts_with("SigIgn:")).expect("a line of it");
@@ -279,7 +279,7 @@ fn terminal_belongs_to_the_child() {
     assert!(child.wait().expect("wait for child").status.success());
 }
 
-/// In a folder of its own: a program, a text, a script, and what else `PATH` may lead to.
+/// In its own directory: a program, a text, a script, and what else `PATH` may lead to.
 fn odd_programs(folder: &Path) {
     let make = |name: &str, text: &str, mode: u32| {
         let path = folder.join(name);
@@ -352,7 +352,7 @@ fn path_is_searched_and_the_current_directory_is_not() {
                 .status
                 .success()
         );
-        // Folders and files that may not be run are passed over, and told if nothing better follows.
+        // Directories and files that may not be run are skipped, and reported if nothing better follows.
         for (name, kind) in [("folder", ErrorKind::NotFound), ("not-executable", ErrorKind::PermissionDenied)]
         {
             assert_eq!(Command::new(name).spawn().expect_err(name).kind(), kind, "{name}");
@@ -361,7 +361,7 @@ fn path_is_searched_and_the_current_directory_is_not() {
         std::fs::copy(TEST_CHILD, second.path().join("not-executable")).expect("copy file");
         set_path(format!("{}:{}", folder.path().display(), second.path().display()));
         assert!(Command::new("not-executable").arg("exit").spawn().expect("the second").wait().is_ok());
-        // An empty part of PATH names the current folder.
+        // An empty part of PATH names the current directory.
         set_path("/bin:");
         assert!(Command::new("only-here").arg("exit").spawn().expect("spawn program").wait().is_ok());
     });
@@ -468,7 +468,7 @@ fn children_of_many_threads_share_no_descriptors() {
     });
 }
 
-/// What /proc says of the niceness of a process.
+/// The niceness of a process by /proc.
 #[cfg(target_os = "linux")]
 fn niceness(stat: &str) -> i32 {
     let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");

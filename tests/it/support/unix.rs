@@ -32,7 +32,7 @@ pub(crate) fn file(end: impl Into<OwnedFd>) -> File {
     File::from(end.into())
 }
 
-/// Whether this is the end of one whom the signal killed.
+/// Whether this is the exit of a process that this signal killed.
 pub(crate) fn killed(status: ExitStatus, by: i32) -> bool {
     matches!(status, ExitStatus::Signaled { signal, .. } if signal == by)
 }

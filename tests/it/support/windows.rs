@@ -34,7 +34,7 @@ pub(crate) fn readable(handle: BorrowedHandle<'_>, within: Duration) -> bool {
 }
 
 /// Runs a program to its end, with an empty input. The standard library would have it inherit
-/// whatever is inheritable in this moment, which may be a pipe that another test gives to a child.
+/// all inheritable handles of this moment, such as a pipe that another test gives to a child.
 pub(crate) fn output(command: &mut std::process::Command) -> Output {
     let mut same = Command::new(command.get_program());
     same.args(command.get_args()).stdin(Stdio::Null);
@@ -71,7 +71,7 @@ pub(crate) fn file(end: impl Into<OwnedHandle>) -> File {
     File::from(end.into())
 }
 
-/// Whether this is the end of one who was killed: there are no signals, and the library gives them
+/// Whether this is the exit of a killed process: Windows has no signals, and the library gives them
 /// one exit code.
 pub(crate) fn killed(status: ExitStatus, _by: i32) -> bool {
     status == ExitStatus::Exited(1)
@@ -84,7 +84,7 @@ fn open(pid: u32, rights: PROCESS_ACCESS_RIGHTS) -> Option<OwnedHandle> {
     if raw.is_null() {
         return None;
     }
-    // SAFETY: the call above made this handle, and nobody else has it.
+    // SAFETY: the call above made this handle, and it has no other owner.
     Some(unsafe { OwnedHandle::from_raw_handle(raw) })
 }
 
@@ -111,13 +111,13 @@ pub(crate) fn kill_group_of(child: u32) {
     left.into_iter().for_each(end);
 }
 
-/// Our children that have not ended, by number, without the consoles that the system starts beside
+/// Our children that have not ended, by number, without the console hosts that Windows starts beside
 /// them.
 pub(crate) fn own_children() -> Vec<u32> {
     children_of(std::process::id())
 }
 
-/// When a process began, if there is one of this number, also when it is over and somebody has a
+/// When a process began, if there is one of this number, also when it has exited and there is a
 /// handle of it.
 fn began(pid: u32) -> Option<u64> {
     let process = open(pid, PROCESS_QUERY_LIMITED_INFORMATION)?;
@@ -144,7 +144,7 @@ fn snapshot(of: CREATE_TOOLHELP_SNAPSHOT_FLAGS) -> OwnedHandle {
     // SAFETY: numbers only.
     let raw = unsafe { CreateToolhelp32Snapshot(of, 0) };
     assert!(raw != INVALID_HANDLE_VALUE, "a snapshot: {}", std::io::Error::last_os_error());
-    // SAFETY: the call above made this handle, and nobody else has it.
+    // SAFETY: the call above made this handle, and it has no other owner.
     unsafe { OwnedHandle::from_raw_handle(raw) }
 }
 
@@ -154,7 +154,7 @@ fn processes() -> Vec<(u32, u32)> {
     let list: HANDLE = list.as_raw_handle();
     let mut entry = PROCESSENTRY32W { dwSize: size_of::<PROCESSENTRY32W>() as u32, ..Default::default() };
     let mut found = Vec::new();
-    // SAFETY: the snapshot is open, and `entry` says how large it is.
+    // SAFETY: the snapshot is open, and `entry` holds its size.
     let mut more = unsafe { Process32FirstW(list, &mut entry) };
     while more != 0 {
         found.push((entry.th32ProcessID, entry.th32ParentProcessID));
@@ -170,7 +170,7 @@ pub(crate) fn threads() -> usize {
     let list: HANDLE = list.as_raw_handle();
     let mut entry = THREADENTRY32 { dwSize: size_of::<THREADENTRY32>() as u32, ..Default::default() };
     let mut count = 0;
-    // SAFETY: the snapshot is open, and `entry` says how large it is.
+    // SAFETY: the snapshot is open, and `entry` holds its size.
     let mut more = unsafe { Thread32First(list, &mut entry) };
     while more != 0 {
         count += usize::from(entry.th32OwnerProcessID == std::process::id());
@@ -206,7 +206,7 @@ pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
 /// handle. Also the time between two keys, where the time itself is the point.
 pub(crate) fn nap(time: Duration) {
     let millis = u32::try_from(time.as_nanos().div_ceil(1_000_000)).expect("a short time");
-    // SAFETY: takes nothing; what it returns needs no closing.
+    // SAFETY: takes nothing; its result needs no closing.
     let us = unsafe { GetCurrentProcess() };
     // SAFETY: the handle is always open; we do not end meanwhile.
     unsafe { WaitForSingleObject(us, millis) };
@@ -218,13 +218,13 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// So many, under this name.
+    /// That many, under this name.
     pub(crate) fn new(name: &str, count: i32) -> Self {
         let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
         // SAFETY: no attributes; the name ends with a zero and outlives the call.
         let raw = unsafe { CreateSemaphoreW(std::ptr::null(), count, i32::MAX, name.as_ptr()) };
         assert!(!raw.is_null(), "a semaphore: {}", std::io::Error::last_os_error());
-        // SAFETY: the call above made this handle, and nobody else has it.
+        // SAFETY: the call above made this handle, and it has no other owner.
         Self { semaphore: unsafe { OwnedHandle::from_raw_handle(raw) } }
     }
 
@@ -235,7 +235,7 @@ impl Tokens {
         assert!(answer != 0, "a token: {}", std::io::Error::last_os_error());
     }
 
-    /// Takes all that nobody has, and says how many.
+    /// Takes all free tokens, and returns how many.
     pub(crate) fn take_all(&self) -> usize {
         // SAFETY: the handle is open, and the call does not wait.
         let take = || unsafe { WaitForSingleObject(self.semaphore.as_raw_handle(), 0) } == WAIT_OBJECT_0;

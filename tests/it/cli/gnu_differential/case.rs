@@ -1,4 +1,4 @@
-//! What a case says.
+//! A case and its comparison.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub(super) enum See {
     Nothing,
 }
 
-/// `parallel` with these words.
+/// `parallel` with these arguments.
 pub(super) const fn case(line: &'static str) -> Case {
     Case {
         line,

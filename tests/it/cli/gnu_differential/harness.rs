@@ -1,4 +1,4 @@
-//! Where cases are played: two equal folders a player, one after the other at the same place.
+//! Where cases are played: two equal directories a player, one after the other at the same place.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,7 +55,7 @@ impl PartialEq for Said {
 
 impl Eq for Said {}
 
-/// Why there is no oracle, if there is none.
+/// Why GNU parallel cannot be used, if it cannot.
 pub(super) fn lacks_parallel() -> Option<String> {
     let Some(path) = find("parallel") else {
         return Some("GNU parallel is not in PATH; cure: apt-get install parallel".to_owned());
@@ -80,7 +80,7 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// A folder that holds everything that a case sees.
+/// A directory that holds everything that a case sees.
 pub(super) struct Scene {
     root: tempfile::TempDir,
 }
@@ -90,7 +90,7 @@ impl Scene {
         Self { root: crate::cli::temp_dir() }
     }
 
-    /// Plays the case in fresh folders.
+    /// Plays the case in fresh directories.
     pub(super) fn play(&self, case: &Case, player: Player) -> Result {
         self.clear();
         for (name, content) in case.files {
@@ -109,7 +109,7 @@ impl Scene {
         let input = file_of(case.input.as_bytes());
         let (mut status, mut out, err) = play(&command, input);
         if out.starts_with("Usage:\n") {
-            // GNU parallel shows its help where it does not understand; what we say then is our own.
+            // GNU parallel shows its help where it does not understand; our message differs.
             out.clear();
         }
         if player == Player::Gnu && has_broken(&err) {
@@ -124,7 +124,7 @@ impl Scene {
         }
     }
 
-    /// Plays these words alone: the status and both outputs.
+    /// Plays these arguments alone: the status and both outputs.
     pub(super) fn play_words(
         &self,
         player: Player,
@@ -216,7 +216,7 @@ impl Scene {
     }
 }
 
-/// Whether Perl says that the program itself has failed. No result of that is a model: we refuse
+/// Whether Perl reports a failure of the program itself. Such a result is not a model: we reject
 /// such words.
 pub(super) fn has_broken(errors: &str) -> bool {
     errors.contains("/parallel line ")
@@ -272,7 +272,7 @@ pub(super) fn sorted(text: &str) -> String {
 }
 
 /// The text with every moment and duration of a joblog (a number with three digits after its point,
-/// and the blanks before it) made equal.
+/// and the spaces before it) made equal.
 fn without_times(text: &str) -> String {
     let (mut shown, mut rest) = (String::new(), text);
     while let Some(point) = rest.find('.') {
@@ -288,7 +288,7 @@ fn without_times(text: &str) -> String {
     shown + rest
 }
 
-/// All files below a folder, with what they hold.
+/// All files below a directory, with what they hold.
 fn tree(folder: &Path) -> BTreeMap<String, String> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {

@@ -1,4 +1,4 @@
-//! What is said of this machine and of the program.
+//! What is printed about this machine and the program.
 
 use super::{Case, case, script};
 

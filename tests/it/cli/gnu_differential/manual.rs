@@ -16,7 +16,7 @@ const MANUAL: &str = "/usr/share/man/man1/parallel.1.gz";
 /// Rows that no case can show.
 const WITHOUT_CASE: &[&str] = &["command", "--_parset"];
 
-/// Why a row is no option that is looked for here.
+/// Why a row is not checked here.
 const ELSEWHERE: &[&str] = &["No other machines", "No SQL server", "No Perl"];
 
 /// The rows of the table of options: the names, how it is here, and why.

@@ -86,7 +86,7 @@ pub(super) const CASES: &[Case] = &[
     case("-W x -k echo ::: a").status(),
     case("-Y -k echo ::: a").status(),
     case("--bug -k echo ::: a").status(),
-    // A short option takes its value with or without a blank; several may stand together.
+    // A short option takes its value with or without a space; several may stand together.
     case("-kj 1 echo ::: a b"),
     case("-kn2 echo ::: a b c"),
     case("-kd, echo").input("a,b"),

@@ -33,7 +33,7 @@ pub(super) const CASES: &[Case] = &[
     case("--jobs ./procs echo").input(FIVE).files(&[("procs", "1")]),
     case("-P procs echo").input(FIVE).files(&[("procs", "-1000\n")]).differs("never fewer than one"),
     case("-k -j procs echo").input(FIVE).files(&[("procs", "100%\n")]),
-    // The last three run at once, or say that they do not. The file changes a second later, so
+    // The last three run at once, or report that they do not. The file changes a second later, so
     // that its time does, too.
     script("echo 1 > procs; parallel -k -j procs 'if [ {} = 2 ]; then sleep 1.2; echo 3 > procs; sleep 1.2; \
         fi; if [ {} -gt 2 ]; then touch run{}; for i in $(seq 100); do test -e run3 -a -e run4 -a -e run5 \

@@ -31,7 +31,7 @@ pub(super) fn is_full() -> bool {
 /// What the choice of cases follows from.
 pub(super) fn seed() -> u64 {
     let asked = std::env::var("MINDER_SEED").ok().and_then(|text| text.parse().ok());
-    // The same where nobody asks: a run of the tests says the same twice.
+    // Fixed by default: two runs of the tests compare the same cases.
     asked.unwrap_or(1)
 }
 
@@ -168,7 +168,7 @@ pub(super) struct Invocation {
     is_quoted: bool,
     /// Whether all values are such that a shell takes them as they are.
     is_plain: bool,
-    /// Whether a value is blank.
+    /// Whether a value is whitespace only.
     has_blank: bool,
     /// Whether a source has no value.
     has_empty: bool,
@@ -199,7 +199,7 @@ enum Kind {
 /// How the input is cut.
 #[derive(Clone, Debug)]
 struct Cut {
-    /// The words that say it, and what stands between records.
+    /// The flags, and the separator of records.
     records: (&'static [&'static str], &'static str),
     columns: Option<&'static str>,
     trim: Option<&'static str>,
@@ -264,7 +264,7 @@ const MANNERS: &[&[&str]] = &[
     &["-k", "--plus"],
 ];
 
-/// Options that say how many values a job gets.
+/// Options for the number of values of a job.
 const AMOUNTS: &[&[&str]] = &[
     &[],
     &[],
@@ -406,7 +406,7 @@ impl Invocation {
 
     /// Sets the sources at their places: files of options before the command, the others behind it.
     fn place(&mut self, mut sources: Vec<Source>, cut: &Cut, template: &[&str]) {
-        // The input is read where it is the only source, or where `-` names it; one source alone can be it.
+        // The input is read where it is the only source, or where `-` names it; only one source can be it.
         let mut has_input = sources.len() == 1 && sources[0].kind == Kind::Input;
         let is_whole = has_input;
         let mut behind = Vec::new();
@@ -503,7 +503,7 @@ fn random_piped_inputs_match() {
     try_them(&piped::invocation(), Player::Ours);
 }
 
-/// Says whether the generator is any good: GNU parallel itself must give one result.
+/// Returns whether the generator is any good: GNU parallel itself must give one result.
 #[test]
 #[ignore = "a check of the generator, not of us"]
 fn gnu_parallel_agrees_with_itself_on_random_invocations() {

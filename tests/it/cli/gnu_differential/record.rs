@@ -1,4 +1,4 @@
-//! Joblogs, and going on from them.
+//! Joblogs, and continuing from them.
 
 use super::{Case, case, script};
 
@@ -40,7 +40,7 @@ pub(super) const CASES: &[Case] = &[
     case("-j1 --joblog log echo ::: ä '€'").tree(),
     case("-j1 --joblog log 'echo {};' 'echo two' ::: a").tree(),
     case("-j1 --joblog nosuch/folder/log echo ::: a").tree(),
-    // Going on.
+    // Resuming.
     case("-j1 --joblog log --resume echo ::: a b c").files(LOGGED).tree(),
     case("-j1 --joblog log --resume-failed echo ::: a b c").files(LOGGED).tree(),
     case("-j1 --joblog log --retry-failed").files(LOGGED).tree()

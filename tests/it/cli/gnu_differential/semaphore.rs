@@ -1,4 +1,4 @@
-//! `sem`: at most so many of a name at once, over processes.
+//! `sem`: at most that many of a name at once, over processes.
 
 use super::{Case, case, script};
 

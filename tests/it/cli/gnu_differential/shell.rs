@@ -1,4 +1,4 @@
-//! The shell, the environment and the folder of a job; profiles and `$PARALLEL`.
+//! The shell, the environment and the directory of a job; profiles and `$PARALLEL`.
 
 use super::{Case, case, script};
 
@@ -54,7 +54,7 @@ pub(super) const CASES: &[Case] = &[
     case("-k ': {}; env | grep -E \"^PARALLEL_(SEQ|JOBSLOT|SSHLOGIN|SSHHOST)=\" | sort' ::: a b"),
     case("-k 'test -n \"$PARALLEL_PID\" && echo there' ::: a"),
     case("-k 'echo $TMPDIR' ::: a").env(&[("TMPDIR", "/tmp")]),
-    // Its folder.
+    // Its directory.
     case("-k --wd / pwd ::: a"),
     case("-k --workdir / pwd ::: a"),
     case("-k --workdir=/usr pwd ::: a"),

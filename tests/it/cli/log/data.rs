@@ -1,4 +1,4 @@
-//! Data for programs: exact, whatever bytes there are; and queries, which read and do nothing else.
+//! Data for programs: exact for any bytes; and queries, which are read-only.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::cli::{RunOutput, script, text};
 /// Arguments that are hard to write.
 const HARD: [&[u8]; 6] =
     [b"plain", b"a \"b\",\n c\x1b[1m", NO_TEXT, "d\u{e9}j\u{e0}".as_bytes(), b"", b" x "];
-/// Bytes that are no text; on Windows such are no argument.
+/// Bytes that are not text; Windows rejects them as arguments.
 const NO_TEXT: &[u8] = if cfg!(unix) { b"\xff\xfe\x01" } else { b"\x01" };
 
 const LINE: &str = "printf %s {} >&2; exit 3";

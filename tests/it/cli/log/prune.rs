@@ -1,4 +1,4 @@
-//! `--prune`: what goes by the rule, and what stays all the same.
+//! `--prune`: what goes by the rule, and what stays anyway.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{State, assert_there};
 use crate::cli::{Run, file, with_script};
 
-/// Makes a run look as if nothing was done on it for so many days.
+/// Makes a run look as if nothing was done on it for that many days.
 fn grow_old(state: &State, id: &str, days: u32) {
     let then = SystemTime::now() - Duration::from_secs(86_400) * days;
     let at = then.duration_since(UNIX_EPOCH).expect("clock is after 1970").as_secs();

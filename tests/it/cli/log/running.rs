@@ -1,4 +1,4 @@
-//! Runs that go on: how they are listed, and followed to their end.
+//! Runs that are still running: how they are listed, and followed to their end.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ impl Waiting {
     }
 }
 
-/// Waits until so many jobs were shown.
+/// Waits until that many jobs were shown.
 fn shown(follower: &mut Run, jobs: usize) {
     let is_row = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
     follower.wait_until("row", |record| {
@@ -42,7 +42,7 @@ fn shown(follower: &mut Run, jobs: usize) {
 fn running_run_is_listed_as_running() {
     let mut waiting = Waiting::new(2);
     waiting.go(1);
-    // What it writes is seen before its end.
+    // Its events are visible before its exit.
     let state = &waiting.state;
     let listed = || state.log("").exit_code(0).stderr("").text();
     let ended = || listed().lines().nth(1).is_some_and(|row| row.contains(" 1 "));
@@ -78,7 +78,7 @@ fn follow_shows_jobs_until_the_run_exits() {
     waiting.run.wait().exit_code(0);
     let rows: Vec<Vec<&str>> = super::table(&out);
     assert_eq!(rows[1..].iter().map(|row| row[0]).collect::<Vec<_>>(), ["1", "2", "3"], "{out}");
-    // Of a run that is over: all of it at once.
+    // Of a run that has ended: all of it at once.
     assert_eq!(waiting.state.log("--follow").exit_code(0).stderr("").text().lines().count(), 4);
     let json = waiting.state.log("last --follow --json").exit_code(0).text();
     assert_eq!(json, waiting.state.log("last --json").exit_code(0).text());

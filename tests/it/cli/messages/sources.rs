@@ -7,7 +7,7 @@ use std::path::Path;
 /// The crates whose texts a person can read.
 const CRATES: &[&str] = &["minder-cli", "minder-record", "minder-template"];
 
-/// Files whose texts are no messages: tables, bars and help, which have tests of their own.
+/// Files without messages: tables, bars and help, which have their own tests.
 const VIEWS: &[&str] = &[
     "minder-cli/exit.rs",
     "minder-cli/flags/",
@@ -24,7 +24,7 @@ const VIEWS: &[&str] = &[
     "minder-cli/verbs/help.rs",
 ];
 
-/// Constants whose texts are names with blanks between them: builtins, variables and programs. They
+/// Constants whose texts are names with spaces between them: builtins, variables and programs. They
 /// are data, of which a message shows one name at most.
 const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/posix/builtins.rs", &["SAFE", "RULED", "OTHERS"]),
@@ -33,13 +33,13 @@ const NAMES: &[(&str, &[&str])] = &[
     ("minder-template/posix/variables.rs", &["TEXT", "EVALUATED", "GRAMMAR", "FILLED"]),
 ];
 
-/// The file whose texts are no formats: `%` in them stands for a program.
+/// The file without format strings: `%` in them stands for a program.
 const CURES: &str = "minder-template/programs.rs";
 
-/// Texts that no case shows: a part of each, and why. Where a test of its own shows it, that file,
+/// Texts that no case shows: a part of each, and why. Where a separate test shows it, that file,
 /// in which the part stands.
 const WITHOUT_A_CASE: &[(&str, &str)] = &[
-    // Tests of their own.
+    // Their own tests.
     ("run all at once: not by the build's jobserver", "see cli/jobserver.rs: run all at once"),
     ("asked {jobs} to end; once more kills", "see cli/signals.rs: once more kills"),
     ("wants the terminal", "see cli/terminal.rs: wants the terminal"),
@@ -282,7 +282,7 @@ fn visit(folder: &Path, look: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Whether a person reads it: a sentence, or what is handed to those who say things.
+/// Whether a user reads it: a sentence, or an argument of a function that prints.
 fn is_message(literal: &Literal) -> bool {
     let within = |name: &str| literal.within.iter().any(|call| call == name);
     // What `lists` looks a name up in is data, too.
@@ -387,7 +387,7 @@ fn literal(text: &str) -> Option<(String, usize)> {
             '\\' => match chars.next()?.1 {
                 'n' => out.push('\n'),
                 't' => out.push('\t'),
-                // The line goes on where the next one begins.
+                // The line continues where the next one begins.
                 '\n' => {
                     let skipped = rest[at..].trim_start_matches('\\').trim_start().len();
                     while chars.clone().next().is_some_and(|(next, _)| rest.len() - next > skipped) {

@@ -34,7 +34,7 @@ fn rows(text: &str) -> Vec<String> {
     lines.map(row).collect()
 }
 
-/// GNU parallel with these words, if it is there.
+/// GNU parallel with these arguments, if it is there.
 fn gnu(place: &Place, words: &[&str]) -> Option<()> {
     let mut command = Command::new("parallel");
     command

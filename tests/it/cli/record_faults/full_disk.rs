@@ -52,7 +52,7 @@ enum Torn {
     Nothing,
     /// The last job, which was shown as it came.
     Last,
-    /// Any job: its own file found no room, and it failed with what it had written.
+    /// Any job: its own file found no room, and it failed with partial output.
     Any,
 }
 
@@ -100,7 +100,7 @@ fn sizes() -> usize {
     std::env::var("MINDER_DISKS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 
-/// The record has so much room: the run ends in order, and goes on when there is more.
+/// The record has that much room: the run ends in order, and continues when there is more.
 fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     let place = Place::new();
     let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
@@ -125,7 +125,7 @@ fn fills_up(flags: &str, pages: usize, len: usize, jobs: usize) {
     let again = whole(&second.out, len, Torn::Nothing);
     let all: BTreeSet<usize> = shown.iter().chain(&again).copied().collect();
     assert_eq!(all, (1..=jobs).collect(), "{what}, and then {}", second.err);
-    // Each loop notes what it showed, and then once more when it ends.
+    // Each worker records shown jobs, and once more when it exits.
     assert!(shown.len() + again.len() <= jobs + 2 * 3, "{what}: {shown:?}, {again:?}");
     assert!(file(&place.at("log")).lines().count() <= jobs + 6, "{what}: too many ran twice");
     assert!(second.err.lines().all(|line| line.contains("torn")), "{what}, and then {}", second.err);

@@ -9,7 +9,7 @@ use minder_os::files::create_fifo;
 use super::Place;
 use crate::cli::{Run, file, is_root, path, text, with_script};
 
-/// A job of more bytes than are kept in memory has a file of its own.
+/// A job of more bytes than are kept in memory has its own file.
 const LARGE: usize = 600_000;
 
 /// Makes a run of five jobs, of which the first waits for `go`, and kills it when the others have
@@ -40,7 +40,7 @@ fn killed(place: &Place, flags: &str) {
     fs::write(place.at("go"), "").expect("write file");
 }
 
-/// The files with output in a folder whose names begin so.
+/// The files with output in a directory whose names begin so.
 fn outputs(folder: &Path, begins: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("list directory").flatten().map(|entry| entry.path());
     let is_wanted = |path: &PathBuf| {

@@ -12,7 +12,7 @@ use super::{Random, Running, Trial, kills, numbers};
 use crate::cli::path;
 use crate::support::KID;
 
-/// Asks a run to end when its log has so many lines, and waits for its end.
+/// Asks a run to end when its log has that many lines, and waits for its end.
 fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     let mut running = trial.start();
     running.wait_until("so many jobs", |_| trial.log().lines().count() >= lines);
@@ -21,7 +21,7 @@ fn interrupt(trial: &mut Trial, signal: Signal, lines: usize) {
     let by = matches!(status, ExitStatus::Signaled { signal: by, .. } if by == signal.as_raw());
     assert!(by || status == ExitStatus::Exited(0), "{status:?}: {err}");
     let done: BTreeSet<usize> = match trial.flags.contains("--no-record") {
-        // At most so many had noted their end, and were asked to end before they had.
+        // At most that many had noted their end, and were asked to end before they had.
         true => numbers(&trial.log(), '-').into_iter().filter(|job| whole(&out, trial.seed, *job)).collect(),
         false => trial.recorded(),
     };

@@ -40,7 +40,7 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
         trial.run().is_some_and(|run| recorded(&run).len() == trial.jobs - 1)
     });
     fs::write(&go, "").expect("write file");
-    // Half of it is read; then nobody reads, and the pipe gets full.
+    // Half of it is read; then reading stops, and the pipe fills up.
     let mut first = vec![0; trial.jobs * LEN / 2];
     reader.read_exact(&mut first).expect("read bytes");
     running.kill(Victim::Runner);

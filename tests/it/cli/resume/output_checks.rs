@@ -33,13 +33,13 @@ fn known(bytes: &[u8]) -> Option<(usize, usize)> {
     (line(job, number) == bytes).then_some((job, number))
 }
 
-/// One process of the runner: what it wrote, and whether it was killed.
+/// One attempt of the runner: its output, and whether it was killed.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) out: Vec<u8>,
     pub(super) err: String,
     pub(super) killed: bool,
-    /// Jobs that it asked to end itself, since it was told to: what they had written is there, and
+    /// Jobs that it asked to end itself, since it was reported to: what they had written is there, and
     /// may be torn.
     pub(super) cut: BTreeSet<usize>,
 }

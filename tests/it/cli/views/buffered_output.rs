@@ -24,12 +24,12 @@ fn mode(_about: &fs::Metadata) -> u32 {
     0
 }
 
-/// All files below a folder, with their modes.
+/// All files below a directory, with their modes.
 #[cfg(any(target_os = "linux", windows))]
 fn listed(folder: &Path) -> Vec<(String, u32, u64)> {
     let mut found = Vec::new();
     for item in fs::read_dir(folder).into_iter().flatten().flatten() {
-        // What Windows keeps in the folder itself is late with the size of an open file.
+        // What Windows keeps in the directory itself is late with the size of an open file.
         match fs::symlink_metadata(item.path()).or_else(|_| item.metadata()) {
             Ok(about) if about.is_dir() => {
                 found.push((path(&item.path()).to_owned(), mode(&about), 0));
@@ -48,7 +48,7 @@ fn held(_runner: u32, _folder: &Path) -> Vec<(String, u32, u64)> {
     Vec::new()
 }
 
-/// The files below a folder that the runner has open, be they without a name.
+/// The files below a directory that the runner has open, be they without a name.
 #[cfg(target_os = "linux")]
 fn held(outer: u32, folder: &Path) -> Vec<(String, u32, u64)> {
     let runner = super::super::runner(outer).expect("the process that runs the jobs");
@@ -90,7 +90,7 @@ fn memory_use_is_bounded() {
 #[test]
 fn output_files_are_private_and_removed() {
     let all = ["-j2", "--spool -k -j2", "--lb -j3 --buffer 64k", "-k -j3", "--spool -j3", "-j3 --buffer 64k"];
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     for flags in &all[..if cfg!(windows) { 3 } else { all.len() }] {
         for tmpdir in [false, true] {
             let folder = temp_dir();
@@ -150,7 +150,7 @@ fn no_record_leaves_no_output_files() {
 
 #[test]
 fn spool_handles_empty_single_and_daemon_outputs() {
-    // Nothing at all, one stream only, and a daemon that goes on.
+    // Nothing at all, one stream only, and a daemon that is still running.
     let ended = run_to_end("run --spool -j3 KID exit ::: 0 0 0 0").exit_code(0).stderr("");
     assert_eq!(ended.out.len(), 0);
     let line = "case {} in out) KID spew 3000000;; err) KID spew 3000000 >&2;; esac";
@@ -178,7 +178,7 @@ fn spooled_job_may_truncate_or_read_its_output() {
     assert!(super::run_to_end("run --spool -j2 KID fds ::: 1").exit_code(0).text().lines().count() >= 3);
 }
 
-/// A folder with little room, if we may make one.
+/// A directory with little room, if we may make one.
 #[cfg(target_os = "linux")]
 struct Small(tempfile::TempDir);
 
@@ -238,7 +238,7 @@ fn full_disk_is_one_line_of_error_and_tears_no_output() {
         if !flags.contains("-k") {
             assert_eq!(ended.out.len(), 0, "{flags}: pieces of killed jobs are shown");
         }
-        // What ended and was not shown is kept for whoever takes up the run.
+        // Output of finished jobs that was not shown is kept for a resume.
         if flags.contains("--no-record") {
             assert_eq!(files(small.0.path()), 0, "{flags}");
         }

@@ -103,7 +103,7 @@ fn ungrouped_output_is_complete() {
 
 #[test]
 fn hundreds_of_small_outputs_are_complete() {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     let many = if cfg!(windows) { 60 } else { 400 };
     let jobs: Vec<Text> =
         (0..many).map(|id| Text { id, lens: [id % 3 * 40, id % 7 * 9], longest: 30, code: 0 }).collect();

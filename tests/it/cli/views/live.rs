@@ -62,7 +62,7 @@ fn single_slot_jobs_are_streamed() {
 
 #[test]
 fn last_running_job_is_streamed() {
-    // The last that runs is seen as it writes, whichever loop has it, and what it wrote before comes
+    // The last that runs is seen as it writes, whichever worker has it, and its earlier output comes
     // first.
     for args in [["slow", "quick", "fast"], ["quick", "slow", "fast"], ["quick", "fast", "slow"]] {
         for (flags, before) in

@@ -1,11 +1,11 @@
-//! Lines that are longer than the memory for them: whole, and never a reason to wait for ever.
+//! Lines that are longer than the memory for them: whole, and never a reason to wait forever.
 
 use super::{Run, Text, compare, file, path, shell, temp_dir, untangle};
 
 const MIB: usize = 1 << 20;
 
 fn long(many: usize, longest: usize, out: usize, err: usize) -> Vec<Text> {
-    // Where Wine stands for Windows, all of it takes many times as long.
+    // Under Wine, all of it takes many times as long.
     let [out, err] = if cfg!(windows) { [out, err].map(|len| len.min(200_000)) } else { [out, err] };
     (0..many).map(|id| Text { id, lens: [out, err], longest, code: 0 }).collect()
 }
@@ -118,7 +118,7 @@ fn jobs_held_by_an_unfinished_line_continue() {
         path(&wait),
         path(&rest)
     );
-    // Where Wine stands for Windows, a write takes many times as long.
+    // Under Wine, a write takes many times as long.
     let lines = if cfg!(windows) { 8000 } else { 50_000 };
     let len = 3_000_000 + (0..lines).map(|number| format!("line {number}\n").len()).sum::<usize>() * 3;
     let line = line.replace("LINES", &lines.to_string());

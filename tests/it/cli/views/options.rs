@@ -1,4 +1,4 @@
-//! What each flag about output does, says and refuses.
+//! What each flag about output does, prints and rejects.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ fn tag_is_the_argument_or_a_template() {
     }
     // Nothing written, nothing tagged; any bytes may be a tag.
     assert_eq!(super::run_to_end("run --tag KID exit ::: 0").exit_code(0).out.len(), 0);
-    // On Windows, what is no text is no argument.
+    // On Windows, what is not text cannot be an argument.
     if cfg!(unix) {
         let ended = run_with_input("run --tag -j1 KID raw", b"\xff\xfe\n").exit_code(0);
         assert_eq!(ended.out, b"\xff\xfe\t\xff\xfe");
@@ -232,7 +232,7 @@ fn tmpdir_holds_waiting_output() {
     let folder = temp_dir();
     let own = folder.path().join("own");
     fs::create_dir(&own).expect("create directory");
-    // A folder by a path from here.
+    // A directory by a path from here.
     let mut command = minder("run --tmpdir own --spool -j2 KID fds ::: 1");
     let text = Run::start(command.current_dir(folder.path())).wait().exit_code(0).text();
     assert!(text.lines().any(|line| line.starts_with("1 ") && line.contains("/own/")), "{text}");

@@ -1,4 +1,4 @@
-//! `--keep-order`: the order of the input, whatever becomes of the jobs.
+//! `--keep-order`: the order of the input, for any results of the jobs.
 
 #[cfg(unix)]
 use super::run_with_input;
@@ -59,7 +59,7 @@ fn overlong_lines_keep_their_order() {
 fn slow_first_job_holds_back_the_others() {
     let folder = temp_dir();
     let wait = folder.path().join("wait");
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     let many = if cfg!(windows) { 60 } else { 300 };
     let jobs: Vec<Text> = (0..many)
         .map(|id| Text { id, lens: [id * 37 % 9000, id % 5 * 100], longest: 500, code: 0 })

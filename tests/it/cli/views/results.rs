@@ -1,4 +1,4 @@
-//! `--results DIR`: GNU parallel's layout, for whatever the arguments are.
+//! `--results DIR`: GNU parallel's layout, for any arguments.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn unusual_names_stay_inside_the_results() {
         b"a\\tb",
         b" ",
         b"new\nline",
-        // On Windows, what is no text is no argument.
+        // On Windows, what is not text cannot be an argument.
         if cfg!(unix) { b"\xff\xfe" } else { b"\xef\xbf\xbd" },
         b"-rf",
         b"\\",
@@ -102,7 +102,7 @@ fn previous_results_are_replaced() {
     assert_eq!(fs::read(&victim).expect("read file"), b"precious");
     assert_eq!(fs::read(own.join("stdout")).expect("read result"), b"x");
     assert!(fs::symlink_metadata(own.join("stdout")).is_ok_and(|it| it.is_file()));
-    // A second run replaces what the first left, be it longer.
+    // A second run replaces files of the first, also longer ones.
     fs::write(own.join("stdout"), "much longer than before").expect("write file");
     echoed(&results, "-j2", &[b"x"]).exit_code(0);
     assert_eq!(fs::read(own.join("stdout")).expect("read result"), b"x");
@@ -115,7 +115,7 @@ fn previous_results_are_replaced() {
 
 #[test]
 fn repeated_argument_shares_a_directory() {
-    // Where Wine stands for Windows, a start takes many times as long.
+    // Under Wine, a start takes many times as long.
     const JOBS: usize = if cfg!(windows) { 50 } else { 200 };
     let folder = temp_dir();
     for flags in ["-j16", "-k -j16", "--spool -j8"] {

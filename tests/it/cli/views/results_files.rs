@@ -55,7 +55,7 @@ fn retried_job_has_one_file() {
     assert_eq!(files(folder.path()), 2);
 }
 
-#[cfg(target_os = "linux")] // A folder that not even root may write.
+#[cfg(target_os = "linux")] // A directory that not even root may write.
 #[test]
 fn unwritable_output_files_are_one_line_of_error() {
     let flags = "--no-record --files --tmpdir /proc/none";

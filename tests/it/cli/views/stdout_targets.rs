@@ -64,7 +64,7 @@ fn only_job_writes_to_any_target() {
     fs::write(&target, "").expect("write file");
     let file = OpenOptions::new().append(true).open(&target).expect("open file");
     let both = minder::Stdio::from(file);
-    // So many bytes at once: few of them take long under Wine.
+    // That many bytes at once: few of them take long under Wine.
     let chunk = if cfg!(windows) { 4000 } else { 1 };
     let mut command = minder(&format!("run -j1 KID both 500000 ::: {chunk}"));
     Run::start(command.stdout(both.clone()).stderr(both)).wait().exit_code(0);
@@ -165,7 +165,7 @@ fn stderr_goes_to_its_own_file() {
 
 #[test]
 fn leaked_output_is_reported_in_every_mode() {
-    // What the job wrote is shown; what its child holds open is closed and said, in every view of
+    // What the job wrote is shown; an output that its child holds open is closed and reported, in every mode of
     // pipes.
     for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {
         let line = "KID hold-stdout 3000 7; echo; echo {}";

@@ -1,4 +1,4 @@
-//! `--results NAME.csv`, `.tsv`, `.json`: a row for each job, whole, once, whatever the job wrote.
+//! `--results NAME.csv`, `.tsv`, `.json`: one complete row for each job, with any output.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -94,7 +94,7 @@ fn unsafe_batch_argument_is_rejected() {
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
 
-/// Dots and blanks at the end of a name are nothing to the system, which would start the batch file
+/// Dots and spaces at the end of a name are ignored by Windows, which would start the batch file
 /// by itself.
 #[test]
 fn no_spelling_of_a_name_bypasses_the_rules() {
@@ -131,7 +131,7 @@ fn path_finds_batch_files_and_no_documents() {
             let text = "`page.js` is no program but a document: start the program that reads it";
             assert_eq!(error.to_string(), format!("failed to start `{name}`: {text}"));
         }
-        // The interpreter is the system's own, whatever the environment says.
+        // The interpreter is the one of Windows, for any environment.
         std::fs::copy(TEST_CHILD, folder.path().join("cmd.exe")).expect("copy file");
         let mut command = Command::new("tool");
         command.args(["a", "b"]).env("COMSPEC", folder.path().join("cmd.exe")).env("PATHEXT", ".EXE");

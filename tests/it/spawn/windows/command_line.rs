@@ -1,4 +1,4 @@
-//! What a child is told: its arguments as one line, its environment as one block, its folder.
+//! What a child is reported: its arguments as one line, its environment as one block, its directory.
 
 #![expect(unsafe_code, reason = "the environment of a process that a test has for itself")]
 
@@ -10,7 +10,7 @@ use minder::{Command, ErrorKind, Stdio};
 
 use crate::support::{TEST_CHILD, alone, stdout_of, test_child};
 
-/// Each as test_child shows it, in a line of its own.
+/// Each as test_child shows it, on a separate line.
 fn shown(args: &[OsString]) -> String {
     args.iter().map(|arg| format!("{arg:?}\n")).collect()
 }
@@ -86,7 +86,7 @@ fn quoted_arguments_round_trip() {
 
 #[test]
 fn longest_command_line_arrives_and_a_longer_one_is_rejected() {
-    // Both marks around the program, the verb with its blank, a blank, and the end mark.
+    // Both marks around the program, the verb with its space, a space, and the end mark.
     let rest = TEST_CHILD.encode_utf16().count() + 2 + "count-args".len() + 1 + 1 + 1;
     let longest = "x".repeat(32_767 - rest);
     let text = stdout_of(test_child("count-args").arg(&longest));

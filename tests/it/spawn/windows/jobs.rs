@@ -4,7 +4,7 @@ use minder::{Child, ChildSet, ChildSetConfig, Group, SpawnOptions, Stdio, Termin
 
 use crate::support::{EventLog, end, lives, nap, patience, quiet_child, read_all, stdout_of, test_child};
 
-/// Reads so many numbers, one a line.
+/// Reads that many numbers, one a line.
 fn numbers(child: &mut Child, many: usize) -> Vec<u32> {
     use std::io::BufRead;
     let lines = std::io::BufReader::new(child.take_stdout().expect("take stdout")).lines();
@@ -76,7 +76,7 @@ fn survivor_of_a_child_lives_while_the_host_does() {
         assert!(lives(left), "{group:?}: it was killed");
         end(left);
     }
-    // A child that is let go, too.
+    // A dropped child, too.
     let mut child = quiet_child("sleep-ms 600000").spawn().expect("spawn test child");
     let id = child.id();
     drop(child.take_stdin());

@@ -71,7 +71,7 @@ const MANNERS: &[&[&str]] = &[
     &["-j1", "-u"],
 ];
 
-/// How a job is given its part, and what it does with it.
+/// How a job gets its part, and its command.
 const MODES: &[(&[&str], &str)] = &[
     (&["--pipe"], "cat; echo \"<$PARALLEL_SEQ>\""),
     (&["--pipe"], "cat; echo '<{#}>'"),
