@@ -1,8 +1,8 @@
 //! A program that records its arguments and does nothing else. Lines of tests may run it under
 //! any name.
 //!
-//! It appends one record to the file that `ARGUMENT_LOG` names: each argument as `LENGTH:BYTES`, then
-//! a `;`.
+//! It appends one record to the file that `ARGUMENT_LOG` names: each argument as `LENGTH:BYTES`,
+//! then a `;`.
 
 use std::fs::OpenOptions;
 use std::io::Write;

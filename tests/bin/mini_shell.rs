@@ -1,8 +1,8 @@
 //! A few forms of shell lines, for tests whose point is not the shell, on systems without one.
 //!
 //! `mini-shell LINE VALUE…` knows lists, `case`, `until` and groups, quotes, redirections, and the
-//! commands in [`MiniShell::builtin`]. `$1` and so on are the values, everywhere and always as they are.
-//! `KID` is this program, which does its verbs itself where it can.
+//! commands in [`MiniShell::builtin`]. `$1` and so on are the values, everywhere and always as they
+//! are. `KID` is this program, which does its verbs itself where it can.
 //! A backslash is an ordinary character, except for `printf`.
 
 use std::ffi::OsString;

@@ -31,8 +31,8 @@ fn number(name: &str) -> u32 {
     u32::try_from(number).expect("a small number")
 }
 
-/// Installs the filter: load the number, compare it with each, answer ENOSYS or continue. Where a rule
-/// has a length, the third argument is compared with it, and the answer is ENOSPC.
+/// Installs the filter: load the number, compare it with each, answer ENOSYS or continue. Where a
+/// rule has a length, the third argument is compared with it, and the answer is ENOSPC.
 #[cfg(target_os = "linux")]
 fn deny(rules: &[(u32, Option<u32>)]) -> std::io::Result<()> {
     /// Where the third argument is in what a filter sees (`seccomp_data`), on a machine with the

@@ -100,9 +100,9 @@ fn with_script<'a>(command: &'a mut Command, line: &str) -> &'a mut Command {
     command.args(script(line))
 }
 
-/// The arguments that make `minder run` do what a shell line does, in which `KID` stands for test_child:
-/// the line, or, where there is no POSIX shell, test_child's `mini-shell` of it. These are the lines of
-/// tests whose point is not the shell.
+/// The arguments that make `minder run` do what a shell line does, in which `KID` stands for
+/// test_child: the line, or, where there is no POSIX shell, test_child's `mini-shell` of it. These
+/// are the lines of tests whose point is not the shell.
 fn script(line: &str) -> Vec<String> {
     if cfg!(unix) {
         return vec![line.replace("KID", KID)];

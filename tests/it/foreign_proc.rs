@@ -1,4 +1,5 @@
-//! A `/proc` that is not ours: no foreign process is signalled, and missing guarantees are reported.
+//! A `/proc` that is not ours: no foreign process is signalled, and missing guarantees are
+//! reported.
 
 use std::path::Path;
 use std::process::{Command, Output};

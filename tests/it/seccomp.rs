@@ -141,7 +141,8 @@ fn doctor_names_refused_calls() {
     assert!(output.status.success() && text.contains("ENOSYS"), "{text}");
 }
 
-/// Containers often forbid io_uring: a request for it reports the reason, and another backend is used.
+/// Containers often forbid io_uring: a request for it reports the reason, and another backend is
+/// used.
 #[test]
 fn run_reports_refused_io_uring_and_continues() {
     let output =

@@ -165,7 +165,8 @@ fn ten_megabytes_pass_through_cat() {
         while written < bytes.len() {
             match set.write(token, &bytes[written..]).expect("write to stdin") {
                 0 => {
-                    // What was reported as full is reported when there is room again, even without a write meanwhile.
+                    // What was reported as full is reported when there is room again, even without a write
+                    // meanwhile.
                     let before = event_log.child(token).writables;
                     assert!(event_log.read_until(
                         &mut set,

@@ -18,8 +18,8 @@ use crate::support::{TEST_CHILD, alone, quiet_child, read_all, stdout_of, test_c
 #[cfg(unix)]
 pub(crate) use unix::{count, ignore, restore_sigpipe};
 
-/// An argument that is not text here: bytes, or a half of a pair of 16-bit units, as test_child shows
-/// it.
+/// An argument that is not text here: bytes, or a half of a pair of 16-bit units, as test_child
+/// shows it.
 fn no_text() -> (OsString, &'static str) {
     #[cfg(unix)]
     return (std::os::unix::ffi::OsStringExt::from_vec(b"\xff\xfe".to_vec()), "\\xFF\\xFE");

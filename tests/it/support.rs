@@ -24,8 +24,8 @@ pub(crate) const TEST_CHILD: &str = env!("CARGO_BIN_EXE_test_child");
 /// The same as a word of a shell line: the path of a checkout may have spaces.
 pub(crate) const KID: &str = concat!("'", env!("CARGO_BIN_EXE_test_child"), "'");
 
-/// The directory of the program, for `PATH`. Windows looks for programs in absolute directories only, and
-/// a drive is missing in its path.
+/// The directory of the program, for `PATH`. Windows looks for programs in absolute directories
+/// only, and a drive is missing in its path.
 pub(crate) fn test_child_dir() -> PathBuf {
     let path = std::path::absolute(TEST_CHILD).expect("make path absolute");
     path.parent().expect("path has a parent").to_owned()

@@ -2,8 +2,8 @@
 //! compatible face has to do.
 //!
 //! A table holds cases; each is run by GNU parallel and by us, one after the other in the same
-//! directory, emptied in between. Where our rules require another result, the case names the reason, and
-//! `docs/from-parallel.md` contains the same text.
+//! directory, emptied in between. Where our rules require another result, the case names the
+//! reason, and `docs/from-parallel.md` contains the same text.
 
 mod case;
 mod shell_words;
@@ -84,7 +84,8 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
     faults.into_inner().expect("lock is not poisoned")
 }
 
-/// One case in that many is run where nothing else is asked for: in well under a minute on two cores.
+/// One case in that many is run where nothing else is asked for: in well under a minute on two
+/// cores.
 const EVERY: u64 = 6;
 
 /// The cases of a table that are run now: one in some, or all with `MINDER_ORACLE=full`.

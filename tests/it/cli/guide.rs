@@ -1,9 +1,9 @@
 //! What the guide and the topics of `minder help` show is what happens.
 //!
 //! Every command in them is run by bash, in its own directory for each section, and what comes is
-//! compared with what stands there, except for what differs from run to run: see `PATTERNS`. After a
-//! change, run this test with `MINDER_REWRITE=1`: it writes what came into the texts, for a person
-//! to read.
+//! compared with what stands there, except for what differs from run to run: see `PATTERNS`. After
+//! a change, run this test with `MINDER_REWRITE=1`: it writes what came into the texts, for a
+//! person to read.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

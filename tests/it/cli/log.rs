@@ -1,5 +1,5 @@
-//! `minder log`: what is reported of runs that ended well, badly or not at all, and of records that are
-//! damaged.
+//! `minder log`: what is reported of runs that ended well, badly or not at all, and of records that
+//! are damaged.
 #![cfg(any(target_os = "linux", windows))]
 
 mod data;

@@ -11,8 +11,8 @@
 //!
 //! Words are quoted as for a shell: `'…'`, or `$'…'` with `\n`, `\r`, `\t`, `\0`, `\\` and `\xff`.
 //! The lines are all of stderr; `***` in them stands for anything. `exit 255` is left out; with
-//! `exit *` the run is killed when it has printed the lines. `DIR` is the directory of the case, in which
-//! it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the platform's variable
+//! `exit *` the run is killed when it has printed the lines. `DIR` is the directory of the case, in
+//! which it runs, `ID` the run that was given, `KID` test_child, `TMPDIR` the platform's variable
 //! for temporary files, and `X3000` a word of that many letters. What `given` knows is in
 //! [`Scene::give`].
 //!
@@ -73,8 +73,8 @@ const ERRORS: &[(&str, &[i32])] = &[
     ("no such file or directory", &[2, 3]),
     // ERROR_ACCESS_DENIED: so it calls a directory where a file is wanted.
     ("is a directory", &[5]),
-    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the directory above is made, which is a
-    // file.
+    // ERROR_PATH_NOT_FOUND, ERROR_DIRECTORY; ERROR_ALREADY_EXISTS where the directory above is made, which
+    // is a file.
     ("not a directory", &[3, 267, 183]),
     // ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS.
     ("file exists", &[80, 183]),
@@ -424,7 +424,8 @@ impl Scene {
     }
 }
 
-/// `PATH` with the directory of test_child: words that are separated by spaces cannot name it otherwise.
+/// `PATH` with the directory of test_child: words that are separated by spaces cannot name it
+/// otherwise.
 fn with_testkid() -> OsString {
     let own = crate::support::test_child_dir();
     let all = std::env::var_os("PATH").unwrap_or_default();

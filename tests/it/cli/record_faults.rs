@@ -1,5 +1,5 @@
-//! Runs whose record meets a full disk, a directory that cannot be written, a damaged journal, another
-//! run, a clock that jumps.
+//! Runs whose record meets a full disk, a directory that cannot be written, a damaged journal,
+//! another run, a clock that jumps.
 #![cfg(any(target_os = "linux", windows))]
 
 mod damaged_journal;
@@ -22,8 +22,8 @@ fn three(flags: &str) -> String {
     format!("run -j1 -k {flags} KID append ../log ::: 1 2 3")
 }
 
-/// The run continues without a record, and reports it in one line; where the record was asked for, it is
-/// an error.
+/// The run continues without a record, and reports it in one line; where the record was asked for,
+/// it is an error.
 fn goes_without(place: &Place, part: &str) {
     for flags in ["", "--lb", "--spool"] {
         let flags = if flags.is_empty() { "-j2" } else { flags };

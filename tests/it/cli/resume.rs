@@ -1,8 +1,8 @@
 //! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing
 //! that it wrote is lost.
 //!
-//! `MINDER_KILLS` returns how many runs of each mode are killed, each at another moment; `MINDER_SEED`
-//! repeats one choice of moments and outputs.
+//! `MINDER_KILLS` returns how many runs of each mode are killed, each at another moment;
+//! `MINDER_SEED` repeats one choice of moments and outputs.
 #![cfg(any(target_os = "linux", windows))]
 
 mod output_checks;
@@ -288,7 +288,8 @@ impl Sink {
     }
 }
 
-/// One attempt that is still running. Everything of it works in its own directory, and is found by that.
+/// One attempt that is still running. Everything of it works in its own directory, and is found by
+/// that.
 struct Running {
     child: Child,
     sinks: Option<(Sink, Sink)>,

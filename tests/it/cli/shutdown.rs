@@ -1,5 +1,5 @@
-//! One signal to all processes at once, as when a machine stops: a job that it ended did not fail, and
-//! runs again.
+//! One signal to all processes at once, as when a machine stops: a job that it ended did not fail,
+//! and runs again.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;

@@ -174,8 +174,8 @@ fn reports_follow_descriptors_through_a_thousand_reuses() {
     });
 }
 
-/// A copy of the source lives on in a child: it is the child's, and nothing of it is reported here any
-/// more.
+/// A copy of the source lives on in a child: it is the child's, and nothing of it is reported here
+/// any more.
 #[test]
 fn copy_in_a_child_is_not_reported_after_delete() {
     alone("poller::close::copy_in_a_child_is_not_reported_after_delete", || {

@@ -148,8 +148,8 @@ fn dropped_poller_releases_everything() {
     });
 }
 
-/// The same when the wait that is still running ends for something else in that moment, and no other
-/// follows.
+/// The same when the wait that is still running ends for something else in that moment, and no
+/// other follows.
 #[test]
 fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
     alone("poller::fd_lifetime::delete_releases_a_file_while_the_wait_ends_for_another_source", || {

@@ -174,8 +174,8 @@ fn busy_source_does_not_hide_a_quiet_one() {
     });
 }
 
-/// More sources are ready than one wait reports, none of them is ever served, and the waker is among
-/// them.
+/// More sources are ready than one wait reports, none of them is ever served, and the waker is
+/// among them.
 #[test]
 fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
     each_exact(|name| {

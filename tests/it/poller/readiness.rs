@@ -1,4 +1,5 @@
-//! What is reported as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and errors.
+//! What is reported as ready: pipes, sockets, terminals, counters; bytes, room, hang-ups and
+//! errors.
 
 use std::io::{Read, Write};
 #[cfg(unix)]
@@ -313,8 +314,8 @@ fn begin(to: SocketAddr) -> OwnedFd {
 fn connecting_socket_is_writable_when_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
     let to = listener.local_addr().expect("get local address");
-    // The kernel accepts that many connections before accept(2); the next hangs until one was taken, and its request is
-    // repeated after a second.
+    // The kernel accepts that many connections before accept(2); the next hangs until one was taken,
+    // and its request is repeated after a second.
     rustix::net::listen(&listener, 0).expect("a listener");
     let pollers: Vec<_> = backends().into_iter().map(open).collect();
     let mut waiting = Vec::new();
@@ -435,7 +436,8 @@ fn eventfd_is_writable_until_full() {
     });
 }
 
-/// A hang-up is reported of a source of which only room was asked, and of one of which only bytes were.
+/// A hang-up is reported of a source of which only room was asked, and of one of which only bytes
+/// were.
 #[test]
 fn hangup_is_reported_for_any_interest() {
     each_backend(|name| {
@@ -453,7 +455,8 @@ fn hangup_is_reported_for_any_interest() {
     });
 }
 
-/// The same when that much is added before the wait that it takes more than one call to hand it over.
+/// The same when that much is added before the wait that it takes more than one call to hand it
+/// over.
 #[test]
 fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
     each_exact(|name| {

@@ -26,7 +26,8 @@ fn closed_number(stream: Stream) -> BorrowedSocket<'static> {
     unsafe { BorrowedSocket::borrow_raw(number) }
 }
 
-/// A socket that is closed without a delete is reported as closed until deleted, and hides no other.
+/// A socket that is closed without a delete is reported as closed until deleted, and hides no
+/// other.
 #[test]
 fn closed_socket_is_reported_as_closed_until_deleted() {
     alone("poller::sockets::closed_socket_is_reported_as_closed_until_deleted", || {

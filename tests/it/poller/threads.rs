@@ -53,8 +53,8 @@ fn change_takes_effect_in_a_wait_in_progress() {
     });
 }
 
-/// A deleted source is not reported by a wait that begins after `delete` returned, with any activity of other
-/// threads do.
+/// A deleted source is not reported by a wait that begins after `delete` returned, with any
+/// activity of other threads do.
 #[test]
 fn deleted_source_is_never_reported() {
     each_backend(|name| {
@@ -267,7 +267,8 @@ fn new_source_does_not_report_the_one_it_replaced() {
     });
 }
 
-/// A source that one thread was reported, served and left is reported to another one that waits still.
+/// A source that one thread was reported, served and left is reported to another one that waits
+/// still.
 #[test]
 fn source_served_by_one_thread_is_reported_to_others_again() {
     each_source(|name| {

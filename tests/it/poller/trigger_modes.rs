@@ -64,7 +64,8 @@ fn disarmed_source_can_be_deleted_and_added_again() {
     });
 }
 
-/// Hang-ups cannot be left out of what poll(2) and epoll(7) report; a disarmed source can be ignored.
+/// Hang-ups cannot be left out of what poll(2) and epoll(7) report; a disarmed source can be
+/// ignored.
 #[test]
 fn hangup_of_a_disarmed_source_is_not_reported() {
     each_backend(|name| {

@@ -1,6 +1,6 @@
-//! Sources of Windows: events and connections, in turns. What becomes ready is reported soon, and not
-//! always by a look that follows at once; an event that was reset before it was reported may be reported
-//! once.
+//! Sources of Windows: events and connections, in turns. What becomes ready is reported soon, and
+//! not always by a look that follows at once; an event that was reset before it was reported may be
+//! reported once.
 
 #![expect(unsafe_code, reason = "events, and what the standard library does not do with sockets")]
 
@@ -255,8 +255,8 @@ pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
     }
 }
 
-/// Every ready source is served, and not reported any more. An earlier signal of a handle may be reported
-/// still.
+/// Every ready source is served, and not reported any more. An earlier signal of a handle may be
+/// reported still.
 #[track_caller]
 pub(super) fn served(poller: &Poller, what: &str) {
     if is_prompt() {
@@ -278,8 +278,8 @@ pub(super) fn has_edge(_name: &str) -> bool {
     false
 }
 
-/// In which steps [`computed`] continues: those of the clock of Windows (GetSystemTimeAdjustment), or
-/// of Linux under Wine.
+/// In which steps [`computed`] continues: those of the clock of Windows (GetSystemTimeAdjustment),
+/// or of Linux under Wine.
 pub(super) const COMPUTED_STEP: Duration = Duration::from_millis(16);
 
 /// The time that this thread has computed.

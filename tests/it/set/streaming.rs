@@ -57,8 +57,8 @@ struct Record {
     done: Option<Outcome>,
 }
 
-/// What was reported of all of them. Where a stream is forwarded, what comes as output is written after
-/// it.
+/// What was reported of all of them. Where a stream is forwarded, what comes as output is written
+/// after it.
 #[derive(Debug, Default)]
 struct StreamLog {
     records: HashMap<Token, Record>,

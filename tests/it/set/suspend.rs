@@ -187,7 +187,8 @@ fn suspended_child_can_be_killed() {
     });
 }
 
-/// The child has ended, and its suspended survivor holds the outputs: that does not count as silence.
+/// The child has ended, and its suspended survivor holds the outputs: that does not count as
+/// silence.
 #[test]
 fn suspended_output_is_not_leaked() {
     each_backend(|backend| {

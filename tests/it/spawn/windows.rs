@@ -30,8 +30,8 @@ fn inheritable_handle_does_not_reach_a_child() {
             assert!(answer != 0);
             words.push_str(&format!(" {}", handle.as_raw_handle() as usize));
         }
-        // Started as others do, a child has them all. Its own handles may have the same numbers by chance: not all
-        // of them.
+        // Started as others do, a child has them all. Its own handles may have the same numbers by chance:
+        // not all of them.
         let args = words.split(' ');
         let output = std::process::Command::new(TEST_CHILD).args(args).output().expect("a child");
         assert_eq!(String::from_utf8_lossy(&output.stdout).matches("true").count(), handles.len());

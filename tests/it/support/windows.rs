@@ -111,8 +111,8 @@ pub(crate) fn kill_group_of(child: u32) {
     left.into_iter().for_each(end);
 }
 
-/// Our children that have not ended, by number, without the console hosts that Windows starts beside
-/// them.
+/// Our children that have not ended, by number, without the console hosts that Windows starts
+/// beside them.
 pub(crate) fn own_children() -> Vec<u32> {
     children_of(std::process::id())
 }

@@ -1,5 +1,5 @@
-//! What came out of the attempts at a run of test_child's `work` jobs: whole or torn, once or twice,
-//! in order or not.
+//! What came out of the attempts at a run of test_child's `work` jobs: whole or torn, once or
+//! twice, in order or not.
 //!
 //! Every line names its job and its number and has the same length, so that any stream can be taken
 //! apart.
@@ -39,8 +39,8 @@ pub(super) struct Shown {
     pub(super) out: Vec<u8>,
     pub(super) err: String,
     pub(super) killed: bool,
-    /// Jobs that it asked to end itself, since it was reported to: what they had written is there, and
-    /// may be torn.
+    /// Jobs that it asked to end itself, since it was reported to: what they had written is there,
+    /// and may be torn.
     pub(super) cut: BTreeSet<usize>,
 }
 

@@ -165,8 +165,8 @@ fn stderr_goes_to_its_own_file() {
 
 #[test]
 fn leaked_output_is_reported_in_every_mode() {
-    // What the job wrote is shown; an output that its child holds open is closed and reported, in every mode of
-    // pipes.
+    // What the job wrote is shown; an output that its child holds open is closed and reported, in every
+    // mode of pipes.
     for view in ["-j1", "-j2", "-k -j2", "--lb -j2", "--tag -j2"] {
         let line = "KID hold-stdout 3000 7; echo; echo {}";
         let ended = Run::start(&shell(view, line, &["1", "2"]))

@@ -9,8 +9,8 @@ use minder::{Command, ErrorKind, Stdio};
 use super::super::{listed, set_path};
 use crate::support::{TEST_CHILD, alone, stdout_of};
 
-/// Shows what test_child gets of what the batch file gets, then the first two arguments, and ends with
-/// 7.
+/// Shows what test_child gets of what the batch file gets, then the first two arguments, and ends
+/// with 7.
 fn batch(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let text =
