@@ -1,4 +1,4 @@
-//! The child that does as it is reported: one verb, its arguments, nothing else.
+//! The child that the tests start: it executes one verb with its arguments.
 //!
 //! Tests run this instead of the tools of the machine, so that they mean the same everywhere.
 

@@ -18,7 +18,7 @@ pub(crate) use unix::*;
 #[cfg(windows)]
 pub(crate) use windows::*;
 
-/// The child that does as it is reported.
+/// The child that the tests start.
 pub(crate) const TEST_CHILD: &str = env!("CARGO_BIN_EXE_test_child");
 
 /// The same as a word of a shell line: the path of a checkout may have spaces.

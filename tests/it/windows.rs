@@ -228,7 +228,7 @@ fn many_that_end_at_once(count: usize, pipes: bool) {
     );
 }
 
-/// As the event_log does, with a look at all of them only where nothing comes for a moment.
+/// As the event log does, with a look at all of them only where nothing comes for a moment.
 fn read_rarely(set: &mut ChildSet, event_log: &mut EventLog, enough: impl Fn(&EventLog) -> bool) -> bool {
     let until = long_patience();
     while Instant::now() < until {

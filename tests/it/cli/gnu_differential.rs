@@ -84,7 +84,7 @@ fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
     faults.into_inner().expect("lock is not poisoned")
 }
 
-/// One case in that many is run where nothing else is asked for: in well under a minute on two
+/// One case in this many is run by default: in well under a minute on two
 /// cores.
 const EVERY: u64 = 6;
 

@@ -216,7 +216,7 @@ fn damaged_journals_are_reported_and_read_as_far_as_possible() {
         let wanted = if line == "--follow" { "line 2 cannot be read" } else { both };
         assert!(ended.err.contains(wanted), "{line}: {}", ended.err);
     }
-    // Others are shown anyway.
+    // The other runs are shown.
     state.run("bbbb0002", "KID exit :::", &["0"]).exit_code(0);
     fs::write(state.folder("bbbb0002").join("manifest.json"), "{").expect("write file");
     state.run("cccc0003", "KID exit :::", &["0"]).exit_code(0);

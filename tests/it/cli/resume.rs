@@ -1,7 +1,7 @@
 //! Runs that were cut off and are taken up again: nothing that finished runs twice, and nothing
 //! that it wrote is lost.
 //!
-//! `MINDER_KILLS` returns how many runs of each mode are killed, each at another moment;
+//! `MINDER_KILLS` sets how many runs of each mode are killed, each at another moment;
 //! `MINDER_SEED` repeats one choice of moments and outputs.
 #![cfg(any(target_os = "linux", windows))]
 

@@ -1,6 +1,6 @@
 //! Ctrl-Z and Ctrl-C at any moment of a run of tiny jobs, and what is suspended with it.
 //!
-//! `MINDER_KEYS` returns how many keys are pressed; `MINDER_SEED` repeats the moments of the
+//! `MINDER_KEYS` sets how many keys are pressed; `MINDER_SEED` repeats the moments of the
 //! interrupts.
 #![cfg(target_os = "linux")]
 

@@ -314,7 +314,7 @@ fn begin(to: SocketAddr) -> OwnedFd {
 fn connecting_socket_is_writable_when_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
     let to = listener.local_addr().expect("get local address");
-    // The kernel accepts that many connections before accept(2); the next hangs until one was taken,
+    // The kernel completes connections up to the backlog before accept(2); the next hangs until one was taken,
     // and its request is repeated after a second.
     rustix::net::listen(&listener, 0).expect("a listener");
     let pollers: Vec<_> = backends().into_iter().map(open).collect();
@@ -455,7 +455,7 @@ fn hangup_is_reported_for_any_interest() {
     });
 }
 
-/// The same when that much is added before the wait that it takes more than one call to hand it
+/// The same when more is added before the wait than one call hands
 /// over.
 #[test]
 fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {

@@ -54,7 +54,7 @@ fn change_takes_effect_in_a_wait_in_progress() {
 }
 
 /// A deleted source is not reported by a wait that begins after `delete` returned, with any
-/// activity of other threads do.
+/// activity of other threads.
 #[test]
 fn deleted_source_is_never_reported() {
     each_backend(|name| {
@@ -267,7 +267,7 @@ fn new_source_does_not_report_the_one_it_replaced() {
     });
 }
 
-/// A source that one thread was reported, served and left is reported to another one that waits
+/// A source that was reported to one thread and served is reported to another thread that waits
 /// still.
 #[test]
 fn source_served_by_one_thread_is_reported_to_others_again() {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::support::{EventLog, limits, patience, patterned, test_child};
 
-/// What one child is reported to do, and how it is treated.
+/// The verb of one child, and its options.
 #[derive(Clone, Debug)]
 struct Script {
     sizes: [usize; 2],

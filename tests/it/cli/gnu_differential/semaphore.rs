@@ -1,4 +1,4 @@
-//! `sem`: at most that many of a name at once, over processes.
+//! `sem`: a limit of commands at once for each name, over processes.
 
 use super::{Case, case, script};
 

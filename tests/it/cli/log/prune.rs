@@ -1,4 +1,4 @@
-//! `--prune`: what goes by the rule, and what stays anyway.
+//! `--prune`: which runs it removes, and which it keeps.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

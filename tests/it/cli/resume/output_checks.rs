@@ -39,7 +39,7 @@ pub(super) struct Shown {
     pub(super) out: Vec<u8>,
     pub(super) err: String,
     pub(super) killed: bool,
-    /// Jobs that it asked to end itself, since it was reported to: what they had written is there,
+    /// Jobs that it asked to end itself, after a request to end: their output is there,
     /// and may be torn.
     pub(super) cut: BTreeSet<usize>,
 }
