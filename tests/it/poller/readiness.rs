@@ -163,7 +163,7 @@ const READ: [bool; 3] = [true, false, false];
 const ALL: [bool; 3] = [true, true, true];
 const NONE: [bool; 3] = [false; 3];
 
-/// A source that was served before a wait began is not reported by it, however it was watched
+/// A source that was served before a wait began is not reported by it, with any watch
 /// meanwhile.
 #[test]
 fn source_served_before_a_wait_is_not_reported() {
@@ -314,7 +314,7 @@ fn begin(to: SocketAddr) -> OwnedFd {
 fn connecting_socket_is_writable_when_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind listener");
     let to = listener.local_addr().expect("get local address");
-    // The kernel completes connections up to the backlog before accept(2); the next hangs until one was taken,
+    // The kernel completes connections up to the backlog; the next hangs until one is accepted,
     // and its request is repeated after a second.
     rustix::net::listen(&listener, 0).expect("a listener");
     let pollers: Vec<_> = backends().into_iter().map(open).collect();
@@ -455,8 +455,7 @@ fn hangup_is_reported_for_any_interest() {
     });
 }
 
-/// The same when more is added before the wait than one call hands
-/// over.
+/// The same when more sources are added before the wait than one call hands over.
 #[test]
 fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
     each_exact(|name| {

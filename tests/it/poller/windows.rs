@@ -53,8 +53,8 @@ pub(super) fn each_exact(test: impl Fn(&'static str)) {
     each(Kind::Connection, test);
 }
 
-/// Where several threads look at the same time: of a socket, one of them finds what the driver
-/// said.
+/// The same for threads that poll at the same time: only one of them finds a report of the driver
+/// about a socket.
 pub(super) fn each_handle(test: impl Fn(&'static str)) {
     each(Kind::Event, test);
 }
@@ -127,7 +127,7 @@ pub(super) fn copy(counter: &Counter) -> Counter {
 }
 
 /// One side of a connection, which resets it when it is closed: that the other side is gone, and
-/// has not only ended what it sends, is reported of no other.
+/// has not only shut down its writes, is reported of no other.
 pub(super) struct Stream(pub(super) TcpStream);
 
 impl<'a> From<&'a Stream> for Source<'a> {

@@ -107,7 +107,7 @@ fn child_inherits_only_three_descriptors() {
     });
 }
 
-/// Under their numbers, among others that it does not get, and however it is started: also by
+/// Under their numbers, among others that it does not get, and with any way to start it: also by
 /// posix_spawn (`refused.rs`).
 #[cfg(target_os = "linux")]
 #[test]

@@ -74,7 +74,7 @@ pub(crate) fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("list directory").count() - 1
 }
 
-/// The sizes of the files without a name that this process has open in `folder` (Linux: as `/proc`
+/// The sizes of the files without a name that this process has open in `folder` (on Linux, by `/proc`
 /// shows them).
 pub(crate) fn nameless_files(folder: &std::path::Path) -> Vec<u64> {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
