@@ -374,7 +374,7 @@ impl Scene {
         if cfg!(unix) {
             command.env("SHELL", "/bin/sh");
         }
-        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir).env("PATH", with_testkid());
+        command.env("LC_ALL", "C.UTF-8").env("HOME", &self.dir).env("PATH", path_with_test_child());
         command.env("MINDER_STATE_DIR", self.dir.join("state")).current_dir(&self.dir);
         for (name, value) in &self.variables {
             let name = if name == "TMPDIR" { TEMP_DIR_VARIABLE } else { name };
@@ -426,7 +426,7 @@ impl Scene {
 
 /// `PATH` with the directory of test_child: words that are separated by spaces cannot name it
 /// otherwise.
-fn with_testkid() -> OsString {
+fn path_with_test_child() -> OsString {
     let own = crate::support::test_child_dir();
     let all = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(own).chain(std::env::split_paths(&all));

@@ -108,7 +108,7 @@ fn child_inherits_only_three_descriptors() {
 }
 
 /// Under their numbers, among others that it does not get, and with any way to start it: also by
-/// posix_spawn (`refused.rs`).
+/// posix_spawn (`seccomp.rs`).
 #[cfg(target_os = "linux")]
 #[test]
 fn child_inherits_the_descriptors_of_its_command() {
