@@ -84,7 +84,8 @@ mod console {
         words: &[OsString],
     ) -> io::Result<()> {
         // Wine's console host inherits what can be inherited, and ends after us.
-        let (out, err) = (io::stdout(), io::stderr());
+        let out = io::stdout();
+        let err = io::stderr();
         for handle in [out.as_raw_handle(), err.as_raw_handle()] {
             // SAFETY: the handle is ours and stays open. The program that is started below gets a copy.
             done(unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) })?;

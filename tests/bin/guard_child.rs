@@ -75,7 +75,8 @@ mod system {
 
     fn execute(path: &str, words: &[String]) -> io::Error {
         let text = |word: &str| CString::new(word).expect("no zero byte");
-        let (path, words) = (text(path), words.iter().map(|w| text(w)).collect::<Vec<_>>());
+        let path = text(path);
+        let words = words.iter().map(|w| text(w)).collect::<Vec<_>>();
         let mut pointers: Vec<_> = words.iter().map(|w| w.as_ptr()).collect();
         pointers.push(std::ptr::null());
         // SAFETY: terminated strings in a terminated list, which live until the call has ended.

@@ -12,7 +12,8 @@ use super::{Words, pause};
 
 /// The verb, if it is one of these.
 pub(super) fn act(words: &Words, args: &[OsString]) -> io::Result<Option<u8>> {
-    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    let word = |place| words.word(place);
+    let number = |place| words.number(place);
     match word(0) {
         // job ID,OUT,ERR,CODE: a head line and then that many bytes of every value, on both streams; then the
         // code.
@@ -96,7 +97,8 @@ fn text(text: &str) -> io::Result<u8> {
     let [id, out, err, longest, code] = parts[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
     let [out, err] =
         [(0, out), (1, err)].map(|(stream, len)| super::text::lines(id, stream, len, longest).concat());
-    let (mut stdout, mut stderr) = (io::stdout().lock(), io::stderr().lock());
+    let mut stdout = io::stdout().lock();
+    let mut stderr = io::stderr().lock();
     // In turns, by chunks that fit nothing, past the buffers of the standard library.
     for at in (0..out.len().max(err.len())).step_by(60_007) {
         let piece = |bytes: &[u8]| bytes[at.min(bytes.len())..(at + 60_007).min(bytes.len())].to_vec();
@@ -145,7 +147,8 @@ fn work(log: &Path, seed: usize, job: usize) -> io::Result<()> {
 }
 
 fn meet(folder: &Path, many: usize) -> io::Result<()> {
-    let (own, met) = (folder.join(std::process::id().to_string()), folder.join("met"));
+    let own = folder.join(std::process::id().to_string());
+    let met = folder.join("met");
     File::create(&own)?;
     let mut most = 0;
     loop {

@@ -199,7 +199,9 @@ impl MiniShell {
     }
 
     fn case(&mut self, runs: bool) -> io::Result<i32> {
-        let (value, mut status, mut open) = (self.word(), 0, runs);
+        let value = self.word();
+        let mut status = 0;
+        let mut open = runs;
         self.takes_keyword("in");
         while !self.takes_keyword("esac") && self.peek().is_some() {
             let pattern = self.word();
@@ -373,7 +375,8 @@ fn holds(words: &[String]) -> bool {
 
 /// The format with its escapes and with these in place of `%s`; again while there are more of them.
 fn printf(format: &str, values: &[String]) -> Vec<u8> {
-    let (mut out, mut values) = (Vec::new(), values.iter());
+    let mut out = Vec::new();
+    let mut values = values.iter();
     loop {
         let mut rest = format.as_bytes();
         while let Some((&first, after)) = rest.split_first() {

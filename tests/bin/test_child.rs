@@ -53,7 +53,8 @@ impl Words {
 }
 
 fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
-    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    let word = |place| words.word(place);
+    let number = |place| words.number(place);
     if let Some(code) = jobs::act(words, args)? {
         return Ok(code);
     }
@@ -124,7 +125,8 @@ fn act(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
 
 /// The verbs that start others.
 fn family(words: &Words, args: &[std::ffi::OsString]) -> io::Result<u8> {
-    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    let word = |place| words.word(place);
+    let number = |place| words.number(place);
     match word(0) {
         // hold-stdout MS [BYTES]: leaves a grandchild that holds the outputs, silently; BYTES are written
         // before.
@@ -242,7 +244,8 @@ mod system {
     use super::{Words, pause};
 
     pub(super) fn act(words: &Words) -> io::Result<u8> {
-        let (word, number) = (|place| words.word(place), |place| words.number(place));
+        let word = |place| words.word(place);
+        let number = |place| words.number(place);
         match word(0) {
             // ignore-term MS [VERB …]: takes no SIGTERM from here on; neither do its children.
             "ignore-term" => {
@@ -400,7 +403,9 @@ mod system {
     /// Which streams are terminals, of which size, and whether there is a controlling one.
     fn terminal() -> io::Result<()> {
         use rustix::termios::{isatty, tcgetsid, tcgetwinsize};
-        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        let stdin = io::stdin();
+        let stdout = io::stdout();
+        let stderr = io::stderr();
         let are = [isatty(&stdin), isatty(&stdout), isatty(&stderr)];
         let size = tcgetwinsize(stdin.as_fd())?;
         let own = raw(tcgetsid(stdin.as_fd())?) == getsid(None)?.as_raw();

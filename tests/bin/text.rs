@@ -8,7 +8,8 @@ const TABLE: usize = 64 << 10;
 /// `longest`. The last has no end where the job's number is odd.
 pub(crate) fn lines(id: usize, stream: usize, bytes: usize, longest: usize) -> Vec<Vec<u8>> {
     let table: Vec<u8> = (0..TABLE).map(|at| plain(mix(at) as u8)).collect();
-    let (mut lines, mut len) = (Vec::new(), 0);
+    let mut lines = Vec::new();
+    let mut len = 0;
     while len < bytes {
         let hash = mix((id * 2 + stream) * 1_000_003 + lines.len());
         let most = if hash.is_multiple_of(8) { longest } else { longest.min(120) };

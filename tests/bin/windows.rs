@@ -21,7 +21,8 @@ use windows_sys::Win32::System::Threading::{
 use super::{Words, pause};
 
 pub(super) fn act(words: &Words) -> io::Result<u8> {
-    let (word, number) = (|place| words.word(place), |place| words.number(place));
+    let word = |place| words.word(place);
+    let number = |place| words.number(place);
     match word(0) {
         // ignore-term MS: takes no Ctrl-C and no Ctrl-Break from here on, which are the requests to exit
         // here.

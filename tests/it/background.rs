@@ -143,7 +143,8 @@ fn chunks_kept_by_the_host_count_against_the_limit() {
     let held = bytes(&kept);
     assert!(held <= 512 << 10, "{held} bytes were handed over while none were dropped");
     kept.clear();
-    let (mut host, until) = (Host::of(set), patience());
+    let mut host = Host::of(set);
+    let until = patience();
     while host.set.children() > 0 && host.news(until) {
         host.take();
     }
@@ -245,7 +246,8 @@ fn exit_follows_the_last_byte_unless_eager() {
             let token = set
                 .spawn(&test_child("leave-lines 30 10"), SpawnOptions::default())
                 .expect("spawn test child");
-            let (mut events, until) = (Vec::new(), patience());
+            let mut events = Vec::new();
+            let until = patience();
             while !matches!(events.last(), Some(Event::Done(..))) {
                 assert!(Host::of(set.clone()).news(until));
                 set.drain_events(&mut events, usize::MAX);
@@ -269,7 +271,9 @@ fn input_queue_is_bounded_and_closes_after_the_last_byte() {
         let mut host = Host::of(BackgroundSet::with_options(options).expect("start set"));
         let mut command = test_child("cat");
         let token = host.spawn(command.stdin(Stdio::Piped), SpawnOptions::default());
-        let (bytes, mut written, mut refused) = (patterned(3_000_000), 0, 0);
+        let bytes = patterned(3_000_000);
+        let mut written = 0;
+        let mut refused = 0;
         while written < bytes.len() {
             let count = host.set.write(token, &bytes[written..]).expect("write to stdin");
             assert!(count <= 100_000);
@@ -364,7 +368,8 @@ fn stop_escalates_and_ends_the_set_for_all_handles() {
         let loud = host.spawn(&test_child("spew 1000000000"), SpawnOptions::default());
         host.wait_until(|event_log| !event_log.text(stubborn).is_empty());
         let pids = [stubborn, loud].map(|token| host.set.id(token).expect("get pid"));
-        let (other, grace) = (host.set.clone(), Duration::from_millis(60));
+        let other = host.set.clone();
+        let grace = Duration::from_millis(60);
         let before = Instant::now();
         host.set.stop(grace).expect("stop set");
         assert!(before.elapsed() >= grace, "it was asked first");

@@ -108,7 +108,9 @@ fn script(line: &str) -> Vec<String> {
         return vec![line.replace("KID", KID)];
     }
     // A value is a separate word, which nothing in it can change.
-    let (mut text, mut values, mut rest) = (String::new(), Vec::new(), line);
+    let mut text = String::new();
+    let mut values = Vec::new();
+    let mut rest = line;
     while let Some((before, (place, after))) =
         rest.split_once('{').and_then(|(before, after)| Some((before, after.split_once('}')?)))
     {
@@ -228,7 +230,8 @@ impl Run {
 
     /// Reads events of the run until `enough`.
     fn wait_until(&mut self, what: &str, enough: impl Fn(&ChildLog) -> bool) {
-        let (token, deadline) = (self.token, Instant::now() + PATIENCE);
+        let token = self.token;
+        let deadline = Instant::now() + PATIENCE;
         let heard =
             self.event_log.read_until(&mut self.set, deadline, |event_log| enough(event_log.child(token)));
         let record = self.record();
@@ -295,7 +298,8 @@ impl RunOutput {
     /// Fails unless the run ended with this status.
     #[track_caller]
     fn exit_code(self, code: i32) -> Self {
-        let (out, err) = (self.text(), &self.err);
+        let out = self.text();
+        let err = &self.err;
         let out = out.get(..200).unwrap_or(&out);
         assert_eq!(self.status, ExitStatus::Exited(code), "\nstdout: {out}\nstderr: {err}");
         self
@@ -375,7 +379,8 @@ fn job_bytes(id: usize, len: usize) -> Vec<u8> {
 
 /// Takes a stream of many `job`s apart; fails when one is torn. Returns the numbers in order.
 fn jobs_in(stream: &[u8]) -> Vec<usize> {
-    let (mut rest, mut found) = (stream, Vec::new());
+    let mut rest = stream;
+    let mut found = Vec::new();
     while !rest.is_empty() {
         let end = rest.iter().position(|byte| *byte == b']').expect("a head line");
         let head = std::str::from_utf8(&rest[1..end]).unwrap_or_else(|_| panic!("torn after {found:?}"));

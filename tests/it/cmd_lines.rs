@@ -140,7 +140,9 @@ fn echoed<'a>(values: impl IntoIterator<Item = &'a OsString>) -> String {
 
 #[test]
 fn program_receives_the_exact_value() {
-    let (place, kid, values) = (Place::new(), program(), hard());
+    let place = Place::new();
+    let kid = program();
+    let values = hard();
     for line in [
         format!("\"{kid}\" echo-args {{}}"),
         format!("\"{kid}\" echo-args \"{{}}\""),
@@ -154,7 +156,8 @@ fn program_receives_the_exact_value() {
 
 #[test]
 fn value_may_be_part_of_a_word() {
-    let (place, values) = (Place::new(), hard());
+    let place = Place::new();
+    let values = hard();
     let joined = place.says(&format!("\"{}\" echo-args x{{}}y \"%P% {{}} ^\"", program()), &values);
     let with = |before: &str, value: &OsString, after: &str| {
         let mut out = OsString::from(before);
@@ -169,7 +172,8 @@ fn value_may_be_part_of_a_word() {
 
 #[test]
 fn several_values_are_several_words() {
-    let (place, values) = (Place::new(), hard());
+    let place = Place::new();
+    let values = hard();
     let output = place.run(&["-n", "3"], &format!("\"{}\" echo-args {{}}", program()), &values);
     assert_eq!(String::from_utf8_lossy(&output.stdout), echoed(&values));
     // As many as fit: with all that it refers to a line has 8191 characters at most.

@@ -15,7 +15,8 @@ const CONSOLE_CHILD: &str = env!("CARGO_BIN_EXE_console_child");
 /// well.
 fn press(key: &str) -> (Output, String) {
     let folder = tempfile::tempdir().expect("create temporary directory");
-    let (marker, state) = (folder.path().join("marker"), folder.path().join("state"));
+    let marker = folder.path().join("marker");
+    let state = folder.path().join("state");
     let mut command = Command::new(CONSOLE_CHILD);
     command.args(["press", key, "2"]).arg(&marker).arg(MINDER);
     command.args(["run", "-j2", CONSOLE_CHILD, "sleep"]).arg(&marker).args([":::", "a", "b", "c"]);
@@ -28,7 +29,8 @@ fn press(key: &str) -> (Output, String) {
 /// Windows ends programs without a handler for these keys with this exit status.
 fn ends_the_jobs_and_the_run(key: &str, why: &str) {
     let (output, journal) = press(key);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(out.trim_end(), "c000013a 0", "{key}: {err}");
     assert!(err.contains(&format!("minder: {why}: ended 2 running jobs")), "{key}: {err}");
     let last = journal.lines().last().unwrap_or_default();

@@ -34,8 +34,8 @@ fn each_example_succeeds_and_prints_its_summary() {
             continue;
         };
         let output = crate::support::output(&mut Command::new(&path));
-        let (said, complained) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout);
+        let complained = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {}\n{said}{complained}", output.status);
         let last = said.lines().last().unwrap_or_default();
         assert!(last.starts_with(begins), "{name} ends with {last:?}");

@@ -80,7 +80,8 @@ fn silent(poller: &Poller) {
 #[test]
 fn manual_event_is_reported_until_reset() {
     each_backend(|name| {
-        let (poller, event) = (open(name), Signal::manual());
+        let poller = open(name);
+        let event = Signal::manual();
         poller.add(&event.0, Token(7), Interest::READABLE).expect("add event");
         silent(&poller);
         event.set();
@@ -101,7 +102,8 @@ fn manual_event_is_reported_until_reset() {
 #[test]
 fn event_set_before_add_is_reported_by_a_poll() {
     each_backend(|name| {
-        let (poller, event) = (open(name), Signal::manual());
+        let poller = open(name);
+        let event = Signal::manual();
         event.set();
         poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         assert_eq!(names(&wait_events(&poller, Instant::now())), [1]);
@@ -112,7 +114,8 @@ fn event_set_before_add_is_reported_by_a_poll() {
 #[test]
 fn auto_reset_event_is_reported_once_per_signal() {
     each_backend(|name| {
-        let (poller, event) = (open(name), Signal::auto());
+        let poller = open(name);
+        let event = Signal::auto();
         poller.add(&event.0, Token(1), Interest::READABLE).expect("add event");
         for _ in 0..20 {
             event.set();
@@ -152,7 +155,8 @@ fn semaphore_is_reported_once_per_unit() {
 #[test]
 fn oneshot_is_reported_once_until_modified() {
     each_backend(|name| {
-        let (poller, event) = (open(name), Signal::manual());
+        let poller = open(name);
+        let event = Signal::manual();
         poller.add(&event.0, Token(1), Interest::READABLE.oneshot()).expect("add event");
         event.set();
         assert_eq!(told(&poller), [1]);
@@ -172,7 +176,8 @@ fn oneshot_is_reported_once_until_modified() {
 #[test]
 fn invalid_calls_return_errors() {
     each_backend(|name| {
-        let (poller, event) = (open(name), Signal::auto());
+        let poller = open(name);
+        let event = Signal::auto();
         assert_eq!(poller.delete(&event.0).expect_err("unknown").kind(), ErrorKind::NotFound);
         let unknown = poller.modify(&event.0, Token(1), Interest::READABLE).expect_err("unknown");
         assert_eq!(unknown.kind(), ErrorKind::NotFound);

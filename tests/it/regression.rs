@@ -11,8 +11,8 @@ use crate::support::{EventLog, kill_group_of, lives, nameless_files, patience, p
 #[cfg(unix)]
 #[test]
 fn unlimited_grace_was_cut_to_five_seconds() {
-    let (mut set, mut event_log) =
-        (ChildSet::new(ChildSetConfig::default()).expect("create set"), EventLog::default());
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut event_log = EventLog::default();
     let token =
         set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
     assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.text(token) == "ready\n"));
@@ -31,7 +31,8 @@ fn unlimited_grace_was_cut_to_five_seconds() {
 fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
     let token =
         set.spawn(&test_child("hold-stdout 600000"), SpawnOptions::default()).expect("spawn test child");
     assert!(event_log.read_until(&mut set, patience(), |event_log| event_log.child(token).exit.is_some()));
@@ -48,7 +49,8 @@ fn rest_of_a_tree_survived_a_kill_after_its_leader_exited() {
 fn deadline_was_dropped_when_the_leader_exited() {
     let mut limits = ChildSetConfig::default();
     limits.leak_timeout = None;
-    let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
     // Under Wine, on a busy machine, a child needs long to start.
     let time = Duration::from_millis(if cfg!(windows) { 3000 } else { 300 });
     let options = SpawnOptions::default().deadline(Instant::now() + time, Termination::IMMEDIATE);
@@ -85,7 +87,8 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         // A file takes 100,000 bytes and half a chunk, and then no more.
         setrlimit(Resource::Fsize, Rlimit { current: Some(100_001), maximum: hard })
             .expect("set resource limit");
-        let (mut kept, mut errors) = (Vec::new(), 0);
+        let mut kept = Vec::new();
+        let mut errors = 0;
         let end = Instant::now() + Duration::from_millis(500);
         while let Some(event) = set.next(Some(end)).map_err(|_| errors += 1).unwrap_or(Some(Event::Woken)) {
             if !matches!(event, Event::Woken) {
@@ -99,7 +102,9 @@ fn spilled_bytes_were_lost_on_a_full_disk() {
         assert!(set.buffered_bytes() <= 64 << 10, "{} bytes are held", set.buffered_bytes());
         setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("set resource limit");
         let mut event_log = EventLog::default();
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         event_log.wait_all(&mut set);
         let outs = &event_log.child(token).outs;
         assert!(outs.iter().all(|out| *out == patterned(500_000)), "{} and {}", outs[0].len(), outs[1].len());
@@ -113,15 +118,19 @@ fn empty_spill_file_kept_growing() {
     let mut limits = ChildSetConfig::default();
     (limits.read_buffer_bytes, limits.max_child_bytes) = (4 << 10, 8 << 10);
     limits.spill_dir = Some(folder.path().to_owned());
-    let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+    let mut set = ChildSet::new(limits).expect("create set");
+    let mut event_log = EventLog::default();
     let mut command = test_child("cat");
     command.stdin(minder::Stdio::Piped);
     let token = set
         .spawn(&command, SpawnOptions::default().overflow(OverflowPolicy::Spill))
         .expect("spawn test child");
-    let (piece, mut largest) = (patterned(50_000), 0);
+    let piece = patterned(50_000);
+    let mut largest = 0;
     for round in 1..=40 {
-        let (mut kept, mut heard, mut written) = (Vec::new(), 0, 0);
+        let mut kept = Vec::new();
+        let mut heard = 0;
+        let mut written = 0;
         while written < piece.len() {
             written += set.write(token, &piece[written..]).expect("write to stdin");
             // What is reported stays in our hands, so that the rest goes to the file.
@@ -131,7 +140,9 @@ fn empty_spill_file_kept_growing() {
                 kept.push(event);
             }
         }
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         while heard < piece.len() * round {
             let event = set.next(Some(patience())).expect("wait for event");
             event_log
@@ -169,7 +180,8 @@ fn unread_output_was_treated_as_silent() {
         std::thread::yield_now();
     }
     let mut event_log = EventLog::default();
-    let (mut exits, until) = (0, patience());
+    let mut exits = 0;
+    let until = patience();
     while !set.is_empty() {
         let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");
         // We are slow once per scan of processes.

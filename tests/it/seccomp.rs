@@ -93,7 +93,8 @@ fn run_succeeds_without_any_of_these_calls() {
 #[test]
 fn failed_write_is_not_an_end_of_input() {
     let folder = tempfile::tempdir().expect("create temporary directory");
-    let (lines, joblog) = (folder.path().join("lines"), folder.path().join("joblog"));
+    let lines = folder.path().join("lines");
+    let joblog = folder.path().join("joblog");
     std::fs::write(&lines, "line\n".repeat(100_000)).expect("write file");
     let minder = |calls: &str, command: &str| {
         Command::new(SECCOMP_RUN)

@@ -160,7 +160,9 @@ fn ten_megabytes_pass_through_cat() {
         command.stdin(Stdio::Piped);
         let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let bytes = patterned(10 << 20);
-        let (mut written, mut event_log, mut blocked) = (0, EventLog::default(), 0);
+        let mut written = 0;
+        let mut event_log = EventLog::default();
+        let mut blocked = 0;
         let until = patience();
         while written < bytes.len() {
             match set.write(token, &bytes[written..]).expect("write to stdin") {

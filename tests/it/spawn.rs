@@ -101,10 +101,8 @@ fn set_path(path: impl AsRef<OsStr>) {
 #[test]
 fn moved_program_is_found_again() {
     alone("spawn::moved_program_is_found_again", || {
-        let (first, second) = (
-            tempfile::tempdir().expect("create temporary directory"),
-            tempfile::tempdir().expect("create temporary directory"),
-        );
+        let first = tempfile::tempdir().expect("create temporary directory");
+        let second = tempfile::tempdir().expect("create temporary directory");
         let mover = program("mover");
         std::fs::copy(TEST_CHILD, first.path().join(&mover)).expect("copy file");
         set_path(listed(&[first.path(), second.path()]));
@@ -149,7 +147,8 @@ fn children_are_spawned_from_many_threads() {
                 for round in 0..25 {
                     let bytes = number * 100 + round;
                     let mut child = test_child(&format!("both {bytes}")).spawn().expect("spawn test child");
-                    let (out, err) = (read_all(child.take_stdout()), read_all(child.take_stderr()));
+                    let out = read_all(child.take_stdout());
+                    let err = read_all(child.take_stderr());
                     assert_eq!(
                         (out.len(), err.len()),
                         (bytes, bytes),

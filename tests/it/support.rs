@@ -147,8 +147,8 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     let mut command = std::process::Command::new(own);
     command.args([name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]).env(ALONE, "1");
     let output = output(&mut command);
-    let (said, complained) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}, alone: {}\n{said}{complained}", output.status);
     assert!(said.contains("1 passed"), "no test is called {name}:\n{said}");
     complained.lines().filter(|line| line.starts_with(SKIPPED)).for_each(tell);

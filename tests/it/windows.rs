@@ -65,7 +65,8 @@ fn crowd(backend: &'static str, count: usize) -> usize {
         command.stdin(Stdio::Piped);
         command
     });
-    let (mut event_log, until) = (EventLog::default(), long_patience());
+    let mut event_log = EventLog::default();
+    let until = long_patience();
     let mut waiting = tokens.len();
     while waiting > 0 {
         let event = set.next(Some(until)).expect("wait for event");
@@ -105,7 +106,8 @@ fn set_handles_29_to_65_children() {
 #[test]
 fn set_handles_1021_children_with_few_threads() {
     alone("windows::set_handles_1021_children_with_few_threads", || {
-        let (before, backend) = (threads(), minder::backends().next().expect("a backend"));
+        let before = threads();
+        let backend = minder::backends().next().expect("a backend");
         let more = crowd(backend, 1021).saturating_sub(before);
         assert!(more <= 2 + 1021_usize.div_ceil(63), "{more} threads more");
     });
@@ -158,7 +160,8 @@ fn one_writer_is_read_at_once_beside_300_silent_children() {
         let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
         start(&mut set, 300, reader);
         let talker = start(&mut set, 1, reader)[0];
-        let (mut event_log, mut best) = (EventLog::default(), Duration::MAX);
+        let mut event_log = EventLog::default();
+        let mut best = Duration::MAX;
         // From our write to its echo, which is more than what is asked for. The best of a few, on a busy
         // machine.
         for round in 1..=5 {

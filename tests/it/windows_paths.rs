@@ -118,8 +118,10 @@ fn record_path_may_be_long() {
 #[test]
 fn killed_run_is_resumed() {
     let place = Place::new();
-    let (begun, go) = (place.path("begun"), place.path("go"));
-    let (begun, go) = (begun.to_str().expect("path is UTF-8"), go.to_str().expect("path is UTF-8"));
+    let begun = place.path("begun");
+    let go = place.path("go");
+    let begun = begun.to_str().expect("path is UTF-8");
+    let go = go.to_str().expect("path is UTF-8");
     let words = ["run", "-k", "--quiet", TEST_CHILD];
     let jobs = [":::", "append", "await", ":::+", begun, go, ":::", "word"];
     let mut child = place.command(&words).args(jobs).stdout(Stdio::Null).spawn().expect("start command");

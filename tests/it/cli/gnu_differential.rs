@@ -69,7 +69,8 @@ fn is_there() -> bool {
 
 /// Runs a table with two players; returns what is wrong with the cases in which they do not agree.
 fn compare(cases: &[&Case], left: Player, right: Player) -> Vec<String> {
-    let (next, faults) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let next = AtomicUsize::new(0);
+    let faults = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -122,7 +123,8 @@ fn judge(case: &Case, left: Player, right: Player) -> Option<String> {
         return None;
     }
     let scene = Scene::new();
-    let (theirs, ours) = (scene.play(case, left), scene.play(case, right));
+    let theirs = scene.play(case, left);
+    let ours = scene.play(case, right);
     let agree = theirs == ours;
     // GNU parallel waits for itself now and then (`--shard`, seen): then there is nothing to compare
     // with. We may not.

@@ -65,7 +65,8 @@ fn check(file: &Path) {
     let sections =
         if file.extension().is_some_and(|it| it == "md") { fenced(&text) } else { indented(&text) };
     assert!(sections.iter().any(|steps| !steps.is_empty()), "{}: no command", file.display());
-    let (mut wrong, mut lines) = (String::new(), text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let mut wrong = String::new();
+    let mut lines = text.lines().map(str::to_owned).collect::<Vec<_>>();
     for steps in sections.iter().rev().filter(|steps| !steps.is_empty()) {
         let came = play(steps, file);
         for (step, came) in steps.iter().zip(came).rev() {
@@ -73,7 +74,8 @@ fn check(file: &Path) {
             if same(&came, &step.shown) {
                 continue;
             }
-            let (at, shown) = (step.lines.start, step.shown.join("\n"));
+            let at = step.lines.start;
+            let shown = step.shown.join("\n");
             let _ = writeln!(
                 wrong,
                 "line {at}: $ {}\n--- shown\n{shown}\n--- came\n{}",
@@ -147,7 +149,8 @@ fn even(lines: &[&str]) -> Vec<String> {
 
 /// The commands of a page, section by section: those in blocks that are called `console`.
 fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
-    let (mut sections, mut inside) = (vec![Vec::new()], false);
+    let mut sections = vec![Vec::new()];
+    let mut inside = false;
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
         if line.starts_with("```") {
@@ -167,7 +170,8 @@ fn fenced(text: &str) -> Vec<Vec<Step<'_>>> {
 
 /// The commands of a topic: indented by four, the first line begins with `$`.
 fn indented(text: &str) -> Vec<Vec<Step<'_>>> {
-    let (mut steps, mut inside) = (Vec::new(), false);
+    let mut steps = Vec::new();
+    let mut inside = false;
     for (at, line) in text.lines().enumerate() {
         inside = line.starts_with("    ") && (inside || line.starts_with("    $ "));
         if inside {

@@ -30,7 +30,8 @@ fn input_is_read_ahead_within_a_limit() {
     rustix::io::ioctl_fionbio(&writer, true).expect("set nonblocking mode");
     let mut live = Run::start(minder("run -j1 KID await /no/such/file").stdin(reader));
     let line = format!("{}\n", "x".repeat(1023));
-    let (mut written, mut quiet_since) = (0, Instant::now());
+    let mut written = 0;
+    let mut quiet_since = Instant::now();
     while quiet_since.elapsed() < Duration::from_millis(400) {
         match std::io::Write::write(&mut writer, line.as_bytes()) {
             Ok(count) => {

@@ -108,7 +108,8 @@ fn killed_run_returns_tokens() {
         let rule = format!("+{own}\nother:\n\t-KID await go over");
         let Some(there) = make_live("-k -j4 all other", &rule) else { return };
         let (mut live, folder) = there;
-        let (own, go) = (folder.path().join("own"), folder.path().join("go"));
+        let own = folder.path().join("own");
+        let go = folder.path().join("go");
         let outer = || super::pids(&file(&own)).first().copied();
         // Three tokens are lent: one is the other rule's, and our first job needs none.
         let jobs = || outer().and_then(super::runner).map(super::children).unwrap_or_default();

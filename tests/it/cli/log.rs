@@ -458,13 +458,15 @@ fn peak(state: &State, line: &str) -> u64 {
 #[cfg(unix)] // Wine's figures of memory are not those of Windows.
 #[test]
 fn large_run_is_listed_in_constant_memory() {
-    let (small, big) = (State::new(), State::new());
+    let small = State::new();
+    let big = State::new();
     large(&small, "aaaa0001", 10);
     large(&big, "aaaa0001", 100_000);
     let listed = big.log("").exit_code(0).stderr("").text();
     assert!(listed.contains(" 100000 "), "{listed}");
     for flags in ["", "--json"] {
-        let (few, many) = (peak(&small, flags), peak(&big, flags));
+        let few = peak(&small, flags);
+        let many = peak(&big, flags);
         eprintln!("{flags} {few} KiB, {many} KiB");
         assert!(many < few + 2048 && many < 32 << 10, "{few} KiB of a small run, {many} KiB of a large one");
     }

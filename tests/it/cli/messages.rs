@@ -191,7 +191,8 @@ fn os(word: Vec<u8>) -> OsString {
 }
 
 fn unescape(text: &str) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         let (meant, used) = match (byte, after) {
             (b'\\', [b'n', ..]) => (b'\n', 2),
@@ -232,7 +233,8 @@ impl Scene {
             false => fs::canonicalize(folder.path()),
         };
         let dir = dir.expect("our folder");
-        let (command, variables) = (vec![MINDER.into()], Vec::new());
+        let command = vec![MINDER.into()];
+        let variables = Vec::new();
         let mut scene = Self {
             _folder: folder,
             dir,
@@ -468,7 +470,8 @@ fn matches(line: &str, pattern: &str) -> bool {
 fn play(table: &str) {
     let (_, text) = TABLES.iter().find(|(name, _)| *name == table).expect("read table");
     let cases = cases(text);
-    let (next, wrong) = (Mutex::new(cases.iter().enumerate()), Mutex::new(Vec::new()));
+    let next = Mutex::new(cases.iter().enumerate());
+    let wrong = Mutex::new(Vec::new());
     let take = || next.lock().expect("lock list").next();
     let work = || {
         while let Some((at, case)) = take() {

@@ -174,7 +174,8 @@ fn sem_exits_with_the_status_of_its_command() {
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_leaves_background_commands_running() {
-    let (folder, name) = (temp_dir(), name("background"));
+    let folder = temp_dir();
+    let name = name("background");
     let log = folder.path().join("log");
     let behind = |line: &str| {
         let mut command = face("sem", &["--id", &name, "-j2", line]);
@@ -196,7 +197,8 @@ fn sem_leaves_background_commands_running() {
 #[cfg(unix)] // A POSIX shell's line.
 #[test]
 fn sem_runs_one_command_at_a_time() {
-    let (folder, name) = (temp_dir(), name("turns"));
+    let folder = temp_dir();
+    let name = name("turns");
     let taken = folder.path().join("taken");
     let one = format!("mkdir {0} && sleep 0.1 && rmdir {0}", path(&taken));
     let all: Vec<Run> = (0..4).map(|_| Run::start(&face("sem", &["--fg", "--id", &name, &one]))).collect();

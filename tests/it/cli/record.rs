@@ -167,7 +167,8 @@ fn links_inside_a_run_are_not_followed() {
     for name in ["manifest.json", "arguments", "attempt-1.jsonl", "lock"] {
         let place = Place::new();
         place.ended("run KID append ../log ::: 1 2").exit_code(0);
-        let (own, moved) = (place.run().join(name), place.at("moved"));
+        let own = place.run().join(name);
+        let moved = place.at("moved");
         fs::rename(&own, &moved).expect("rename");
         symlink(&moved, &own).expect("create symbolic link");
         let before = fs::read(&moved).expect("read file");

@@ -155,7 +155,8 @@ fn rejected_resume_changes_nothing() {
         let mut command = place.command(&format!("run {flags} KID echo-args"));
         Run::start(command.stdin(super::input(b"1\n2\n3\n"))).wait().exit_code(0);
         let id = place.id();
-        let (before, tmp) = (all_below(&place.run()), all_below(&place.at("tmp")));
+        let before = all_below(&place.run());
+        let tmp = all_below(&place.at("tmp"));
         for wrong in ["", "1\n2\n", "x\n2\n3\n"] {
             let mut command = place.command(&format!("run --resume {id}"));
             let ended = Run::start(command.stdin(super::input(wrong.as_bytes()))).wait();

@@ -141,7 +141,8 @@ fn inherited_signal_dispositions_do_no_harm() {
 #[cfg(unix)] // A limit of the size of files.
 #[test]
 fn file_size_limit_is_a_full_disk_for_us_and_a_signal_for_jobs() {
-    let (folder, kid) = (temp_dir(), crate::support::TEST_CHILD);
+    let folder = temp_dir();
+    let kid = crate::support::TEST_CHILD;
     let run = |words: &str| {
         let mut command = super::from("/bin/sh", "-c");
         command.arg(format!("ulimit -f 1; exec \"$0\" run {words}")).arg(super::MINDER);

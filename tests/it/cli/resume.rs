@@ -155,7 +155,8 @@ impl Trial {
     /// Makes one attempt, and kills it when the log has that many lines. Returns the jobs that it
     /// started.
     fn attempt(&mut self, kill: Option<(Victim, usize, usize)>) -> (Vec<usize>, ExitStatus) {
-        let (before, recorded) = (self.log().len(), self.recorded());
+        let before = self.log().len();
+        let recorded = self.recorded();
         let mut running = self.start();
         if let Some((victim, lines, spins)) = kill {
             running.wait_until("so many jobs", |_| self.log().lines().count() >= lines);
@@ -177,7 +178,8 @@ impl Trial {
         let unique: BTreeSet<&usize> = started.iter().collect();
         assert_eq!(unique.len(), started.len(), "started twice in one attempt");
         if !killed {
-            let (started, rest) = (started.iter().copied().collect::<BTreeSet<_>>(), &self.all() - &recorded);
+            let started = started.iter().copied().collect::<BTreeSet<_>>();
+            let rest = &self.all() - &recorded;
             assert_eq!(started, rest, "not exactly the others ran");
         }
         (started, status)
@@ -409,7 +411,8 @@ impl Drop for Running {
 fn survives(flags: &str) {
     let mut random = Random::new(flags);
     for round in 0..kills() {
-        let (jobs, victim) = (30, VICTIMS[round % VICTIMS.len()]);
+        let jobs = 30;
+        let victim = VICTIMS[round % VICTIMS.len()];
         let mut trial = Trial::new(flags, random.below(1_000_000), jobs);
         eprintln!("{flags}: round {round}, {victim:?}, seed {}", trial.seed);
         for _ in 0..=random.below(3) {

@@ -279,7 +279,8 @@ fn random_jobs_match_a_model() {
     let mut specs = Vec::new();
     for id in 0..JOBS {
         let size = [0, 1, 30, 5_000, 70_000, 300_000][random(6) as usize];
-        let (out, err) = (random(size + 1), random(size / 3 + 1));
+        let out = random(size + 1);
+        let err = random(size / 3 + 1);
         specs.push((id, out, err, if random(3) == 0 { random(255) + 1 } else { 0 }));
     }
     let text: String =

@@ -53,7 +53,8 @@ impl ShutdownRun {
             runner.iter().filter(|pid| is_kid(pid)).count() == 3
         });
         let runner = runner(outer).expect("a runner");
-        let (inner, jobs) = (children(outer)[0], children(runner));
+        let inner = children(outer)[0];
+        let jobs = children(runner);
         Self { folder, live, outer, inner, runner, jobs }
     }
 
@@ -180,7 +181,8 @@ fn halt_does_not_wait_for_a_held_event() {
 #[test]
 fn retry_does_not_wait_for_a_held_event() {
     let folder = temp_dir();
-    let (log, tries) = (folder.path().join("joblog"), folder.path().join("tries"));
+    let log = folder.path().join("joblog");
+    let tries = folder.path().join("tries");
     let mut command = minder(&format!("run -j1 --no-record --retries 4 --joblog {}", path(&log)));
     command.arg(format!("echo {{}} >>{}; echo said {{}}; kill -9 $$", path(&tries)));
     command.args([":::", "1", "2"]);

@@ -76,7 +76,8 @@ impl Job {
     }
 
     fn end(mut self, what: &str) -> ExitStatus {
-        let (token, until) = (self.token, Instant::now() + PATIENCE);
+        let token = self.token;
+        let until = Instant::now() + PATIENCE;
         let ended = self
             .event_log
             .read_until(&mut self.set, until, |event_log| event_log.child(token).done.is_some());
@@ -174,7 +175,8 @@ fn stop_and_continue_of_one_process_apply_to_the_run() {
     for stop in 1..=3 {
         job.read_for(Duration::from_millis(100));
         kill_process(pid, Signal::TSTP).expect("signal process");
-        let (token, until) = (job.token, Instant::now() + PATIENCE);
+        let token = job.token;
+        let until = Instant::now() + PATIENCE;
         let stopped = job.event_log.read_until(&mut job.set, until, |l| l.child(token).stops.len() >= stop);
         assert!(stopped, "stop {stop}: {}", job.states());
         kill_process(pid, Signal::CONT).expect("signal process");

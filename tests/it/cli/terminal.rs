@@ -125,7 +125,8 @@ fn failures_are_red_if_colors_are_enabled() {
 /// What is left to see: carriage returns, erased lines and the cursor's way up are carried out.
 fn screen(bytes: &str) -> String {
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
-    let (mut row, mut column) = (0, 0);
+    let mut row = 0;
+    let mut column = 0;
     let mut rest = bytes.chars().peekable();
     while let Some(c) = rest.next() {
         match c {

@@ -56,7 +56,8 @@ impl Terminal {
             std::fs::write(terminal.at(name), text).expect("write file");
         }
         let bash = format!("exec bash --rcfile {} -i", path(&terminal.at("prompt")));
-        let (work, size) = (terminal.at("work"), ["-x", "80", "-y", "24"]);
+        let work = terminal.at("work");
+        let size = ["-x", "80", "-y", "24"];
         let mut new =
             terminal.command(&[&["new-session", "-d", "-c", path(&work)], &size[..], &[&bash]].concat());
         new.stderr(Stdio::Null);

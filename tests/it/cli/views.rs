@@ -61,7 +61,8 @@ fn feed(jobs: &[Text]) -> Vec<u8> {
 #[track_caller]
 fn untangle(all: &[u8], stream: usize, jobs: &[Text], tagged: bool) -> Vec<usize> {
     let mut lines: Vec<_> = jobs.iter().map(|job| job.lines(stream).into_iter()).collect();
-    let (mut rest, mut order) = (all, Vec::new());
+    let mut rest = all;
+    let mut order = Vec::new();
     while !rest.is_empty() {
         let tag = if tagged { rest.iter().position(|byte| *byte == b'\t').expect("a tag") + 1 } else { 0 };
         let body = &rest[tag..];

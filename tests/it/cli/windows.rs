@@ -32,7 +32,8 @@ fn unpaired_surrogates_reach_the_job() {
 #[test]
 fn unpaired_surrogates_are_recorded_exactly() {
     let folder = temp_dir();
-    let (state, late) = (folder.path().join("state"), folder.path().join("late.exe"));
+    let state = folder.path().join("state");
+    let late = folder.path().join("late.exe");
     let mut command = minder(&format!("run -j1 {} echo-args {{}} :::", path(&late)));
     Run::start(command.arg(unpaired()).env("MINDER_STATE_DIR", &state)).wait().exit_code(255);
     fs::copy(TEST_CHILD, &late).expect("copy program");
@@ -122,7 +123,8 @@ fn in_build(line: &str, server: &str) -> minder::Command {
 #[test]
 fn jobs_take_and_return_jobserver_tokens() {
     let folder = temp_dir();
-    let (go, name) = (folder.path().join("go"), format!("minder-test-{}", std::process::id()));
+    let go = folder.path().join("go");
+    let name = format!("minder-test-{}", std::process::id());
     let tokens = support::Tokens::new(&name, 2);
     let line = format!("run --no-record -j8 KID await {} {{}} ::: 1 2 3 4 5 6", path(&go));
     let mut live = Run::start(&in_build(&line, &name));
@@ -190,7 +192,8 @@ fn two_hundred_jobs_end_with_the_run() {
 fn long_paths_are_accepted() {
     let folder = temp_dir();
     let deep = deep(&folder);
-    let (list, results) = (deep.join("list"), deep.join("results"));
+    let list = deep.join("list");
+    let results = deep.join("results");
     fs::write(&list, "a\nb\n").expect("write file");
     let line = format!("run -k -j1 -a {} --results {} KID echo-args", path(&list), path(&results));
     assert_eq!(run_to_end(&line).exit_code(0).stderr("").text(), "\"a\"\n\"b\"\n");

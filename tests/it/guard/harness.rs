@@ -50,7 +50,9 @@ impl Setting<'_> {
     pub(crate) fn new(before: &[&str], after: &[&str]) -> Setting<'static> {
         let words =
             before.iter().chain(&["runner", "REPORT"]).chain(after).map(|w| (*w).to_owned()).collect();
-        let (stdin, stdout, stderr) = (Stdio::null(), Stdio::null(), Stdio::inherit());
+        let stdin = Stdio::null();
+        let stdout = Stdio::null();
+        let stderr = Stdio::inherit();
         Setting { program: Path::new(env!("CARGO_BIN_EXE_guard_child")), words, stdin, stdout, stderr }
     }
 
@@ -209,7 +211,8 @@ pub(crate) fn every_process(chosen: impl Fn(Pid) -> bool) -> Vec<Pid> {
 /// Name, state, parent, group, session.
 pub(crate) fn stat(pid: Pid) -> Option<[String; 5]> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (name, rest) = (text.split_once('(')?.1.rsplit_once(')')?.0, text.rsplit_once(") ")?.1);
+    let name = text.split_once('(')?.1.rsplit_once(')')?.0;
+    let rest = text.rsplit_once(") ")?.1;
     let mut fields = rest.split(' ').map(str::to_owned);
     Some([name.to_owned(), fields.next()?, fields.next()?, fields.next()?, fields.next()?])
 }

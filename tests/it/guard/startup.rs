@@ -18,7 +18,8 @@ fn race(words: &[&str], count: u32) {
     let latest = (ready_after * 3 / 2).min(Duration::from_millis(30));
     let until = Instant::now() + Duration::from_secs(race_seconds());
     let mut random = u64::from(std::process::id()) << 20 | 1;
-    let (mut started, mut worst) = (0_u32, Duration::ZERO);
+    let mut started = 0_u32;
+    let mut worst = Duration::ZERO;
     while started < count || Instant::now() < until {
         random ^= random << 13;
         random ^= random >> 7;

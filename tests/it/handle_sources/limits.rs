@@ -60,7 +60,8 @@ fn changes_during_a_wait_end_it() {
     each_backend(|name| {
         let poller = Arc::new(open(name));
         for _ in 0..20 {
-            let (early, late) = (Signal::manual(), Signal::manual());
+            let early = Signal::manual();
+            let late = Signal::manual();
             early.set();
             let theirs = Arc::clone(&poller);
             let waiter = std::thread::spawn(move || names(&wait_events(&theirs, patience())));

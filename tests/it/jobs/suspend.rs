@@ -64,7 +64,8 @@ fn wait_suspended_waits_for_a_busy_worker_until_the_deadline() {
     let site = Site::new(degree(2), (0..2).map(|_| quiet_child(LONG)));
     site.run(|site| {
         site.await_log("both run", |log| log.running.len() == 2);
-        let (gate, until) = (site.gate.lock().expect("lock gate"), patience());
+        let gate = site.gate.lock().expect("lock gate");
+        let until = patience();
         site.crew.wake();
         while site.at_gate.load(Ordering::SeqCst) < LOOPS {
             assert!(Instant::now() < until, "a loop does not become idle");

@@ -128,7 +128,8 @@ fn busy_source_ends_every_wait_and_hides_no_deadline() {
         let source = counter();
         raise(&source);
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
-        let (start, mut waits) = (Instant::now(), 0);
+        let start = Instant::now();
+        let mut waits = 0;
         // The first look at a socket under Wine takes its time.
         let deadline = start + Duration::from_millis(if cfg!(windows) { 500 } else { 30 });
         while Instant::now() < deadline {

@@ -155,7 +155,8 @@ fn delete_releases_a_file_while_the_wait_ends_for_another_source() {
     alone("poller::fd_lifetime::delete_releases_a_file_while_the_wait_ends_for_another_source", || {
         each_backend(|name| {
             for round in 0..200 {
-                let (poller, other) = (open(name), counter());
+                let poller = open(name);
+                let other = counter();
                 let (ours, theirs) = pair().expect("create socket pair");
                 poller.add(&ours, Token(1), Interest::READABLE).expect("add source");
                 poller.add(&other, Token(2), Interest::READABLE).expect("add source");

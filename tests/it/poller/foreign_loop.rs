@@ -63,7 +63,8 @@ fn ready_source_is_announced_until_served() {
 fn changes_of_sources_are_announced() {
     each_backend(|name| {
         let poller = open(name);
-        let (ready, other) = (counter(), counter());
+        let ready = counter();
+        let other = counter();
         raise(&ready);
         let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "there is no source");
@@ -101,7 +102,8 @@ fn hundreds_of_unserved_sources_are_announced() {
         let news = poller.poll_handle().expect("get poll handle");
         assert_quiet(&poller, news, "nothing is ready");
         sources.iter().for_each(raise);
-        let (mut left, until) = (600, patience());
+        let mut left = 600;
+        let until = patience();
         while left > 0 {
             assert!(readable(news, LONG) && Instant::now() < until, "{left} are left");
             for token in tokens(&poller) {
@@ -172,7 +174,8 @@ fn own_wait_keeps_timers_for_the_foreign_loop() {
 fn wake_is_announced() {
     each_backend(|name| {
         let poller = open(name);
-        let (waker, news) = (poller.waker(), poller.poll_handle().expect("get poll handle"));
+        let waker = poller.waker();
+        let news = poller.poll_handle().expect("get poll handle");
         for round in 0..20 {
             if round == 1 {
                 assert_quiet(&poller, news, "nobody rang");
@@ -221,7 +224,8 @@ fn process_exit_is_announced() {
 fn poller_can_watch_another_poller() {
     each_backend(|outer| {
         each_backend(|inner| {
-            let (outer, inner) = (open(outer), open(inner));
+            let outer = open(outer);
+            let inner = open(inner);
             let source = counter();
             inner.add(&source, Token(7), Interest::READABLE).expect("add source");
             outer

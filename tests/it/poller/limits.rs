@@ -157,14 +157,16 @@ fn raise_limit() {}
 fn busy_source_does_not_hide_a_quiet_one() {
     each_source(|name| {
         let poller = open(name);
-        let (busy, quiet) = (counter(), counter());
+        let busy = counter();
+        let quiet = counter();
         raise(&busy);
         poller.add(&quiet, Token(1), Interest::READABLE).expect("add source");
         poller.add(&busy, Token(2), Interest::READABLE).expect("add source");
         for _ in 0..50 {
             (0..2).for_each(|_| expect(&poller, &[2]));
             raise(&quiet);
-            let (mut told, until) = ([tokens(&poller), tokens(&poller)].concat(), patience());
+            let mut told = [tokens(&poller), tokens(&poller)].concat();
+            let until = patience();
             while !is_prompt() && !told.contains(&1) && Instant::now() < until {
                 told.extend(tokens(&poller));
             }
@@ -191,7 +193,8 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
             // Within that many waits each is reported: the quiet one, too, and each wake.
             raise(quiet);
             poller.notify().expect("wake poller");
-            let (mut seen, mut woken) = ([0; 601], false);
+            let mut seen = [0; 601];
+            let mut woken = false;
             let mut events = minder::Events::new();
             for _ in 0..6 {
                 poller.wait(&mut events, Some(patience())).expect("wait for events");
@@ -200,7 +203,8 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
             }
             assert!(woken, "the wake was not told, round {round}");
             assert!(!seen.contains(&0), "round {round}: {seen:?}");
-            let (least, most) = (seen.iter().min(), seen.iter().max());
+            let least = seen.iter().min();
+            let most = seen.iter().max();
             // Six waits report at least six times as many as one of them can.
             let fair = least.zip(most).is_some_and(|(least, most)| most - least <= 2);
             assert!(fair, "round {round}: from {least:?} to {most:?} times");
@@ -214,7 +218,8 @@ fn six_hundred_busy_sources_share_turns_with_others_and_wakes() {
 fn hundred_thousand_changes_without_a_wait_leave_nothing() {
     each_source(|name| {
         let poller = open(name);
-        let (source, other) = (counter(), counter());
+        let source = counter();
+        let other = counter();
         raise(&source);
         poller.add(&other, Token(1), Interest::READABLE).expect("add source");
         let before = Instant::now();

@@ -60,7 +60,8 @@ fn child_exit_is_reported_until_deleted() {
 fn process_is_watched_by_pid() {
     each_backend(|name| {
         let poller = open(name);
-        let (mut one, mut other) = (sleeper(), sleeper());
+        let mut one = sleeper();
+        let mut other = sleeper();
         poller.add(Source::process(one.id()), Token(1), Interest::READABLE).expect("add process");
         poller.add(Source::process(other.id()), Token(2), Interest::READABLE).expect("add process");
         assert_silent(&poller, "both live");
@@ -140,7 +141,8 @@ fn stranger() -> u32 {
 fn exit_of_a_process_started_elsewhere_is_reported() {
     each_backend(|name| {
         let poller = open(name);
-        let (one, other) = (stranger(), stranger());
+        let one = stranger();
+        let other = stranger();
         poller.add(Source::process(one), Token(1), Interest::READABLE).expect("add process");
         poller.add(Source::process(other), Token(2), ONCE).expect("add process");
         assert_silent(&poller, "both live");

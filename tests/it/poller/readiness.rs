@@ -460,7 +460,8 @@ fn hangup_is_reported_for_any_interest() {
 fn source_served_before_a_wait_is_not_reported_beside_many_new_ones() {
     each_exact(|name| {
         let poller = open(name);
-        let (served, sources) = (counter(), (0..600).map(|_| counter()).collect::<Vec<_>>());
+        let served = counter();
+        let sources = (0..600).map(|_| counter()).collect::<Vec<_>>();
         poller.add(&served, Token(1), Interest::READABLE).expect("add source");
         expect(&poller, &[]);
         raise(&served);

@@ -123,7 +123,8 @@ fn change_reaches_every_wait_in_progress() {
 fn modified_token_is_used_from_then_on() {
     each_handle(|name| {
         let poller = open(name);
-        let (source, other) = (counter(), counter());
+        let source = counter();
+        let other = counter();
         raise(&source);
         raise(&other);
         poller.add(&source, Token(0), Interest::READABLE).expect("add source");
@@ -169,7 +170,8 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
         // A long list follows: a scan of all of it takes some time.
         let crowd: Vec<_> = (0..500).map(|_| counter()).collect();
         crowd.iter().for_each(|one| poller.add(one, Token(0), Interest::READABLE).expect("add source"));
-        let (stop, heard) = (AtomicBool::new(false), AtomicU64::new(0));
+        let stop = AtomicBool::new(false);
+        let heard = AtomicU64::new(0);
         let end = Instant::now() + race_time() / 3;
         let wait = || {
             while !stop.load(Ordering::SeqCst) {
@@ -219,12 +221,16 @@ fn replaced_descriptor_does_not_report_its_predecessor() {
 fn new_source_does_not_report_the_one_it_replaced() {
     each_source(|name| {
         let poller = open(name);
-        let (stop, heard) = (AtomicBool::new(false), AtomicU64::new(0));
+        let stop = AtomicBool::new(false);
+        let heard = AtomicU64::new(0);
         let end = Instant::now() + race_time() / 2;
-        let (loud, quiet) = ([(); 2].map(|()| counter()), [(); 2].map(|()| counter()));
+        let loud = [(); 2].map(|()| counter());
+        let quiet = [(); 2].map(|()| counter());
         std::thread::scope(|scope| {
             for (number, loud) in (0..).zip(&loud) {
-                let (poller, stop, heard) = (&poller, &stop, &heard);
+                let poller = &poller;
+                let stop = &stop;
+                let heard = &heard;
                 scope.spawn(move || {
                     let mut round = 0;
                     while !stop.load(Ordering::SeqCst) {
@@ -246,7 +252,8 @@ fn new_source_does_not_report_the_one_it_replaced() {
                 });
             }
             for (number, quiet) in (0..).zip(&quiet) {
-                let (poller, stop) = (&poller, &stop);
+                let poller = &poller;
+                let stop = &stop;
                 scope.spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
                         poller.add(quiet, Token(2 * number + 1), Interest::READABLE).expect("add source");
@@ -312,7 +319,8 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
         let sources = [(); 4].map(|()| counter());
         std::thread::scope(|scope| {
             for ((thread, lowest), source) in (0u64..).zip(&lowest).zip(sources) {
-                let (poller, stop) = (&poller, &stop);
+                let poller = &poller;
+                let stop = &stop;
                 scope.spawn(move || {
                     raise(&source);
                     let mut number = 0;
@@ -335,7 +343,8 @@ fn deleted_tokens_are_never_reported_while_all_threads_change_sources() {
             while race_continues(end, told > 0) {
                 let before: Vec<_> = lowest.iter().map(|lowest| lowest.load(Ordering::SeqCst)).collect();
                 for token in tokens(&poller) {
-                    let (thread, number) = ((token >> 32) as usize, token & 0xffff_ffff);
+                    let thread = (token >> 32) as usize;
+                    let number = token & 0xffff_ffff;
                     let come_to = before[thread];
                     assert!(
                         number >= come_to,
@@ -372,7 +381,8 @@ fn sources_are_reported_after_the_registering_thread_exited() {
         sources[..10].iter().for_each(raise);
         // A wait reports it, maybe a moment later: a kernel that worked for the thread first reports
         // that it ended.
-        let (mut told, until) = (Vec::new(), patience());
+        let mut told = Vec::new();
+        let until = patience();
         while told != (0..10).collect::<Vec<_>>() {
             assert!(Instant::now() < until, "only {told:?} are told");
             let ready = wait_events(&poller, until);
@@ -511,7 +521,8 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
         let poller = open(name);
         let source = counter();
         poller.add(&source, Token(1), Interest::READABLE).expect("add source");
-        let (end, begun) = (Instant::now() + race_time(), AtomicU64::new(0));
+        let end = Instant::now() + race_time();
+        let begun = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut round = 0;
@@ -529,7 +540,9 @@ fn poll_returns_while_a_source_becomes_ready_concurrently() {
                 }
             });
             let _stop = on_drop(|| begun.store(u64::MAX, Ordering::SeqCst));
-            let (mut round, mut waits, mut time) = (0, 0, Duration::ZERO);
+            let mut round = 0;
+            let mut waits = 0;
+            let mut time = Duration::ZERO;
             // Where rounds are slow, as beside much other work, there is one wait anyway.
             while Instant::now() < end || waits == 0 {
                 expect(&poller, &[]);

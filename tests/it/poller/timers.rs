@@ -67,7 +67,8 @@ fn timers_with_tolerance_share_wakeups() {
         for number in 0..100 {
             poller.add_timer(Token(number), start + millis(number), millis(20)).expect("add timer");
         }
-        let (mut waits, mut told) = (0, Vec::new());
+        let mut waits = 0;
+        let mut told = Vec::new();
         let mut events = Events::new();
         while told.len() < 100 {
             poller.wait(&mut events, Some(patience())).expect("wait for events");
@@ -225,7 +226,8 @@ fn ten_thousand_timers_expire_in_order() {
         }
         // One in ten goes again.
         (0..10_000).step_by(10).for_each(|number| poller.delete_timer(Token(number)).expect("delete timer"));
-        let (mut events, mut told) = (Events::new(), Vec::new());
+        let mut events = Events::new();
+        let mut told = Vec::new();
         let mut waits = 0;
         while told.len() < 9_000 {
             poller.wait(&mut events, Some(patience())).expect("wait for events");

@@ -47,7 +47,8 @@ fn oneshot_is_reported_once_until_modified() {
 fn disarmed_source_can_be_deleted_and_added_again() {
     each_source(|name| {
         let poller = open(name);
-        let (other, source) = (counter(), counter());
+        let other = counter();
+        let source = counter();
         poller.add(&other, Token(9), Interest::READABLE).expect("add source");
         poller.add(&source, Token(1), ONCE).expect("add source");
         raise(&source);
@@ -92,7 +93,8 @@ fn hangup_of_a_disarmed_source_is_not_reported() {
 fn oneshot_is_reported_to_one_of_many_threads() {
     each_source(|name| {
         let poller = open(name);
-        let (source, end) = (counter(), counter());
+        let source = counter();
+        let end = counter();
         for round in 0..30 {
             poller.add(&source, Token(1), ONCE).expect("add source");
             poller.add(&end, Token(2), Interest::READABLE).expect("add source");
@@ -117,7 +119,8 @@ fn oneshot_is_reported_to_one_of_many_threads() {
                 waiting.into_iter().map(|thread| thread.join().expect("join waiter")).sum()
             });
             // The end may have been reported before.
-            let (mut rest, until) = (0, patience());
+            let mut rest = 0;
+            let until = patience();
             while told + rest == 0 && std::time::Instant::now() < until {
                 rest += tokens(&poller).iter().filter(|&&token| token == 1).count();
                 assert!(rest > 0 || !super::is_prompt(), "nobody was told, round {round}");

@@ -44,7 +44,8 @@ fn wake_is_reported_beside_ready_sources() {
         writer.write_all(b"x").expect("write bytes");
         poller.notify().expect("wake poller");
         let mut events = Events::new();
-        let (mut woken, mut seen) = (false, false);
+        let mut woken = false;
+        let mut seen = false;
         for _ in 0..2 {
             seen |= poller.wait(&mut events, Some(patience())).expect("wait for events") == 1;
             woken |= events.woken();
@@ -59,13 +60,16 @@ fn wake_is_reported_beside_ready_sources() {
 fn wake_is_never_lost() {
     each_backend(|name| {
         let poller = open(name);
-        let (stored, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        let (seen, until) = (AtomicU64::new(0), patience());
+        let stored = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let seen = AtomicU64::new(0);
+        let until = patience();
         let time = race_time() / 2;
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 let waker = poller.waker();
-                let (stored, stop) = (&stored, &stop);
+                let stored = &stored;
+                let stop = &stop;
                 scope.spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
                         stored.fetch_add(1, Ordering::SeqCst);
@@ -78,7 +82,8 @@ fn wake_is_never_lost() {
                 });
             }
             let _stop = on_drop(|| stop.store(true, Ordering::SeqCst));
-            let (end, mut events) = (Instant::now() + time, Events::new());
+            let end = Instant::now() + time;
+            let mut events = Events::new();
             while Instant::now() < end {
                 poller.wait(&mut events, Some(until)).expect("wait for events");
                 assert!(events.woken(), "the wait ended without a wake");
@@ -100,8 +105,10 @@ fn wake_is_never_lost() {
 #[test]
 fn wake_is_answered_by_a_wake() {
     each_backend(|name| {
-        let (here, there) = (open(name), open(name));
-        let (to_here, to_there) = (here.waker(), there.waker());
+        let here = open(name);
+        let there = open(name);
+        let to_here = here.waker();
+        let to_there = there.waker();
         let end = Instant::now() + race_time() / 2;
         let turns = Arc::new(AtomicU64::new(0));
         let theirs = Arc::clone(&turns);
@@ -144,7 +151,8 @@ fn wakes_of_eight_threads_all_arrive() {
                     }
                 });
             }
-            let (mut events, until) = (Events::new(), patience());
+            let mut events = Events::new();
+            let until = patience();
             let mut waits = 0;
             while cells.iter().any(|cell| cell.load(Ordering::Relaxed) < RINGS) {
                 assert_eq!(poller.wait(&mut events, Some(until)).expect("wait for events"), 0);
@@ -168,11 +176,13 @@ fn wake_is_not_mistaken_for_a_new_timer() {
     each_backend(|name| {
         let poller = open(name);
         let waker = poller.waker();
-        let (stop, stored) = (AtomicBool::new(false), AtomicU64::new(0));
+        let stop = AtomicBool::new(false);
+        let stored = AtomicU64::new(0);
         let far = Instant::now() + Duration::from_secs(3600);
         std::thread::scope(|scope| {
             for first in [0, 1_000_000] {
-                let (poller, stop) = (&poller, &stop);
+                let poller = &poller;
+                let stop = &stop;
                 scope.spawn(move || {
                     let mut token = first;
                     while !stop.load(Ordering::SeqCst) {

@@ -186,7 +186,9 @@ pub(super) fn pair() -> io::Result<(Stream, Stream)> {
     for side in [&ours, &theirs] {
         side.set_nodelay(true)?;
         let linger = LINGER { l_onoff: 1, l_linger: 0 };
-        let (socket, level, name) = (side.as_raw_socket() as SOCKET, SOL_SOCKET, SO_LINGER);
+        let socket = side.as_raw_socket() as SOCKET;
+        let level = SOL_SOCKET;
+        let name = SO_LINGER;
         // SAFETY: the socket is open, and `linger` has the size that is passed.
         let answer = unsafe {
             setsockopt(socket, level, name, (&raw const linger).cast(), size_of::<LINGER>() as i32)
@@ -244,7 +246,8 @@ pub(super) fn expect_since(poller: &Poller, expected: &[u64], what: &str) {
         );
         return;
     }
-    let (mut told, until) = (Vec::new(), patience());
+    let mut told = Vec::new();
+    let until = patience();
     while told != expected {
         let new = names(&wait_events(poller, until));
         assert!(!new.is_empty(), "{what}: told {told:?}, expected {expected:?}");

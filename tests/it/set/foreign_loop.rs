@@ -66,7 +66,8 @@ fn wake_ends_a_wait_on_another_thread() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn poll_handle_is_readable_exactly_while_events_wait() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (watched(backend), EventLog::default());
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
         assert!(!readable(set.poll_handle().expect("get poll handle"), SHORT), "an empty set has news");
         let mut command = test_child("cat");
         command.stdin(minder::Stdio::Piped);
@@ -103,7 +104,8 @@ fn poll_handle_is_readable_exactly_while_events_wait() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn queued_events_are_announced() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (watched(backend), EventLog::default());
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
         let tokens: Vec<_> = (0..20)
             .map(|_| set.spawn(&test_child("both 5000"), SpawnOptions::default()).expect("spawn test child"))
             .collect();
@@ -143,7 +145,8 @@ fn foreign_loop(set: &mut ChildSet, event_log: &mut EventLog) {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (watched(backend), EventLog::default());
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
         let token = set
             .spawn(&test_child("hold-stdout 100000 10"), SpawnOptions::default())
             .expect("spawn test child");
@@ -158,7 +161,8 @@ fn silent_grandchild_is_abandoned_in_a_foreign_loop() {
 #[cfg_attr(windows, ignore = "a set has no handle for a foreign loop yet")]
 fn deadline_is_enforced_in_a_foreign_loop() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (watched(backend), EventLog::default());
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
         let deadline = Instant::now() + Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
         set.spawn(&test_child("sleep-ms 600000"), options).expect("spawn test child");
@@ -172,7 +176,8 @@ fn deadline_is_enforced_in_a_foreign_loop() {
 #[test]
 fn escalation_happens_in_a_foreign_loop() {
     each_backend(|backend| {
-        let (mut set, mut event_log) = (watched(backend), EventLog::default());
+        let mut set = watched(backend);
+        let mut event_log = EventLog::default();
         let fd = set.poll_handle().expect("get poll handle").try_clone_to_owned().expect("duplicate handle");
         let token =
             set.spawn(&test_child("ignore-term 600000"), SpawnOptions::default()).expect("spawn test child");
@@ -210,7 +215,9 @@ fn freed_buffer_is_announced_in_a_foreign_loop() {
                 kept.drain(..).for_each(|event| event_log.record(event));
             }
         }
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         assert_eq!(event_log.child(token).outs[0].len(), 300_000);
     });
 }

@@ -34,8 +34,8 @@ pub(super) fn start(
 #[test]
 fn immediate_kill_ends_group_and_stray_before_done() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
         assert!(numbers.len() == 3 && numbers.iter().all(|pid| lives(*pid)), "{numbers:?}");
         set.kill(token, Termination::IMMEDIATE).expect("kill tree");
@@ -52,10 +52,11 @@ fn immediate_kill_ends_group_and_stray_before_done() {
 #[test]
 fn graceful_kill_escalates_for_processes_that_ignore_it() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
-        let (asked, grace) = (Instant::now(), Duration::from_millis(300));
+        let asked = Instant::now();
+        let grace = Duration::from_millis(300);
         set.kill(token, Termination::graceful(grace)).expect("kill tree");
         // On a busy machine the last look comes late, and may see the kill that was due meanwhile.
         let ended =
@@ -75,8 +76,8 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     alone("set::kill::kill_without_a_free_descriptor_presumes_no_process_dead", || {
         each_backend(|backend| {
-            let (mut set, mut event_log) =
-                (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut event_log = EventLog::default();
             let (token, numbers) = start(&mut set, &mut event_log, "stubborn-tree", SpawnOptions::default());
             let before = getrlimit(Resource::Nofile);
             set.kill(token, Termination::graceful(Duration::from_millis(100))).expect("kill tree");
@@ -102,8 +103,8 @@ fn kill_without_a_free_descriptor_presumes_no_process_dead() {
 #[test]
 fn graceful_kill_lets_a_tree_exit() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let (token, numbers) = start(&mut set, &mut event_log, "tree 4", SpawnOptions::default());
         assert!(event_log.read_until(
             &mut set,
@@ -124,8 +125,8 @@ fn graceful_kill_lets_a_tree_exit() {
 #[test]
 fn stopped_tree_receives_a_graceful_kill() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let token = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
         let id = set.id(token).expect("get pid");
         let stopped =
@@ -143,8 +144,8 @@ fn stopped_tree_receives_a_graceful_kill() {
 #[test]
 fn stray_in_its_own_session_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let (token, numbers) =
             start(&mut set, &mut event_log, "session-stray 600000", SpawnOptions::default());
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill tree");
@@ -159,8 +160,8 @@ fn stray_in_its_own_session_is_killed() {
 #[test]
 fn group_of_an_exited_leader_is_killed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let token =
             set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         // The number of the grandchild comes before the exit, and both wait here until the next call.
@@ -194,8 +195,8 @@ fn group_of_an_exited_leader_is_killed() {
 #[test]
 fn normal_exit_leaves_the_group_running_and_reports_it() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let token =
             set.spawn(&test_child("leave-group 600000"), SpawnOptions::default()).expect("spawn test child");
         event_log.wait_all(&mut set);
@@ -210,8 +211,8 @@ fn normal_exit_leaves_the_group_running_and_reports_it() {
 #[test]
 fn deadline_kills_the_child_and_never_early() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let deadline = Instant::now() + Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(deadline, Termination::IMMEDIATE);
         let late = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
@@ -231,8 +232,8 @@ fn deadline_kills_the_child_and_never_early() {
 #[test]
 fn past_deadline_kills_the_child_at_once() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let options = SpawnOptions::default().deadline(Instant::now() - SECOND, Termination::IMMEDIATE);
         let token = set.spawn(&quiet_child("sleep-ms 600000"), options).expect("spawn test child");
         event_log.wait_all(&mut set);
@@ -245,8 +246,8 @@ fn past_deadline_kills_the_child_at_once() {
 #[test]
 fn stronger_kill_replaces_a_weaker_one_only() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let (token, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         set.kill(token, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         assert!(!event_log.read_until(&mut set, Instant::now() + Duration::from_millis(50), |event_log| {
@@ -264,13 +265,15 @@ fn stronger_kill_replaces_a_weaker_one_only() {
 #[test]
 fn signal_sequence_continues_until_the_child_exits() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let ms = Duration::from_millis;
         let (one, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
         let (other, _) = start(&mut set, &mut event_log, "ignore-term 600000", SpawnOptions::default());
-        let (term, hup) = (15, 1);
-        let (asked, minute) = (Instant::now(), ms(60_000));
+        let term = 15;
+        let hup = 1;
+        let asked = Instant::now();
+        let minute = ms(60_000);
         set.kill(one, Termination::signals(&[(term, ms(100)), (hup, minute)]).expect("signals"))
             .expect("kill child");
         set.kill(other, Termination::signals(&[(term, ms(100)), (term, ms(50))]).expect("signals"))
@@ -301,8 +304,8 @@ fn signal_sequence_is_validated() {
 #[test]
 fn kill_all_ends_many_trees() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let mut groups = vec![Group::New, Group::Session, Group::Inherit];
         if cfg!(unix) {
             groups.push(Group::Terminal(minder::Size::default()));
@@ -327,8 +330,8 @@ fn kill_racing_with_exit_reports_one_exit() {
         let end = Instant::now() + crate::support::race_time() / 2;
         let mut round: u32 = 0;
         while Instant::now() < end {
-            let (mut set, mut event_log) =
-                (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut event_log = EventLog::default();
             let token =
                 set.spawn(&test_child("spew 100"), SpawnOptions::default()).expect("spawn test child");
             let moment = Instant::now() + Duration::from_micros(u64::from(round % 30) * 100);
@@ -351,8 +354,8 @@ fn kill_racing_with_exit_reports_one_exit() {
 #[cfg(target_os = "linux")]
 #[test]
 fn die_with_parent_kills_the_child_with_its_thread() {
-    let (mut set, mut event_log) =
-        (ChildSet::new(ChildSetConfig::default()).expect("create set"), EventLog::default());
+    let mut set = ChildSet::new(ChildSetConfig::default()).expect("create set");
+    let mut event_log = EventLog::default();
     let mut command = quiet_child("sleep-ms 600000");
     command.die_with_parent(true).stdin(Stdio::Null);
     let thread = std::thread::spawn(move || {

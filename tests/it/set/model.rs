@@ -46,7 +46,8 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     limits.max_child_bytes = child_bytes_max;
     limits.max_buffered_bytes = bytes_max;
     let mut set = ChildSet::new(limits).expect("create set");
-    let (mut event_log, mut held) = (EventLog::default(), std::collections::VecDeque::new());
+    let mut event_log = EventLog::default();
+    let mut held = std::collections::VecDeque::new();
     let until = patience();
     let mut take = |set: &mut ChildSet, hands: usize| {
         // A child may wait for chunks that we hold: they are dropped before a wait that nothing else would
@@ -78,9 +79,12 @@ fn play(backend: &'static str, scripts: &[Script], habits: (usize, usize, usize,
     while !set.is_empty() {
         take(&mut set, hands);
     }
-    held.into_iter().for_each(|event| event_log.record(event));
+    for event in held {
+        event_log.record(event);
+    }
     for (token, script) in tokens.into_iter().zip(scripts) {
-        let (record, outcome) = (event_log.child(token), event_log.outcome(token));
+        let record = event_log.child(token);
+        let outcome = event_log.outcome(token);
         assert_eq!(
             (record.exit, record.eofs),
             (Some(ExitStatus::Exited(script.code.into())), [1, 1]),

@@ -49,7 +49,9 @@ fn block_holds_the_child_within_the_limit() {
         );
         assert!(!kept.iter().any(|event| matches!(event, Event::Exited(..))), "the child did not block");
         let mut event_log = EventLog::default();
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         event_log.wait_all(&mut set);
         assert!(
             event_log.child(token).outs[0] == patterned(1_000_000),
@@ -142,7 +144,9 @@ fn blocked_children_stay_within_the_total_limit() {
         let bound = (64 << 10) + tokens.len() * (4 << 10);
         assert!(set.buffered_bytes() <= bound, "{} bytes are held", set.buffered_bytes());
         let mut event_log = EventLog::default();
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         event_log.wait_all(&mut set);
         assert!(tokens.iter().all(|token| event_log.child(*token).outs[0] == patterned(100_000)));
     });
@@ -158,7 +162,8 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
         let options = SpawnOptions::default().overflow(OverflowPolicy::Spill);
         let token = set.spawn(&test_child("both 700000 5000"), options).expect("spawn test child");
         // The child is never blocked: it ends although nothing is taken but the first few chunks.
-        let (mut kept, mut event_log) = (Vec::new(), EventLog::default());
+        let mut kept = Vec::new();
+        let mut event_log = EventLog::default();
         let until = patience();
         loop {
             match set.next(Some(until)).expect("wait for event").expect("the child was blocked") {
@@ -173,7 +178,9 @@ fn spill_keeps_order_and_bytes_while_nothing_is_taken() {
         assert!(!nameless_files(folder.path()).is_empty(), "nothing was spilled");
         let names = std::fs::read_dir(folder.path()).expect("list directory").count();
         assert!(names == 0 || cfg!(windows), "the file has a name");
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         event_log.wait_all(&mut set);
         let outs = &event_log.child(token).outs;
         assert!(outs.iter().all(|out| *out == patterned(700_000)), "{} and {}", outs[0].len(), outs[1].len());
@@ -198,7 +205,9 @@ fn spill_continues_while_chunks_are_taken_slowly() {
             event_log.record(window.pop_front().expect("wait for event"));
         }
     }
-    window.into_iter().for_each(|event| event_log.record(event));
+    for event in window {
+        event_log.record(event);
+    }
     assert!(event_log.child(token).outs.iter().all(|out| *out == patterned(400_000)));
 }
 
@@ -266,9 +275,12 @@ fn drop_oldest_counts_every_byte() {
                     set.buffered_bytes()
                 );
             }
-            kept.into_iter().for_each(|event| event_log.record(event));
+            for event in kept {
+                event_log.record(event);
+            }
             for token in tokens {
-                let (record, outcome) = (event_log.child(token), event_log.outcome(token));
+                let record = event_log.child(token);
+                let outcome = event_log.outcome(token);
                 let received = (record.outs[0].len() + record.outs[1].len()) as u64;
                 assert_eq!(received + outcome.dropped, 600_000, "{delivery:?}: {received} bytes came");
                 assert!(outcome.dropped > 0, "{delivery:?}: nothing was dropped");
@@ -354,7 +366,9 @@ fn blocked_child_is_not_treated_as_silent() {
         "40,000 bytes fit into bound and pipe"
     );
     let mut event_log = EventLog::default();
-    kept.into_iter().for_each(|event| event_log.record(event));
+    for event in kept {
+        event_log.record(event);
+    }
     event_log.wait_all(&mut set);
     assert_eq!(event_log.child(token).outs[0], patterned(40_000));
     assert!(!event_log.outcome(token).leaked, "it was we who did not listen");
@@ -389,7 +403,9 @@ fn blocked_child_can_be_killed() {
         let kept = hoard(&mut set, Duration::from_millis(100));
         set.kill(token, Termination::IMMEDIATE).expect("kill child");
         let mut event_log = EventLog::default();
-        kept.into_iter().for_each(|event| event_log.record(event));
+        for event in kept {
+            event_log.record(event);
+        }
         event_log.wait_all(&mut set);
         assert!(killed(event_log.outcome(token).exit.status, 9));
         let told = &event_log.child(token).outs[0];

@@ -42,7 +42,8 @@ fn is_done(event_log: &EventLog, token: Token) -> bool {
 
 /// Runs `act`, and returns the most bytes that waited in files meanwhile.
 fn peak(backlog: &Backlog, act: impl FnOnce()) -> u64 {
-    let (over, most) = (AtomicBool::new(false), AtomicU64::new(0));
+    let over = AtomicBool::new(false);
+    let most = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {

@@ -157,7 +157,8 @@ fn sink(after_ms: u64, pause_ms: u64) -> (Arc<File>, JoinHandle<Vec<u8>>) {
     let (mut reader, writer) = std::io::pipe().expect("create pipe");
     let thread = std::thread::spawn(move || {
         nap(Duration::from_millis(after_ms));
-        let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+        let mut all = Vec::new();
+        let mut piece = vec![0; 64 << 10];
         loop {
             match reader.read(&mut piece).expect("a pipe") {
                 0 => return all,
@@ -237,7 +238,8 @@ fn go_live_at_random(backend: &'static str, round: usize, dice: &mut Dice) {
         let token = set.spawn(&test_child(&words), at_end(files)).expect("spawn test child");
         children.push((token, size, words));
     }
-    let (mut stream_log, mut held) = (StreamLog::default(), VecDeque::new());
+    let mut stream_log = StreamLog::default();
+    let mut held = VecDeque::new();
     let until = patience();
     while !set.is_empty() {
         assert!(Instant::now() < until, "round {round} on {backend} hangs: {}", stream_log.sizes());
@@ -331,7 +333,9 @@ fn streaming_child_is_blocked_at_the_limit() {
             || (nameless_files(folder.path()).is_empty() && Instant::now() < patience)
         {}
         set.start_streaming(token).expect("start streaming");
-        let (mut kept, mut stream_log, mut bytes) = (Vec::new(), StreamLog::default(), 0);
+        let mut kept = Vec::new();
+        let mut stream_log = StreamLog::default();
+        let mut bytes = 0;
         let until = Instant::now() + Duration::from_millis(200);
         while let Some(event) = set.next(Some(until)).expect("wait for event") {
             match &event {
@@ -362,7 +366,8 @@ fn named_spill_files_are_private_and_skip_existing_names() {
     use std::os::unix::fs::MetadataExt;
     each_backend(|backend| {
         let folder = tempfile::tempdir().expect("create temporary directory");
-        let (target, dangling) = (folder.path().join("secret"), folder.path().join("job-1"));
+        let target = folder.path().join("secret");
+        let dangling = folder.path().join("job-1");
         std::fs::write(folder.path().join("job-0"), "mine").expect("write file");
         std::os::unix::fs::symlink(&target, &dangling).expect("create symbolic link");
         std::os::unix::fs::symlink(folder.path().join("job-0"), folder.path().join("job-2"))
@@ -374,7 +379,8 @@ fn named_spill_files_are_private_and_skip_existing_names() {
         let live = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
         let end = set.spawn(&test_child("both 100000 3000"), at_end(true)).expect("spawn test child");
         set.start_streaming(live).expect("start streaming");
-        let (mut stream_log, mut names) = (StreamLog::default(), Vec::new());
+        let mut stream_log = StreamLog::default();
+        let mut names = Vec::new();
         let until = patience();
         while !set.is_empty() {
             let event = set.next(Some(until)).expect("wait for event").expect("event before the deadline");

@@ -36,8 +36,8 @@ fn children_of(pid: u32) -> Vec<u32> {
 #[test]
 fn suspend_stops_and_resume_continues_the_whole_tree() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let options = SpawnOptions::default();
         let (token, numbers) = super::kill::start(&mut set, &mut event_log, "stubborn-tree", options);
         for _ in 0..3 {
@@ -58,8 +58,8 @@ fn suspend_stops_and_resume_continues_the_whole_tree() {
 fn leader_outside_its_group_is_suspended_and_killed() {
     each_backend(|backend| {
         for how in [Termination::IMMEDIATE, Termination::graceful(Duration::from_secs(600))] {
-            let (mut set, mut event_log) =
-                (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+            let mut set = ChildSet::new(limits(backend)).expect("create set");
+            let mut event_log = EventLog::default();
             let options = SpawnOptions::default();
             let (token, numbers) =
                 super::kill::start(&mut set, &mut event_log, "join-parent 600000", options);
@@ -79,8 +79,8 @@ fn leader_outside_its_group_is_suspended_and_killed() {
 #[test]
 fn outcome_reports_kill_timeout_and_suspended_time() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let soon = |ms| {
             SpawnOptions::default()
                 .deadline(Instant::now() + Duration::from_millis(ms), Termination::IMMEDIATE)
@@ -103,8 +103,8 @@ fn outcome_reports_kill_timeout_and_suspended_time() {
 #[test]
 fn suspend_all_stops_and_resume_all_continues_every_child() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let tokens: Vec<_> = (0..10)
             .map(|_| {
                 set.spawn(&quiet_child("sleep-ms 20"), SpawnOptions::default()).expect("spawn test child")
@@ -129,7 +129,8 @@ fn only_own_stops_are_reported() {
     each_backend(|backend| {
         let mut limits = limits(backend);
         limits.stop_poll_interval = Some(Duration::from_millis(5));
-        let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits).expect("create set");
+        let mut event_log = EventLog::default();
         let ours = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
         set.suspend(ours).expect("suspend child");
         let its = set.spawn(&quiet_child("stop-self"), SpawnOptions::default()).expect("spawn test child");
@@ -147,9 +148,10 @@ fn only_own_stops_are_reported() {
 #[test]
 fn deadline_pauses_while_suspended() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
-        let (begun, time) = (Instant::now(), Duration::from_millis(200));
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let begun = Instant::now();
+        let time = Duration::from_millis(200);
         let options = SpawnOptions::default().deadline(begun + time, Termination::IMMEDIATE);
         let token = set.spawn(&quiet_child(LONG), options).expect("spawn test child");
         set.suspend(token).expect("suspend child");
@@ -169,12 +171,13 @@ fn deadline_pauses_while_suspended() {
 #[test]
 fn suspended_child_can_be_killed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let spawn = |set: &mut ChildSet| {
             set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child")
         };
-        let (asked, killed) = (spawn(&mut set), spawn(&mut set));
+        let asked = spawn(&mut set);
+        let killed = spawn(&mut set);
         set.suspend_all().expect("suspend children");
         set.kill(asked, Termination::graceful(Duration::from_secs(600))).expect("kill child");
         set.kill(killed, Termination::IMMEDIATE).expect("kill child");
@@ -195,7 +198,8 @@ fn suspended_output_is_not_leaked() {
         let mut limits = limits(backend);
         // On a busy machine a writer comes late.
         limits.leak_timeout = Some(Duration::from_millis(500));
-        let (mut set, mut event_log) = (ChildSet::new(limits).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits).expect("create set");
+        let mut event_log = EventLog::default();
         let command = crate::support::test_child("leave-lines 120 5");
         let token = set.spawn(&command, SpawnOptions::default()).expect("spawn test child");
         let lines = |event_log: &EventLog| event_log.text(token).lines().count();
@@ -221,8 +225,8 @@ fn suspended_output_is_not_leaked() {
 #[test]
 fn stray_of_a_killed_suspended_child_continues() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let token = set
             .spawn(&quiet_child("session-stray 600000"), SpawnOptions::default())
             .expect("spawn test child");
@@ -256,17 +260,20 @@ fn stray_of_a_killed_suspended_child_continues() {
 #[test]
 fn deadline_is_added_moved_and_removed() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
-        let (now, ms) = (Instant::now(), Duration::from_millis);
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
+        let now = Instant::now();
+        let ms = Duration::from_millis;
         let first = Some((now + ms(50), Termination::IMMEDIATE));
         let mut spawn = |at: Option<(Instant, Termination)>| {
             let options =
                 at.map_or_else(SpawnOptions::default, |(at, how)| SpawnOptions::default().deadline(at, how));
             set.spawn(&quiet_child(LONG), options).expect("spawn test child")
         };
-        let (later, sooner, never, new) =
-            (spawn(first), spawn(Some((patience(), Termination::IMMEDIATE))), spawn(first), spawn(None));
+        let later = spawn(first);
+        let sooner = spawn(Some((patience(), Termination::IMMEDIATE)));
+        let never = spawn(first);
+        let new = spawn(None);
         set.set_deadline(later, Some((now + ms(300), Termination::IMMEDIATE))).expect("set deadline");
         set.set_deadline(sooner, Some((now + ms(100), Termination::IMMEDIATE))).expect("set deadline");
         set.set_deadline(never, None).expect("set deadline");
@@ -290,8 +297,8 @@ fn deadline_is_added_moved_and_removed() {
 #[test]
 fn deadline_set_while_suspended_starts_at_the_call() {
     each_backend(|backend| {
-        let (mut set, mut event_log) =
-            (ChildSet::new(limits(backend)).expect("create set"), EventLog::default());
+        let mut set = ChildSet::new(limits(backend)).expect("create set");
+        let mut event_log = EventLog::default();
         let token = set.spawn(&quiet_child(LONG), SpawnOptions::default()).expect("spawn test child");
         set.suspend(token).expect("suspend child");
         let time = Duration::from_millis(100);
@@ -303,7 +310,8 @@ fn deadline_set_while_suspended_starts_at_the_call() {
             );
         };
         pause(&mut set, &mut event_log);
-        let (set_at, at) = (Instant::now(), Instant::now() + time);
+        let set_at = Instant::now();
+        let at = Instant::now() + time;
         set.set_deadline(token, Some((at, Termination::IMMEDIATE))).expect("set deadline");
         let used = set_at.elapsed();
         pause(&mut set, &mut event_log);

@@ -133,7 +133,8 @@ impl Scene {
     ) -> (String, Vec<u8>, String) {
         let mut command = self.program(player);
         command.args(words);
-        let (out, err) = (file_of(b""), file_of(b""));
+        let out = file_of(b"");
+        let err = file_of(b"");
         let status = ended(self.dress(&mut command, player), file_of(input), &out, &err);
         (status, content(out), String::from_utf8_lossy(&content(err)).into_owned())
     }
@@ -224,7 +225,8 @@ pub(super) fn has_broken(errors: &str) -> bool {
 
 /// Runs a command to its end: its status, and both outputs.
 fn play(command: &Command, input: fs::File) -> (String, String, String) {
-    let (out, err) = (file_of(b""), file_of(b""));
+    let out = file_of(b"");
+    let err = file_of(b"");
     let status = ended(command, input, &out, &err);
     let text = |file| String::from_utf8_lossy(&content(file)).into_owned();
     (status, text(out), text(err))
@@ -274,7 +276,8 @@ pub(super) fn sorted(text: &str) -> String {
 /// The text with every moment and duration of a joblog (a number with three digits after its point,
 /// and the spaces before it) made equal.
 fn without_times(text: &str) -> String {
-    let (mut shown, mut rest) = (String::new(), text);
+    let mut shown = String::new();
+    let mut rest = text;
     while let Some(point) = rest.find('.') {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let whole = rest[..point].bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -290,7 +293,8 @@ fn without_times(text: &str) -> String {
 
 /// All files below a directory, with what they hold.
 fn tree(folder: &Path) -> BTreeMap<String, String> {
-    let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(&next).expect("list directory").flatten() {
             let path = entry.path();

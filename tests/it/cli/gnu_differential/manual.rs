@@ -93,8 +93,11 @@ fn nine_in_ten_options_are_supported() {
     let rows = rows();
     let of =
         |wanted: &str| rows.iter().filter(|(_, how, why)| *how == wanted && !is_elsewhere(how, why)).count();
-    let (same, different, missing) = (of("same"), of("different"), of("not supported"));
-    let (there, all) = (same + different, same + different + missing);
+    let same = of("same");
+    let different = of("different");
+    let missing = of("not supported");
+    let there = same + different;
+    let all = same + different + missing;
     eprintln!(
         "{same} options are the same, {different} differ, {missing} are not supported: {:.1} % are \
          supported; {} concern other machines, SQL or Perl",

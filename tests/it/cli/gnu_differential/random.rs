@@ -516,7 +516,8 @@ fn try_them(strategy: &(impl Strategy<Value = Invocation> + Sync), right: Player
     if !super::is_there() {
         return;
     }
-    let (tries, seed) = (if is_full() { TRIES_FULL } else { TRIES }, seed());
+    let tries = if is_full() { TRIES_FULL } else { TRIES };
+    let seed = seed();
     eprintln!("MINDER_SEED={seed}");
     let faults = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

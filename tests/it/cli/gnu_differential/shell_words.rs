@@ -3,7 +3,9 @@
 /// Splits a line: `'…'` is literal, `"…"` knows `\"` and `\\`, `$'…'` knows `\n`, `\t`, `\\`, `\'`;
 /// a backslash outside of quotes takes the next character as it is. Nothing is expanded.
 pub(super) fn split(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut rest) = (Vec::new(), None::<String>, line.chars());
+    let mut words = Vec::new();
+    let mut word = None::<String>;
+    let mut rest = line.chars();
     while let Some(char) = rest.next() {
         let quote = match char {
             '\'' => Some((rest.as_str(), Quote::Plain)),
@@ -36,7 +38,8 @@ enum Quote {
 /// The text up to the closing quote, and how many bytes it took with it.
 fn quoted(inside: &str, quote: Quote) -> (String, usize) {
     let close = if quote == Quote::Double { '"' } else { '\'' };
-    let (mut text, mut chars) = (String::new(), inside.char_indices());
+    let mut text = String::new();
+    let mut chars = inside.char_indices();
     while let Some((at, char)) = chars.next() {
         if char == close {
             return (text, at + 1);

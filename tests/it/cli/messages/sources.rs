@@ -208,7 +208,9 @@ struct Literal {
 
 /// Fails unless each text is in the lines, or in the list of those that cannot be.
 pub(super) fn check(root: &Path, lines: &[&str]) {
-    let (mut missing, mut used, mut names) = (String::new(), BTreeSet::new(), BTreeSet::new());
+    let mut missing = String::new();
+    let mut used = BTreeSet::new();
+    let mut names = BTreeSet::new();
     let visit_all = |look: &mut dyn FnMut(&Path)| {
         CRATES.iter().for_each(|name| visit(&root.join(name).join("src"), &mut |path: &Path| look(path)));
     };
@@ -296,7 +298,9 @@ fn is_message(literal: &Literal) -> bool {
 
 /// The longest part of a format that is always the same.
 fn fixed(format: &str) -> String {
-    let (mut parts, mut chars, mut depth) = (vec![String::new()], format.chars().peekable(), 0);
+    let mut parts = vec![String::new()];
+    let mut chars = format.chars().peekable();
+    let mut depth = 0;
     while let Some(char) = chars.next() {
         let doubled = matches!(char, '{' | '}') && depth == 0 && chars.peek() == Some(&char);
         match char {
@@ -324,7 +328,9 @@ fn cure(text: &str) -> String {
 /// All texts of a source, without its comments.
 fn literals(source: &str) -> Vec<Literal> {
     let bytes = source.as_bytes();
-    let (mut found, mut within, mut at) = (Vec::new(), Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut within = Vec::new();
+    let mut at = 0;
     // The constant that is declared here, and how many brackets it stands in.
     let mut constant: Option<(String, usize)> = None;
     while at < bytes.len() {
@@ -380,7 +386,8 @@ fn literal(text: &str) -> Option<(String, usize)> {
         return Some((rest[..length].to_owned(), begin + length + end.len()));
     }
     let rest = text.strip_prefix('"')?;
-    let (mut out, mut chars) = (String::new(), rest.char_indices());
+    let mut out = String::new();
+    let mut chars = rest.char_indices();
     while let Some((at, char)) = chars.next() {
         match char {
             '"' => return Some((out, at + 2)),

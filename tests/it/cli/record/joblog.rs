@@ -91,10 +91,9 @@ fn taken_up(place: &Place, log: &str, line: &str, cases: &[(&str, &str)]) {
         let mut command = place.command(&format!("run --quiet -k -j1 --no-record {flag} --joblog ../joblog"));
         let ended = Run::start(with_script(&mut command, line).args(super::INPUT)).wait().exit_code(0);
         assert_eq!(file(&place.at("log")), *ran, "{flag}: {}", ended.err);
-        let (before, after) = (
-            rows(log.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect::<String>().as_str()),
-            rows(&file(&place.at("joblog"))),
-        );
+        let before =
+            rows(log.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect::<String>().as_str());
+        let after = rows(&file(&place.at("joblog")));
         assert_eq!(after.len(), before.len() + ran.lines().count(), "{flag}");
         assert_eq!(after[..before.len()], before[..], "{flag}");
     }

@@ -59,7 +59,8 @@ enum Torn {
 /// The jobs that are whole in a stream. All of it is jobs, or beginnings of them where they may be
 /// torn.
 fn whole(stream: &[u8], len: usize, torn: Torn) -> Vec<usize> {
-    let (mut rest, mut found) = (stream, Vec::new());
+    let mut rest = stream;
+    let mut found = Vec::new();
     while !rest.is_empty() {
         let id = rest
             .split(|byte| *byte == b' ')
@@ -89,7 +90,8 @@ fn whole(stream: &[u8], len: usize, torn: Torn) -> Vec<usize> {
 
 /// Whether a job begins here.
 fn is_job(stream: &[u8], len: usize) -> bool {
-    let (head, end) = (&stream[..stream.len().min(20)], format!(" {len}]\n"));
+    let head = &stream[..stream.len().min(20)];
+    let end = format!(" {len}]\n");
     let digits = head.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
     let rest = head.get(1 + digits..).unwrap_or_default();
     head.starts_with(b"[") && digits > 0 && rest.starts_with(end.as_bytes())
@@ -150,7 +152,9 @@ fn full_disk_during_output_writes_loses_nothing() {
 #[test]
 fn job_without_room_for_output_fails_and_runs_again() {
     for (flags, pages) in [("--spool", 30), ("-k --spool", 40), ("--spool", 6)] {
-        let (place, len, jobs) = (Place::new(), 200_000, 12);
+        let place = Place::new();
+        let len = 200_000;
+        let jobs = 12;
         let Some(disk) = Disk::mount(&place.at("state"), pages * 4096) else { return };
         let mut command = place.command(&format!("run -j3 {flags}"));
         let line = format!("{KID} job {{}},{len},0,0 2>/dev/null");

@@ -67,7 +67,8 @@ fn interrupt_loses_no_finished_job() {
 
 /// A run whose first job does not heed TERM and does not end, while all others have ended.
 fn stuck(trial: &Trial) -> Running {
-    let (log, go) = (trial.file("log"), trial.file("go"));
+    let log = trial.file("log");
+    let go = trial.file("go");
     let line = format!(
         "trap '' TERM; [ {{}} != 1 ] || [ -e {} ] || exec {KID} sleep-ms 600000; exec {KID} work {} {} {{}}",
         path(&go),

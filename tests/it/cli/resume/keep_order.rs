@@ -53,7 +53,8 @@ fn kill_while_showing_repeats_at_most_the_running_jobs() {
     let running = Running::start(&words, trial.folder.path(), true);
     let (status, second, err) = running.wait();
     assert_eq!(status, ExitStatus::Exited(0), "{err}");
-    let (first, second) = (heads(&first), heads(&second));
+    let first = heads(&first);
+    let second = heads(&second);
     assert_eq!(&first | &second, (2..=trial.jobs).collect(), "a job is lost");
     let twice: Vec<&usize> = first.intersection(&second).collect();
     assert!(twice.len() <= 2, "seen twice: {twice:?}");

@@ -29,7 +29,8 @@ pub(super) fn work(seed: usize, job: usize) -> Vec<u8> {
 /// The job and the number of a line, if it is one.
 fn known(bytes: &[u8]) -> Option<(usize, usize)> {
     let text = str::from_utf8(bytes).ok()?;
-    let (job, number) = (text.get(..6)?.parse().ok()?, text.get(7..13)?.parse().ok()?);
+    let job = text.get(..6)?.parse().ok()?;
+    let number = text.get(7..13)?.parse().ok()?;
     (line(job, number) == bytes).then_some((job, number))
 }
 
@@ -102,7 +103,8 @@ impl Lines {
                 // The rest of what was shown as it came, before the kill.
                 let before = before.filter(|_| place == 0 && whole.len() < WIDTH);
                 let before = before.unwrap_or_else(|| panic!("torn: line {place}, {:?}", text(&whole)));
-                let (from, missing) = (before.torn.as_slice(), WIDTH - whole.len());
+                let from = before.torn.as_slice();
+                let missing = WIDTH - whole.len();
                 let from = from.iter().position(|byte| *byte == b'\t').map_or(from, |tab| &from[tab + 1..]);
                 lines.found.extend(from.get(..missing).and_then(|head| known(&[head, &whole].concat())));
             }
@@ -115,7 +117,8 @@ impl Lines {
     fn check_grouped(&self, seed: usize, shown: &Shown, first: bool, ordered: bool) {
         let runs: Vec<&[(usize, usize)]> = self.found.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1).collect();
         for (place, run) in runs.iter().enumerate() {
-            let ((job, from), (_, to)) = (run[0], run[run.len() - 1]);
+            let (job, from) = run[0];
+            let (_, to) = run[run.len() - 1];
             let cut = shown.cut.contains(&job) || (shown.killed && place + 1 == runs.len());
             let taken_up = !first && place == 0;
             assert!(from == 0 || taken_up, "job {job} begins with line {from}");
@@ -155,7 +158,8 @@ pub(super) fn check(attempts: &[Shown], look: Look, seed: usize, jobs: &BTreeSet
         }
     }
     for &job in jobs {
-        let (there, wanted) = (covered.get(&job).map_or(0, BTreeSet::len), lines_of(seed, job));
+        let there = covered.get(&job).map_or(0, BTreeSet::len);
+        let wanted = lines_of(seed, job);
         assert_eq!(there, wanted, "lines of job {job}");
         let name = format!("err {job:06}\n");
         let told = attempts.iter().any(|shown| shown.err.contains(&name))

@@ -94,7 +94,8 @@ fn output_files_are_private_and_removed() {
     for flags in &all[..if cfg!(windows) { 3 } else { all.len() }] {
         for tmpdir in [false, true] {
             let folder = temp_dir();
-            let (state, own) = (folder.path().join("state"), folder.path().join("own"));
+            let state = folder.path().join("state");
+            let own = folder.path().join("own");
             let [written, wait] = ["written", "wait"].map(|name| folder.path().join(name));
             fs::create_dir(&own).expect("create directory");
             let more = if tmpdir { format!(" --tmpdir {}", path(&own)) } else { String::new() };
@@ -134,7 +135,8 @@ fn output_files_are_private_and_removed() {
 #[test]
 fn no_record_leaves_no_output_files() {
     let folder = temp_dir();
-    let (state, own) = (folder.path().join("state"), folder.path().join("own"));
+    let state = folder.path().join("state");
+    let own = folder.path().join("own");
     fs::create_dir(&own).expect("create directory");
     let jobs = texts(8, 2000, MIB);
     let all = ["-j3", "-k -j3", "--spool -j3", "--lb -j3", "-u -j1", "--pty -j2", "-j3 --buffer 64k"];

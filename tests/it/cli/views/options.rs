@@ -76,7 +76,8 @@ fn tag_is_the_argument_or_a_template() {
 #[test]
 fn dry_run_prints_and_changes_nothing() {
     let folder = temp_dir();
-    let (state, mark) = (folder.path().join("state"), folder.path().join("mark"));
+    let state = folder.path().join("state");
+    let mark = folder.path().join("mark");
     let results = folder.path().join("results");
     let all = ["", "-k", "--spool", "--lb", "-u", "--pty", "--joblog", "--results", "--tmpdir /no/such"];
     for flags in all.into_iter().filter(|flags| is_known(flags)) {

@@ -89,7 +89,8 @@ fn unusual_names_stay_inside_the_results() {
 #[test]
 fn previous_results_are_replaced() {
     let folder = temp_dir();
-    let (victim, results) = (folder.path().join("victim"), folder.path().join("results"));
+    let victim = folder.path().join("victim");
+    let results = folder.path().join("results");
     fs::write(&victim, "precious").expect("write file");
     let own = results.join("1/x");
     fs::create_dir_all(&own).expect("create directory");

@@ -7,7 +7,10 @@ use super::{Run, feed, input, minder, path, shell, temp_dir, texts};
 
 /// Rows of a table with quotes around what needs them.
 fn rows(text: &[u8], between: u8) -> Vec<Vec<Vec<u8>>> {
-    let (mut rows, mut row, mut field, mut within) = (Vec::new(), Vec::new(), Vec::new(), false);
+    let mut rows = Vec::new();
+    let mut row = Vec::new();
+    let mut field = Vec::new();
+    let mut within = false;
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         match byte {
@@ -96,7 +99,8 @@ fn job_that_cannot_start_has_a_row() {
 #[test]
 fn resume_continues_the_table() {
     let folder = temp_dir();
-    let (table, joblog) = (folder.path().join("out.csv"), folder.path().join("log"));
+    let table = folder.path().join("out.csv");
+    let joblog = folder.path().join("log");
     let flags = format!("-j1 --no-record --joblog {} --results {}", path(&joblog), path(&table));
     let run = |more: &str, args: &[&str]| {
         Run::start(&shell(&format!("{flags} {more}"), "echo {}; echo e >&2", args)).wait().exit_code(0)
@@ -118,7 +122,9 @@ fn resume_continues_the_table() {
 fn delayed_row_is_written_once() {
     let folder = temp_dir();
     let at = |name: &str| folder.path().join(name);
-    let (table, joblog, go) = (at("out.csv"), at("log"), at("go"));
+    let table = at("out.csv");
+    let joblog = at("log");
+    let go = at("go");
     fs::create_dir(at("state")).expect("create directory");
     let flags = format!("-k -j2 --joblog {} --results {}", path(&joblog), path(&table));
     let line = format!("test {{}} = b || until test -e {}; do sleep 0.1; done; echo {{}}", path(&go));
